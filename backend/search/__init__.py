@@ -1,0 +1,1 @@
+"""From a question to the sections that the asker may read."""

@@ -1,0 +1,1 @@
+"""What is out there, and who may read it?"""

@@ -1,0 +1,84 @@
+"""The one thing a source must do: say what changed, and, where it can, list what there is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from connectors.document import Access, Document
+
+Known: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""Document ids to the `Document.version` that Quarry holds; ids it does not hold are left out.
+
+A source that cannot say by itself what changed since a moment (a folder: moved files keep their
+times) compares with this, a few hundred ids at a time, so that its memory stays flat.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a source may resume. Only the source that made it can read it."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    document_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The same content under a new version (a touched file): nothing to index, one thing to note."""
+
+    document_id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """One document that could not be read. It never fails a run."""
+
+    document_id: str
+    item: str
+    """The name a person knows it by."""
+    reason: str
+    link: str | None = None
+
+
+Change: TypeAlias = Document | Deletion | Unchanged | Unreadable | Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """That a document exists, and who may read it: for pruning and for permissions."""
+
+    document_id: str
+    access: Access
+
+
+class Connector(Protocol):
+    @property
+    def source(self) -> str:
+        """The name of the connection; the ids of its documents begin with it."""
+        ...
+
+    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+        """Yield what changed since then, and a checkpoint wherever resuming is safe.
+
+        `None` begins from the beginning. The checkpoint after the last change stands for a whole
+        run: the next run begins from there.
+
+        Raises:
+            RetryLater: the source does not answer now.
+            AskTheOwner: a person must mend something first.
+        """
+        ...
+
+    def listing(self) -> Iterator[Listed]:
+        """Yield every document there is, readable or not, in a stable order.
+
+        Raises:
+            RetryLater: the source does not answer now.
+            AskTheOwner: a person must mend something first.
+        """
+        ...

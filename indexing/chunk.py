@@ -1,0 +1,48 @@
+"""What is stored and found: a piece of a document, small enough to be embedded whole."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from connectors.document import Access, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    document_id: str
+    position: int
+    """Within the document, counted from 0, without gaps."""
+    text: str
+    """Exactly `span` of the text of section number `section`."""
+    embedded_text: str
+    """What the embedder reads and the keyword leg searches: title prefix, heading path, text, metadata suffix."""
+    section: int
+    span: Span
+    title: str
+    link: str
+    source: str
+    media_type: str
+    access: Access
+    page: int | None = None
+    heading_path: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
+    """Metadata as `key=value`."""
+    sets: frozenset[str] = frozenset()
+    owners: tuple[str, ...] = ()
+    boost: float = 1.0
+    """Multiplies the hybrid score; 1 is neutral."""
+    hidden: bool = False
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.document_id, self.position
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRange:
+    """Chunks of one document by position: `[start, end)`."""
+
+    document_id: str
+    start: int
+    end: int
