@@ -1,0 +1,79 @@
+# make demo: from a clone to cited answers. make test: everything that is checked. make help: the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+STAMP := $(VENV)/.installed
+SERVED := backend connectors indexing tests
+
+.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks constraints handbook clean
+
+help:
+	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
+	@echo "make demo         index the sample handbook and answer three questions"
+	@echo "make test         install what is needed and run every check (the same as make check)"
+	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
+	@echo "make benchmarks   measure speed against named rivals (long)"
+	@echo "make constraints  resolve the pinned versions anew"
+	@echo "make clean        remove the environment and everything that was built"
+
+$(UV):
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quarry needs Python 3.11 or newer; this is " + sys.version + ". Try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+
+# PyTorch's own index has wheels without CUDA (200 MB instead of 3.4 GB); where it cannot be reached,
+# the registry's build does as well.
+define pip_install
+	@UV_HTTP_RETRIES=0 $(UV) pip install --quiet --python $(BIN)/python --torch-backend=cpu --constraint constraints.txt --editable $(1) 2>/dev/null \
+	  || $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable $(1)
+endef
+
+$(STAMP): pyproject.toml constraints.txt | $(UV)
+	@echo "Installing into $(VENV) (about 30 seconds after the downloads)..."
+	$(call pip_install,.)
+	@touch $@
+
+$(STAMP)-dev: pyproject.toml constraints.txt | $(UV)
+	@echo "Installing into $(VENV), with what the checks need..."
+	$(call pip_install,'.[dev]')
+	@touch $@ $(STAMP)
+
+install: $(STAMP)
+
+demo: install
+	@$(BIN)/quarry demo
+
+test: check
+
+check: format lint types contracts unit
+
+format: $(STAMP)-dev
+	$(BIN)/ruff format --check $(SERVED)
+
+lint: $(STAMP)-dev
+	$(BIN)/ruff check $(SERVED)
+
+types: $(STAMP)-dev
+	$(BIN)/mypy
+
+contracts: $(STAMP)-dev
+	$(BIN)/lint-imports
+
+unit: $(STAMP)-dev
+	$(BIN)/pytest
+
+DATA ?= ../shared/data
+SETS ?= scifact vaswani cranfield cisi jsquad cmrc2018
+
+evaluate: install
+	@for set in $(SETS); do $(BIN)/quarry eval run $(DATA)/$$set || exit 1; done
+
+benchmarks: $(STAMP)-dev
+	@for file in tests/benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1; done
+
+constraints: | $(UV)
+	$(UV) pip compile --quiet --upgrade --extra dev --no-header --no-annotate pyproject.toml --output-file constraints.txt
+
+clean:
+	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
