@@ -124,6 +124,7 @@ class SyncWire(Wire):
     unchanged: int
     amended: int
     deleted: int
+    restored: int
     unreadable: tuple[UnreadableWire, ...]
     unreadable_count: int
     error: str | None

@@ -1,0 +1,186 @@
+"""Puts the parts together. The only chooser of implementations.
+
+Each part is made when it is first asked for, and its libraries are imported then: `quarry --help`
+loads none of them, a search no database, a listing no model.
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.settings import Settings, variable
+
+if TYPE_CHECKING:
+    from indexing.understanding import Understanding
+
+    from backend.chat.language_model import LanguageModel
+    from backend.search.request import Budgets, SearchRequest
+    from backend.search.search_tool import SearchTool
+    from backend.store.contents import Contents
+    from backend.store.database import Database
+    from backend.store.sources import Source
+    from connectors.connector import Connector
+    from connectors.document import Readers
+    from indexing.embedded import EmbeddedIndex, EmbeddedKeeper
+    from indexing.embedding import Embedder
+    from indexing.index import Filters
+    from indexing.ledger import Ledger
+    from indexing.pipeline import Pipeline
+    from indexing.tokens import CountTokens
+
+
+class Quarry:
+    """One home, and what works on it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def home(self) -> Path:
+        """Raises AskTheOwner when there can be no such folder."""
+        from connectors.errors import AskTheOwner
+
+        home = self.settings.resolved_home
+        try:
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise AskTheOwner(
+                f"{home} cannot be used as Quarry's home: {error.strerror}."
+                f" Set {variable('home')} to a folder that you may write to."
+            ) from error
+        return home
+
+    @property
+    def database_url(self) -> str:
+        from backend.store.database import sqlite_url
+
+        return self.settings.database_url or sqlite_url(self.home / "quarry.db")
+
+    @cached_property
+    def database(self) -> "Database":
+        from backend.store.database import open_database
+
+        return open_database(self.database_url)
+
+    @cached_property
+    def contents(self) -> "Contents":
+        from backend.store.contents import Contents
+
+        return Contents(self.home / "sections")
+
+    @cached_property
+    def ledger(self) -> "Ledger":
+        from backend.store.ledger import StoredLedger
+
+        return StoredLedger(self.database, self.contents)
+
+    @property
+    def models(self) -> Path:
+        return self.home / "models"
+
+    @cached_property
+    def embedder(self) -> "Embedder":
+        settings = self.settings
+        if settings.embedding_url:
+            from indexing.remote_model import load_remote_embedder
+
+            key = settings.embedding_key
+            return load_remote_embedder(
+                settings.embedding_url,
+                settings.embedding_model,
+                key.get_secret_value() if key else None,
+            )
+        from indexing.sentence_model import load_embedder
+
+        return load_embedder(settings.embedding_model, self.models, settings.threads)
+
+    @cached_property
+    def understanding(self) -> "Understanding":
+        """What the embedder understands, probed once."""
+        from indexing.understanding import understanding_of
+
+        return understanding_of(self.embedder, self.models)
+
+    @property
+    def index_folder(self) -> Path:
+        return self.home / "index"
+
+    @cached_property
+    def index(self) -> "EmbeddedIndex":
+        from indexing.embedded import open_index
+
+        return open_index(self.index_folder, self.embedder.identity)
+
+    @cached_property
+    def keeper(self) -> "EmbeddedKeeper":
+        from indexing.embedded import open_keeper
+
+        return open_keeper(self.index_folder, self.embedder.identity)
+
+    @cached_property
+    def count_tokens(self) -> "CountTokens":
+        from indexing.tokens import chat_token_counter, estimated_tokens
+
+        return chat_token_counter() if self.language_model else estimated_tokens
+
+    @cached_property
+    def language_model(self) -> "LanguageModel | None":
+        """None where none is set; then answers are extractive."""
+        settings = self.settings
+        if settings.llm_model is None:
+            return None
+        from backend.chat.language_model import LanguageModel, ModelSettings
+
+        key = settings.llm_key
+        return LanguageModel(
+            ModelSettings(
+                base_url=settings.llm_url or "https://api.openai.com/v1",
+                model=settings.llm_model,
+                api_key=key.get_secret_value() if key else None,
+                context_window=settings.llm_window,
+            )
+        )
+
+    @property
+    def budgets(self) -> "Budgets":
+        from backend.search.request import Budgets
+
+        return Budgets.for_window(self.settings.llm_window)
+
+    def request(self, message: str, readers: "Readers", filters: "Filters") -> "SearchRequest":
+        from backend.search.request import SearchRequest
+        from indexing.deadline import Deadline
+
+        return SearchRequest(
+            message=message,
+            readers=readers,
+            deadline=Deadline.after(self.settings.search_seconds),
+            budgets=self.budgets,
+            filters=filters,
+        )
+
+    def search_tool(self) -> "SearchTool":
+        """A search that asks no language model."""
+        from backend.search.rendering import DocumentNumbers
+        from backend.search.search_tool import SearchTool
+
+        return SearchTool(
+            index=self.index,
+            embedder=self.embedder,
+            understanding=self.understanding,
+            count_tokens=self.count_tokens,
+            complete=None,
+            numbers=DocumentNumbers(),
+        )
+
+    def connector(self, source: "Source") -> "Connector":
+        from connectors.catalog import connect
+
+        return connect(source.kind, source.name, source.settings)
+
+    def pipeline(self, source: "Source") -> "Pipeline":
+        from indexing.pipeline import Pipeline
+
+        return Pipeline(
+            source=source.name, embedder=self.embedder, keeper=self.keeper, ledger=self.ledger
+        )

@@ -1,0 +1,1 @@
+"""From a conversation to a streamed, cited answer."""

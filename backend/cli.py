@@ -1,0 +1,451 @@
+"""The `quarry` command. Each command parses, calls one function, and prints.
+
+Exit codes: 0 done; 1 failed, or nothing there that this asker may see; 2 wrong use; 3 done, with
+failures named. Imports stand inside the commands, so that `--help` answers at once.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+
+    from backend import wire
+    from backend.assembly import Quarry
+    from connectors.document import Readers
+    from indexing.index import Filters
+
+DONE, FAILED, WRONG_USE, DONE_WITH_FAILURES = 0, 1, 2, 3
+
+app = typer.Typer(
+    name="quarry",
+    help="Find what a company knows, and answer with citations that can be checked.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+add_app = typer.Typer(help="Add a source.", no_args_is_help=True)
+app.add_typer(add_app, name="add")
+eval_app = typer.Typer(
+    help="Score the search on questions with known answers.", no_args_is_help=True
+)
+app.add_typer(eval_app, name="eval")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+As = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="READER",
+        help="Ask as a holder of this reader token, such as user:ann@example.com or"
+        " group:finance. May be repeated. Without it: public only.",
+    ),
+]
+
+
+def main() -> None:
+    app()
+
+
+@contextmanager
+def _told(as_json: bool) -> Iterator[None]:
+    """Whatever stops a command ends in one sentence and an exit code."""
+    from connectors.errors import AskTheOwner, RetryLater
+    from indexing.deadline import DeadlineExceeded
+
+    try:
+        yield
+    except AskTheOwner as error:
+        _fail(str(error), as_json)
+    except RetryLater as error:
+        _fail(f"{error} Try again in {error.after.total_seconds():.0f} s.", as_json)
+    except DeadlineExceeded:
+        _fail(
+            "The time for this was up. Set QUARRY_SEARCH_SECONDS or QUARRY_ANSWER_SECONDS higher"
+            " to allow more.",
+            as_json,
+        )
+    except KeyboardInterrupt:
+        _fail("Stopped. What was done is kept; the same command goes on from there.", as_json)
+
+
+def _fail(message: str, as_json: bool, code: int = FAILED) -> NoReturn:
+    if as_json:
+        _print_json({"error": message})
+    else:
+        _console(sys.stderr).print(message, style="red", markup=False, highlight=False)
+    raise typer.Exit(code)
+
+
+def _console(stream: Any = None) -> "Console":
+    from rich.console import Console
+
+    return Console(file=stream or sys.stdout, highlight=False, emoji=False)
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _print_wire(value: "BaseModel") -> None:
+    _print_json(value.model_dump(mode="json"))
+
+
+def _quarry() -> "Quarry":
+    from pydantic import ValidationError
+
+    from backend.assembly import Quarry
+    from backend.settings import Settings, variable
+
+    try:
+        return Quarry(Settings())
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{variable(str(fault['loc'][0]))}: {fault['msg']}" for fault in error.errors()
+        )
+        raise typer.BadParameter(f"a setting is not valid: {faults}") from error
+
+
+def _readers(tokens: list[str] | None) -> "Readers":
+    from connectors.document import Readers
+
+    try:
+        return Readers.of(*tokens or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--as") from error
+
+
+@app.command()
+def demo() -> None:
+    """Index the sample company handbook and answer three questions."""
+    from backend.demo import run
+
+    with _told(as_json=False):
+        run(_quarry(), _console())
+
+
+@add_app.command("folder")
+def add_folder(
+    path: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
+    name: Annotated[
+        str | None, typer.Option(help="What to call the source; by default the folder's name.")
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="Only files that match this glob. May be repeated.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="No file that matches this glob. May be repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Add a folder. `quarry sync` then reads it."""
+    from backend import encoding
+    from backend.store import sources
+    from connectors.catalog import connect
+
+    with _told(as_json):
+        folder = path.expanduser().absolute()
+        if not folder.is_dir():
+            raise typer.BadParameter(f"there is no folder at {folder}", param_hint="PATH")
+        settings: dict[str, object] = {"path": str(folder)}
+        if include:
+            settings["include"] = include
+        if exclude:
+            settings["exclude"] = exclude
+        called = name or folder.name or "folder"
+        quarry = _quarry()
+        connect("folder", called, settings)
+        try:
+            added = sources.add(quarry.database, called, "folder", settings)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--name") from error
+        if as_json:
+            _print_wire(encoding.source(added, documents=0, failures=0, run=None))
+        else:
+            _console().print(
+                f"Added {called!r}. To read it: quarry sync {called}", markup=False, soft_wrap=True
+            )
+
+
+@app.command()
+def sources(as_json: Json = False) -> None:
+    """List the sources, with their state."""
+    from backend import encoding, terminal
+    from backend.store import documents, failures, runs
+    from backend.store import sources as stored
+
+    with _told(as_json):
+        database = _quarry().database
+        held, failed = documents.counts(database), failures.counts(database)
+        latest = runs.latest(database)
+        listed = [
+            encoding.source(
+                one, held.get(one.name, 0), failed.get(one.name, 0), latest.get(one.name)
+            )
+            for one in stored.listing(database)
+        ]
+        if as_json:
+            _print_json(encoding.listed(listed))
+        elif listed:
+            terminal.sources(_console(), listed)
+        else:
+            _console().print("There is no source yet. Add one: quarry add folder PATH")
+
+
+@app.command()
+def sync(
+    name: Annotated[str | None, typer.Argument(help="One source; all of them by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring the index in step with the sources."""
+    from backend import encoding, terminal
+    from backend.store import sources as stored
+
+    with _told(as_json):
+        quarry = _quarry()
+        chosen = [stored.find(quarry.database, name)] if name else stored.listing(quarry.database)
+        if not chosen:
+            _fail("There is no source yet. Add one: quarry add folder PATH", as_json)
+        with terminal.progress(_console(sys.stderr)) as bars:
+            done = [_sync_one(quarry, source.name, bars) for source in chosen]
+        if as_json:
+            _print_json(encoding.listed(done))
+        else:
+            for one in done:
+                terminal.synced(_console(), one)
+    if any(one.error for one in done):
+        raise typer.Exit(FAILED)
+    if any(one.unreadable_count for one in done):
+        raise typer.Exit(DONE_WITH_FAILURES)
+
+
+def _sync_one(quarry: "Quarry", name: str, bars: Any) -> "wire.SyncWire":
+    """One source; what stops it does not stop the others."""
+    from backend import encoding
+    from backend.store import sources as stored
+    from backend.sync.runner import sync as run
+    from connectors.errors import AskTheOwner, RetryLater
+    from indexing.report import Report
+
+    report, error = Report(), None
+    try:
+        source = stored.find(quarry.database, name)
+        connector, pipeline = quarry.connector(source), quarry.pipeline(source)
+        for step in run(quarry.database, source, connector, pipeline):
+            if isinstance(step, Report):
+                report = step
+            else:
+                bars.show(step)
+    except (AskTheOwner, RetryLater) as failure:
+        error = str(failure)
+    return encoding.synced(name, report, error)
+
+
+@app.command()
+def documents(as_json: Json = False) -> None:
+    """List every document that is held, with who may read it."""
+    from backend import encoding, terminal
+    from backend.store import documents as stored
+
+    with _told(as_json):
+        held = [encoding.document(one) for one in stored.listing(_quarry().database)]
+        if as_json:
+            _print_json(encoding.listed(held))
+        else:
+            terminal.documents(_console(), held)
+
+
+@app.command()
+def failures(as_json: Json = False) -> None:
+    """List what could not be read, and why."""
+    from backend import encoding, terminal
+    from backend.store import failures as stored
+
+    with _told(as_json):
+        failed = [encoding.failure(one) for one in stored.listing(_quarry().database)]
+        if as_json:
+            _print_json(encoding.listed(failed))
+        elif failed:
+            terminal.failures(_console(), failed)
+        else:
+            _console().print("Everything could be read.")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what is set up, what works, and what to do about the rest."""
+    from backend import encoding, terminal
+    from backend.doctor import examine
+
+    with _told(as_json):
+        found = examine(_quarry())
+        if as_json:
+            _print_json(encoding.listed(found))
+        else:
+            terminal.checks(_console(), found)
+    if any(check.state == "failed" for check in found):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def search(
+    query: Annotated[
+        str, typer.Argument(help="What to look for. Quote a phrase to find it exactly.")
+    ],
+    readers: As = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this source. May be repeated.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only documents with this key=value. May be repeated.")
+    ] = None,
+    media_type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only this media type. May be repeated.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Updated on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(help="Updated on this day or before.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what put each result where it is.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the passages that match best."""
+    from backend import encoding, terminal
+    from backend.search.results import find
+
+    asker = _readers(readers)
+    filters = _filters(source, tag, media_type, since, until)
+    if not query.strip():
+        raise typer.BadParameter("write what to look for", param_hint="QUERY")
+    with _told(as_json):
+        quarry = _quarry()
+        tool = quarry.search_tool()
+        began = time.perf_counter()
+        docs = find(tool, quarry.request(query, asker, filters), limit)
+        answer = encoding.search(query, docs, time.perf_counter() - began)
+    if as_json:
+        _print_wire(answer)
+    elif docs:
+        terminal.results(_console(), answer)
+        if explain:
+            terminal.explanation(_console(), answer)
+    else:
+        _console().print("Nothing was found that you may read.")
+    if not docs:
+        raise typer.Exit(FAILED)
+
+
+def _filters(
+    sources: list[str] | None,
+    tags: list[str] | None,
+    media_types: list[str] | None,
+    since: str | None,
+    until: str | None,
+) -> "Filters":
+    from indexing.index import DateRange, Filters
+
+    def chosen(values: list[str] | None) -> frozenset[str] | None:
+        return frozenset(values) if values else None
+
+    return Filters(
+        sources=chosen(sources),
+        tags=chosen(tags),
+        media_types=chosen(media_types),
+        updated=DateRange(_moment(since, "--since"), _day_after(until)),
+    )
+
+
+def _moment(text: str | None, option: str) -> datetime | None:
+    """The moment that an ISO date or time names; a day begins at midnight here."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is not a day such as 2026-03-31", param_hint=option
+        ) from error
+
+
+def _day_after(text: str | None) -> datetime | None:
+    """The end of the day that is named; a time of day is taken as it is."""
+    from datetime import timedelta
+
+    moment = _moment(text, "--until")
+    if moment is None or text is None:
+        return None
+    return moment + timedelta(days=1) if len(text.strip()) <= len("2026-03-31") else moment
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
+    readers: As = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file to answer from. May be repeated.", exists=True, dir_okay=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question, each sentence with its source."""
+    from backend.asking import ask_in_terminal
+
+    asker = _readers(readers)
+    if not question.strip():
+        raise typer.BadParameter("write a question", param_hint="QUESTION")
+    with _told(as_json):
+        console = None if as_json else _console()
+        answer = ask_in_terminal(_quarry(), question, asker, file or [], console)
+        if as_json:
+            _print_wire(answer)
+
+
+@app.command()
+def show(
+    document: Annotated[str, typer.Argument(help="The document's id, as a search tells it.")],
+    readers: As = None,
+    as_json: Json = False,
+) -> None:
+    """Show a document: its sections, where they stand, and who may read it."""
+    from backend import encoding, terminal
+    from backend.store import documents as stored
+
+    asker = _readers(readers)
+    with _told(as_json):
+        quarry = _quarry()
+        found = stored.find(quarry.database, quarry.contents, document, asker)
+        if found is None:
+            _fail(f"There is no document {document!r} that you may read.", as_json)
+        if as_json:
+            _print_wire(encoding.shown(found))
+        else:
+            terminal.shown(_console(), encoding.shown(found))
+
+
+@eval_app.command("run")
+def eval_run(
+    dataset: Annotated[
+        Path, typer.Argument(help="A folder with corpus.jsonl[.gz], queries.jsonl, qrels/test.tsv.")
+    ],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N queries.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Score keyword, vector, hybrid and the whole search on a judged set."""
+    from backend.evaluation.command import evaluate_in_terminal
+
+    with _told(as_json):
+        report = evaluate_in_terminal(_quarry(), dataset, limit, _console(sys.stderr))
+        if as_json:
+            _print_json(report)

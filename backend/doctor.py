@@ -1,0 +1,138 @@
+"""What is set up, what works, and what to do about the rest."""
+
+from collections.abc import Callable, Sequence
+
+from backend.assembly import Quarry
+from backend.settings import variable
+from backend.store import documents, failures, sources
+from backend.wire import CheckWire
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.sentence_model import describe
+
+UNDERSTOOD = 0.5
+
+
+def examine(quarry: Quarry) -> Sequence[CheckWire]:
+    """All checks, in the order in which one stands on another."""
+    return [
+        _checked("settings", lambda: _settings(quarry)),
+        _checked("database", lambda: _database(quarry)),
+        _checked("model", lambda: _model(quarry)),
+        _checked("scripts", lambda: _scripts(quarry)),
+        _checked("index", lambda: _index(quarry)),
+        _checked("language model", lambda: _language_model(quarry)),
+    ]
+
+
+def _checked(name: str, check: Callable[[], CheckWire]) -> CheckWire:
+    try:
+        return check()
+    except (AskTheOwner, RetryLater) as error:
+        return CheckWire(name=name, state="failed", detail=str(error))
+
+
+def _settings(quarry: Quarry) -> CheckWire:
+    changed = sorted(variable(field) for field in quarry.settings.model_fields_set)
+    return CheckWire(
+        name="settings",
+        state="ok",
+        detail=f"home {quarry.home}; set: {', '.join(changed) or 'nothing, all by default'}",
+    )
+
+
+def _database(quarry: Quarry) -> CheckWire:
+    held = sum(documents.counts(quarry.database).values())
+    failed = sum(failures.counts(quarry.database).values())
+    known = len(sources.listing(quarry.database))
+    return CheckWire(
+        name="database",
+        state="warning" if failed or not known else "ok",
+        detail=f"{known} sources, {held} documents, {failed} failures",
+        advice=(
+            "quarry failures names them"
+            if failed
+            else None
+            if known
+            else "add a source: quarry add folder PATH"
+        ),
+    )
+
+
+def _model(quarry: Quarry) -> CheckWire:
+    settings = quarry.settings
+    if settings.embedding_url:
+        identity = quarry.embedder.identity
+        return CheckWire(
+            name="model",
+            state="ok",
+            detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
+        )
+    state = describe(settings.embedding_model, quarry.models)
+    if state.record is None:
+        return CheckWire(
+            name="model",
+            state="warning",
+            detail=f"{settings.embedding_model} in {state.source.folder}, not converted yet",
+            advice="the first sync or search converts it, which takes half a minute",
+        )
+    converted = state.record.runtime == "openvino"
+    return CheckWire(
+        name="model",
+        state="ok" if converted else "warning",
+        detail=f"{settings.embedding_model}, run by {state.record.runtime},"
+        f" {state.record.identity.precision}, {state.record.identity.dimension} dimensions",
+        advice=None
+        if converted
+        else "OpenVINO could not convert this model; sentence-transformers runs it, more slowly and"
+        " with more memory",
+    )
+
+
+def _scripts(quarry: Quarry) -> CheckWire:
+    shares = quarry.understanding.shares
+    known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
+    poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
+    return CheckWire(
+        name="scripts",
+        state="warning" if poor else "ok",
+        detail=f"understood: {', '.join(known) or 'none'}; poorly or not: {', '.join(poor) or 'none'}",
+        advice=f"texts in those scripts are found by their words; for meaning too, set a"
+        f" multilingual model: {variable('embedding_model')}"
+        if poor
+        else None,
+    )
+
+
+def _index(quarry: Quarry) -> CheckWire:
+    held = sum(documents.counts(quarry.database).values())
+    indexed = chunks = 0
+    for document in quarry.keeper.survey():
+        indexed += 1
+        chunks += document.chunks
+    return CheckWire(
+        name="index",
+        state="ok" if indexed == held else "warning",
+        detail=f"{indexed} documents, {chunks} chunks in {quarry.index_folder}",
+        advice=None
+        if indexed == held
+        else f"the database holds {held} documents; quarry sync brings the index in line",
+    )
+
+
+def _language_model(quarry: Quarry) -> CheckWire:
+    settings = quarry.settings
+    model = quarry.language_model
+    if model is None:
+        return CheckWire(
+            name="language model",
+            state="off",
+            detail="none is set; answers are the best sentences of the documents",
+            advice=f"to have answers written, set {variable('llm_url')}, {variable('llm_model')}"
+            f" and, if the endpoint wants one, {variable('llm_key')}",
+        )
+    failure = quarry.language_model_failure()
+    return CheckWire(
+        name="language model",
+        state="failed" if failure else "ok",
+        detail=failure or f"{settings.llm_model} answers at {model.settings.base_url}",
+    )

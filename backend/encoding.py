@@ -1,0 +1,116 @@
+"""From what the rooms say to what programs are told."""
+
+from collections.abc import Iterable, Sequence
+
+from backend import wire
+from backend.search.sections import SearchDoc
+from backend.store.documents import HeldDocument, StoredDocument
+from backend.store.failures import Failure
+from backend.store.runs import Run
+from backend.store.sources import Source
+from connectors.document import Section, Span
+from indexing.report import Report
+
+
+def search(query: str, docs: Sequence[SearchDoc], seconds: float) -> wire.SearchWire:
+    return wire.SearchWire(
+        query=query, results=tuple(map(_result, docs)), seconds=round(seconds, 4)
+    )
+
+
+def _result(doc: SearchDoc) -> wire.ResultWire:
+    return wire.ResultWire(
+        number=doc.number,
+        document_id=doc.document_id,
+        title=doc.title,
+        source=doc.source,
+        link=doc.link,
+        updated_at=doc.updated_at,
+        content=doc.content,
+        score=round(doc.score, 6),
+        why=tuple(wire.WhyWire(variant=w.variant, leg=w.leg, rank=w.rank) for w in doc.why),
+    )
+
+
+def document(held: HeldDocument) -> wire.DocumentWire:
+    return wire.DocumentWire(
+        id=held.id,
+        title=held.title,
+        source=held.source,
+        link=held.link,
+        readers=held.readers,
+        chunks=held.chunks,
+        updated_at=held.updated_at,
+    )
+
+
+def shown(stored: StoredDocument) -> wire.ShownWire:
+    held = stored.document
+    return wire.ShownWire(
+        id=held.id,
+        title=held.title,
+        source=held.source,
+        link=held.link,
+        readers=tuple(sorted(held.access.readers)),
+        updated_at=held.updated_at,
+        sections=tuple(map(_section, held.sections)),
+    )
+
+
+def _section(section: Section) -> wire.SectionWire:
+    place = section.place
+    return wire.SectionWire(
+        kind=section.kind,
+        text=section.text,
+        link=section.link,
+        place=wire.PlaceWire(
+            page=place.page,
+            heading_path=place.heading_path,
+            sheet=place.sheet,
+            rows=place.rows,
+            span=span(place.span) if place.span else None,
+        ),
+    )
+
+
+def span(of: Span) -> wire.SpanWire:
+    return wire.SpanWire(start=of.start, end=of.end)
+
+
+def failure(one: Failure) -> wire.FailureWire:
+    return wire.FailureWire(source=one.source, item=one.item, reason=one.reason, tries=one.tries)
+
+
+def source(one: Source, documents: int, failures: int, run: Run | None) -> wire.SourceWire:
+    return wire.SourceWire(
+        name=one.name,
+        kind=one.kind,
+        settings=dict(one.settings),
+        documents=documents,
+        failures=failures,
+        state=run.state if run else "never synced",
+        last_run=run.started_at if run else None,
+    )
+
+
+def synced(name: str, report: Report, error: str | None) -> wire.SyncWire:
+    return wire.SyncWire(
+        source=name,
+        documents=report.documents,
+        chunks=report.chunks,
+        embedded=report.embedded,
+        unchanged=report.unchanged,
+        amended=report.amended,
+        deleted=report.deleted,
+        restored=report.restored,
+        unreadable=tuple(
+            wire.UnreadableWire(item=one.item, reason=one.reason) for one in report.unreadable
+        ),
+        unreadable_count=report.unreadable_count,
+        error=error,
+        seconds={stage: round(value, 3) for stage, value in report.seconds.items()},
+    )
+
+
+def listed(items: Iterable[wire.Wire]) -> list[dict[str, object]]:
+    return [item.model_dump(mode="json") for item in items]

@@ -1,0 +1,1 @@
+"""How well does it find? Questions with known answers, to numbers."""

@@ -1,0 +1,93 @@
+"""The documents of a dataset into an index that is kept for the next run."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+
+from backend.evaluation.dataset import Dataset, Passage
+from connectors.document import EVERYBODY, Document, Section
+from indexing.chunking import CHUNKER_VERSION, chunks_of, content_hash
+from indexing.embedding import Embedder
+from indexing.index import IndexKeeper, Replace
+
+BATCH = 256
+"""Documents that are embedded together and written in one step; what a crash may lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    stage: str
+    """`documents` or `queries`."""
+    done: int
+    total: int
+
+
+TellProgress: TypeAlias = Callable[[Progress], None]
+
+
+def index_name(dataset: Dataset, embedder: Embedder) -> str:
+    """Names the index of these documents, cut and embedded this way; safe as a folder's name."""
+    making = [dataset.name, dataset.digest, asdict(embedder.identity), CHUNKER_VERSION]
+    return hashlib.blake2b(json.dumps(making).encode(), digest_size=16).hexdigest()
+
+
+def index_corpus(
+    dataset: Dataset, keeper: IndexKeeper, embedder: Embedder, progress: TellProgress
+) -> None:
+    """Write what the index of that name does not hold yet; goes on where a broken run ended."""
+    held = {document.id for document in keeper.survey()}
+    passages = (
+        passage for passage in dataset.passages() if document_id(dataset, passage.id) not in held
+    )
+    done = len(held)
+    progress(Progress("documents", done, dataset.documents))
+    while batch := list(islice(passages, BATCH)):
+        keeper.write(_replacements(dataset, batch, embedder))
+        done += len(batch)
+        progress(Progress("documents", done, dataset.documents))
+
+
+def document_id(dataset: Dataset, passage: str) -> str:
+    return f"{dataset.name}:{passage}"
+
+
+def passage_id(dataset: Dataset, document: str) -> str:
+    return document.removeprefix(f"{dataset.name}:")
+
+
+def _replacements(dataset: Dataset, batch: list[Passage], embedder: Embedder) -> Iterator[Replace]:
+    """All chunks of the batch in one call to the embedder, which sorts them by length."""
+    documents = [_document(dataset, passage) for passage in batch]
+    chunks = [chunks_of(document, embedder) for document in documents]
+    texts = [chunk.embedded_text for of_document in chunks for chunk in of_document]
+    empty = np.empty((0, embedder.identity.dimension), np.float32)
+    vectors = embedder.embed_passages(texts) if texts else empty
+    end = 0
+    for document, of_document in zip(documents, chunks, strict=True):
+        start, end = end, end + len(of_document)
+        yield Replace(
+            document_id=document.id,
+            generation=1,
+            content_hash=content_hash(document),
+            chunks=tuple(of_document),
+            vectors=vectors[start:end],
+        )
+
+
+def _document(dataset: Dataset, passage: Passage) -> Document:
+    """Of title and text alone, which is what the judgments are about."""
+    return Document(
+        id=document_id(dataset, passage.id),
+        source=dataset.name,
+        title=passage.title,
+        sections=(Section(text=passage.text if passage.text.strip() else passage.title),),
+        link=f"{dataset.corpus.resolve().as_uri()}#{passage.id}",
+        media_type="text/plain",
+        access=EVERYBODY,
+        version=dataset.digest,
+    )

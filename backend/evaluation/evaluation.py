@@ -1,0 +1,129 @@
+"""Run the queries of a dataset through each way of finding, and score what they find."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from backend.evaluation.corpus import (
+    Progress,
+    TellProgress,
+    index_corpus,
+    index_name,
+    passage_id,
+)
+from backend.evaluation.dataset import Dataset, Query, read_dataset
+from backend.evaluation.legs import SECONDS, legs_of
+from backend.evaluation.measures import scores
+from indexing.deadline import Deadline
+from indexing.embedding import Embedder, Vector
+from indexing.index import Index, IndexKeeper
+from indexing.understanding import Understanding
+
+QUERIES_AT_ONCE = 64
+"""Embedded in one call."""
+
+Rankings: TypeAlias = dict[str, dict[str, list[str]]]
+"""Leg to query id to ids of documents as the dataset names them, best first."""
+OpenIndex: TypeAlias = Callable[[Path], AbstractContextManager[Index]]
+OpenKeeper: TypeAlias = Callable[[Path], IndexKeeper]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an evaluation runs on."""
+
+    cache: Path
+    """A folder for indexes that are kept for later runs, one below it for each making."""
+    open_index: OpenIndex
+    open_keeper: OpenKeeper
+    embedder: Embedder
+    understanding: Understanding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationReport:
+    dataset: str
+    documents: int
+    queries: int
+    legs: Mapping[str, Mapping[str, float]]
+    """`keyword`, `vector`, `hybrid` and `search` to measure to mean, 0 to 1."""
+    seconds: Mapping[str, float]
+    """`index`, `embed` (all queries), and each leg (all queries)."""
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def run_evaluation(
+    folder: Path, parts: Parts, limit: int | None, progress: TellProgress
+) -> EvaluationReport:
+    """Score keyword leg, vector leg, hybrid, and the search without a model on a dataset.
+
+    The documents are embedded in the first run only. A document ranks where its best chunk does.
+    The hybrid is the weighted sum alone; exact terms come in with the search, as it uses them.
+
+    Args:
+        folder: the dataset, in the layout of BEIR.
+        limit: so many of its queries only.
+
+    Raises:
+        MalformedDataset
+        ValueError: `limit` is below 1.
+        RetryLater, AskTheOwner, DeadlineExceeded: from the index or the embedder.
+    """
+    dataset = read_dataset(folder, limit)
+    stopwatch = _Stopwatch()
+    index_folder = parts.cache / index_name(dataset, parts.embedder)
+    with stopwatch.timing("index"):
+        index_corpus(dataset, parts.open_keeper(index_folder), parts.embedder, progress)
+    with parts.open_index(index_folder) as index:
+        rankings = _rankings(dataset, index, parts, stopwatch, progress)
+    return EvaluationReport(
+        dataset=dataset.name,
+        documents=dataset.documents,
+        queries=len(dataset.queries),
+        legs={leg: scores(dataset.judgments, of_leg) for leg, of_leg in rankings.items()},
+        seconds={name: round(spent, 3) for name, spent in stopwatch.seconds.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopwatch:
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timing(self, name: str) -> Iterator[None]:
+        """What is timed twice adds up."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def _rankings(
+    dataset: Dataset, index: Index, parts: Parts, stopwatch: _Stopwatch, progress: TellProgress
+) -> Rankings:
+    legs = legs_of(index, parts.embedder, parts.understanding)
+    rankings: Rankings = {name: {} for name in legs}
+    progress(Progress("queries", 0, len(dataset.queries)))
+    for done, (query, vector) in enumerate(_embedded(dataset, parts, stopwatch), start=1):
+        for name, leg in legs.items():
+            with stopwatch.timing(name):
+                found = leg(query.text, vector)
+            rankings[name][query.id] = [passage_id(dataset, document) for document in found]
+        progress(Progress("queries", done, len(dataset.queries)))
+    return rankings
+
+
+def _embedded(
+    dataset: Dataset, parts: Parts, stopwatch: _Stopwatch
+) -> Iterator[tuple[Query, Vector]]:
+    queries = dataset.queries
+    for start in range(0, len(queries), QUERIES_AT_ONCE):
+        some = queries[start : start + QUERIES_AT_ONCE]
+        with stopwatch.timing("embed"):
+            texts = [query.text for query in some]
+            vectors = parts.embedder.embed_queries(texts, Deadline.after(SECONDS))
+        yield from zip(some, vectors, strict=True)

@@ -1,0 +1,73 @@
+"""The ways of finding that are compared: each from a query to document ids, best first."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from backend.search.rendering import DocumentNumbers
+from backend.search.request import Budgets, SearchRequest
+from backend.search.retrieval import HYBRID_ALPHA
+from backend.search.search_tool import SearchTool
+from connectors.document import Readers
+from indexing.chunk import Chunk
+from indexing.deadline import Deadline
+from indexing.embedding import Embedder, Vector
+from indexing.hybrid import CANDIDATES
+from indexing.index import Index, IndexQuery
+from indexing.tokens import estimated_tokens
+from indexing.understanding import Understanding
+
+HITS = 2 * CANDIDATES
+"""Chunks of a ranking: all that two legs find, so that enough documents are among them."""
+
+SECONDS = 120.0
+"""For one query; far more than any takes, so that none is lost to a busy machine."""
+
+Leg: TypeAlias = Callable[[str, Vector], list[str]]
+"""From a query and its vector to ids of documents, each where its best chunk ranks."""
+
+_ANYBODY = Readers.of()
+
+
+def legs_of(index: Index, embedder: Embedder, understanding: Understanding) -> Mapping[str, Leg]:
+    """By the names of the report."""
+
+    def keyword(text: str, _: Vector) -> list[str]:
+        return _found(index, IndexQuery(text=text, vector=None, alpha=0.0, size=HITS))
+
+    def vector(text: str, vector: Vector) -> list[str]:
+        return _found(index, IndexQuery(text=text, vector=vector, alpha=1.0, size=HITS))
+
+    def hybrid(text: str, vector: Vector) -> list[str]:
+        alpha = HYBRID_ALPHA * understanding.share_of(text)
+        return _found(index, IndexQuery(text=text, vector=vector, alpha=alpha, size=HITS))
+
+    def search(text: str, _: Vector) -> list[str]:
+        tool = SearchTool(
+            index=index,
+            embedder=embedder,
+            understanding=understanding,
+            count_tokens=estimated_tokens,
+            complete=None,
+            numbers=DocumentNumbers(),
+        )
+        return _documents(ranked.chunk for ranked in tool.rank(_request(text), HITS))
+
+    return {"keyword": keyword, "vector": vector, "hybrid": hybrid, "search": search}
+
+
+def _found(index: Index, query: IndexQuery) -> list[str]:
+    found = index.find([query], _ANYBODY, Deadline.after(SECONDS))
+    return _documents(hit.chunk for hit in found.rankings[0])
+
+
+def _documents(chunks: Iterable[Chunk]) -> list[str]:
+    return list(dict.fromkeys(chunk.document_id for chunk in chunks))
+
+
+def _request(text: str) -> SearchRequest:
+    return SearchRequest(
+        message=text,
+        readers=_ANYBODY,
+        deadline=Deadline.after(SECONDS),
+        budgets=Budgets.for_window(8_192),
+    )

@@ -1,0 +1,141 @@
+"""What is held of documents: for an asker who may read one, and for the owner of the machine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, exists, func, select
+
+from backend.store.contents import Contents, decoded
+from backend.store.database import Database
+from backend.store.tables import document_readers, documents, sources
+from connectors.document import Access, Document, Readers
+from connectors.errors import AskTheOwner
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    document: Document
+    chunks: int
+    indexed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldDocument:
+    """The ledger's row, as the owner sees it."""
+
+    id: str
+    source: str
+    title: str
+    link: str
+    media_type: str
+    readers: tuple[str, ...]
+    chunks: int
+    updated_at: datetime | None
+    indexed_at: datetime
+
+
+def find(
+    database: Database, contents: Contents, document_id: str, readers: Readers
+) -> StoredDocument | None:
+    """The document, if the asker may read it; forbidden and missing look alike.
+
+    Raises:
+        AskTheOwner: the asker may read it, and its sections have been lost.
+    """
+    for _ in range(2):  # it may be replaced, and its old content dropped, between the two steps
+        found = _find(database, contents, document_id, readers)
+        if not isinstance(found, str):
+            return found
+    raise AskTheOwner(
+        f"The text of {document_id} is missing under {contents.folder}."
+        f" Sync {found!r}: what is missing is read again."
+    )
+
+
+def listing(database: Database) -> Iterator[HeldDocument]:
+    """All documents by id, whoever may read them: for the owner of the machine only."""
+    after = ""
+    while rows := _page(database, after):
+        yield from rows
+        after = rows[-1].id
+
+
+def counts(database: Database) -> Mapping[str, int]:
+    """How many documents each source has; those without any are left out."""
+    count = (
+        select(sources.c.name, func.count())
+        .join(documents, documents.c.source_id == sources.c.id)
+        .group_by(sources.c.name)
+    )
+    with database.reading() as connection:
+        return dict(connection.execute(count).all())
+
+
+def readers_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
+    """The readers of each document; those that nobody may read are left out."""
+    found: dict[str, set[str]] = {}
+    condition = document_readers.c.document_id.in_(ids)
+    for document_id, reader in connection.execute(select(document_readers).where(condition)):
+        found.setdefault(document_id, set()).add(reader)
+    return found
+
+
+def _find(
+    database: Database, contents: Contents, document_id: str, readers: Readers
+) -> StoredDocument | str | None:
+    """As `find`; the name of its source instead, if its content is not there."""
+    may_read = exists().where(
+        document_readers.c.document_id == documents.c.id,
+        document_readers.c.reader.in_(sorted(readers.tokens)),
+    )
+    query = (
+        select(documents, sources.c.name.label("source"))
+        .join(sources)
+        .where(documents.c.id == document_id, may_read)
+    )
+    with database.reading() as connection:
+        row = connection.execute(query).one_or_none()
+        tokens = readers_of(connection, [document_id]) if row else {}
+    if row is None:
+        return None
+    content = row.kept and contents.get(row.kept)
+    if not content:
+        return str(row.source)
+    document = decoded(
+        content,
+        document_id=row.id,
+        source=row.source,
+        version=row.version,
+        access=Access(frozenset(tokens[row.id])),
+    )
+    return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
+
+
+def _page(database: Database, after: str) -> list[HeldDocument]:
+    query = (
+        select(documents, sources.c.name.label("source"))
+        .join(sources)
+        .where(documents.c.id > after)
+        .order_by(documents.c.id)
+        .limit(_PAGE)
+    )
+    with database.reading() as connection:
+        rows = connection.execute(query).all()
+        readers = readers_of(connection, [row.id for row in rows])
+    return [
+        HeldDocument(
+            id=row.id,
+            source=row.source,
+            title=row.title,
+            link=row.link,
+            media_type=row.media_type,
+            readers=tuple(sorted(readers.get(row.id, ()))),
+            chunks=row.chunks,
+            updated_at=row.updated_at,
+            indexed_at=row.indexed_at,
+        )
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""How does Quarry stay in step with its sources?"""

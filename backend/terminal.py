@@ -1,0 +1,214 @@
+"""What a person sees in a terminal."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from backend import wire
+from indexing.report import Progress as Step
+
+CONTENT_CHARACTERS = 300
+_STATES = {"ok": "green", "warning": "yellow", "failed": "red", "off": "dim"}
+
+
+def results(console: Console, answer: wire.SearchWire) -> None:
+    for result in answer.results:
+        head = Text.assemble(
+            (f"{result.number:>2}  ", "bold cyan"),
+            (result.title, "bold"),
+            (f"  {result.source}{_dated(result.updated_at)}", "dim"),
+        )
+        console.print(head)
+        console.print(Text(f"    {_excerpt(result.content)}"))
+        console.print(Text(f"    {result.link}", "blue"), soft_wrap=True)
+    count = len(answer.results)
+    console.print(f"[dim]{count} result{'s' * (count != 1)} in {answer.seconds:.2f} s[/dim]")
+
+
+def explanation(console: Console, answer: wire.SearchWire) -> None:
+    table = Table("result", "variant", "leg", "rank", "score", box=None, header_style="dim")
+    for result in answer.results:
+        for why in result.why:
+            table.add_row(
+                str(result.number), why.variant, why.leg, str(why.rank), f"{result.score:.4f}"
+            )
+    console.print(table)
+
+
+def _excerpt(content: str) -> str:
+    text = " ".join(content.split())
+    return text if len(text) <= CONTENT_CHARACTERS else text[:CONTENT_CHARACTERS].rstrip() + "…"
+
+
+def _dated(moment: datetime | None) -> str:
+    return f", {moment:%Y-%m-%d}" if moment else ""
+
+
+def references(console: Console, citations: Sequence[wire.CitationWire]) -> None:
+    if not citations:
+        return
+    console.print()
+    for citation in citations:
+        console.print(
+            Text.assemble((f"[{citation.number}] ", "bold cyan"), (citation.title, "bold"))
+        )
+        quote = " ".join(citation.quote.split())
+        console.print(Text(f"    “{quote}”"))
+        mark = "" if citation.verdict == "supported" else f"  ({citation.verdict})"
+        console.print(Text(f"    {citation.link}{mark}", "blue"), soft_wrap=True)
+
+
+def documents(console: Console, held: Sequence[wire.DocumentWire]) -> None:
+    table = Table(box=None, header_style="dim")
+    table.add_column("id", overflow="fold", ratio=3)
+    table.add_column("title", overflow="fold", ratio=2)
+    table.add_column("readers", overflow="fold", ratio=2)
+    table.add_column("chunks", justify="right")
+    table.add_column("updated", no_wrap=True)
+    for one in held:
+        readers = ", ".join(one.readers) or "nobody"
+        table.add_row(
+            Text(one.id), Text(one.title), Text(readers), str(one.chunks), _day(one.updated_at)
+        )
+    console.print(table)
+    console.print(f"[dim]{len(held)} documents[/dim]")
+
+
+def sources(console: Console, listed: Sequence[wire.SourceWire]) -> None:
+    table = Table(
+        "name", "kind", "documents", "failures", "state", "last run", box=None, header_style="dim"
+    )
+    for one in listed:
+        table.add_row(
+            Text(one.name),
+            one.kind,
+            str(one.documents),
+            str(one.failures),
+            one.state,
+            _minute(one.last_run),
+        )
+    console.print(table)
+
+
+def failures(console: Console, listed: Sequence[wire.FailureWire]) -> None:
+    table = Table(box=None, header_style="dim")
+    table.add_column("source")
+    table.add_column("item", overflow="fold")
+    table.add_column("reason", overflow="fold")
+    table.add_column("tries", justify="right")
+    for one in listed:
+        table.add_row(Text(one.source), Text(one.item), Text(one.reason), str(one.tries))
+    console.print(table)
+
+
+def shown(console: Console, one: wire.ShownWire) -> None:
+    console.print(Text(one.title, "bold"))
+    console.print(Text(one.link, "blue"), soft_wrap=True)
+    readers = ", ".join(one.readers) or "nobody"
+    console.print(Text(f"{one.source}{_dated(one.updated_at)}, readable by {readers}", "dim"))
+    for section in one.sections:
+        console.print()
+        console.print(Text(_where(section.place), "cyan"))
+        console.print(Text(section.text))
+
+
+def _where(place: wire.PlaceWire) -> str:
+    parts = [
+        f"page {place.page}" if place.page else "",
+        " › ".join(place.heading_path),
+        f"sheet {place.sheet}" if place.sheet else "",
+        f"rows {place.rows[0]} to {place.rows[1]}" if place.rows else "",
+    ]
+    return ", ".join(part for part in parts if part) or "text"
+
+
+def checks(console: Console, found: Sequence[wire.CheckWire]) -> None:
+    for check in found:
+        console.print(
+            Text.assemble((f"{check.state:>8}  ", _STATES[check.state]), (check.name, "bold")),
+            Text(check.detail),
+        )
+        if check.advice:
+            console.print(Text(f"          → {check.advice}"))
+
+
+def synced(console: Console, one: wire.SyncWire) -> None:
+    counts = [
+        f"{value} {name}"
+        for name, value in (
+            ("indexed", one.documents),
+            ("unchanged", one.unchanged),
+            ("deleted", one.deleted),
+            ("with new readers", one.amended),
+            ("restored", one.restored),
+            ("unreadable", one.unreadable_count),
+        )
+        if value
+    ]
+    spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
+    summary = ", ".join(counts) or "nothing had changed"
+    console.print(Text(f"{one.source}: {summary} ({one.chunks} chunks; {spent or 'no time'})"))
+    for item in one.unreadable:
+        console.print(Text.assemble(("  unreadable  ", "yellow"), f"{item.item}: {item.reason}"))
+    if one.unreadable_count > len(one.unreadable):
+        console.print(f"  and {one.unreadable_count - len(one.unreadable)} more: quarry failures")
+    if one.error:
+        console.print(Text.assemble(("  failed  ", "red"), one.error))
+
+
+@contextmanager
+def progress(console: Console) -> Iterator["Bars"]:
+    """Bars that come and go with the stages; nothing where nobody looks."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.fields[source]} {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("[dim]{task.fields[item]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        yield Bars(bars)
+
+
+class Bars:
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+
+    def show(self, step: Step) -> None:
+        key = (step.source, step.stage)
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(
+                step.stage, total=step.total, source=escape(step.source), item=""
+            )
+        self._bars.update(
+            self._tasks[key],
+            completed=step.done,
+            total=step.total,
+            item=escape((step.item or "")[-40:]),
+        )
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d}" if moment else ""
+
+
+def _minute(moment: datetime | None) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""

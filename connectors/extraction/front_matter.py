@@ -1,0 +1,76 @@
+"""What the author of a Markdown file says about it above its first line."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import yaml
+
+from connectors.document import Metadata, Person
+from connectors.extraction.extracted import one_line, parsed_time, people
+
+_FENCED = re.compile(r"\s*---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_LARGEST = 65_536
+_CREATED = ("created", "created_at", "date", "published")
+_UPDATED = ("updated", "updated_at", "last_updated", "lastmod", "modified", "last_modified")
+_AUTHORS = ("author", "authors", "owner", "owners")
+_TAKEN = {"title", *_CREATED, *_UPDATED, *_AUTHORS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontMatter:
+    title: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    authors: tuple[Person, ...] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+def split_front_matter(text: str) -> tuple[FrontMatter, int]:
+    """The front matter, and where the text after it begins.
+
+    What only looks like front matter (not YAML, or no keys) is left in the text.
+    """
+    match = _FENCED.match(text[:_LARGEST])
+    fields = _fields(match[1] or "") if match else None
+    if match is None or fields is None:
+        return FrontMatter(), 0
+    return _understood(fields), match.end()
+
+
+def _fields(yaml_text: str) -> Mapping[str, object] | None:
+    try:
+        loaded = yaml.load(yaml_text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError):
+        return None
+    if not isinstance(loaded, dict):
+        return None
+    return {one_line(key).lower(): value for key, value in loaded.items() if isinstance(key, str)}
+
+
+def _understood(fields: Mapping[str, object]) -> FrontMatter:
+    return FrontMatter(
+        title=next(_texts(fields.get("title")), None),
+        metadata=_metadata(fields),
+        authors=people(name for key in _AUTHORS for name in _texts(fields.get(key))),
+        created_at=_moment(fields, _CREATED),
+        updated_at=_moment(fields, _UPDATED),
+    )
+
+
+def _metadata(fields: Mapping[str, object]) -> Metadata:
+    found = {key: tuple(_texts(value)) for key, value in fields.items() if key not in _TAKEN}
+    return {key: texts[0] if len(texts) == 1 else texts for key, texts in found.items() if texts}
+
+
+def _texts(value: object) -> Iterator[str]:
+    """A value, or the values of a list, as texts; what is nested deeper is no metadata."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, str) and (text := one_line(item)):
+            yield text
+
+
+def _moment(fields: Mapping[str, object], names: tuple[str, ...]) -> datetime | None:
+    texts = (text for name in names for text in _texts(fields.get(name)))
+    return next(filter(None, map(parsed_time, texts)), None)

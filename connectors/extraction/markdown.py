@@ -1,0 +1,104 @@
+"""Markdown by its headings; the text stays Markdown, so tables and code stand as they were written."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from connectors.document import Place, Section, SectionKind, Span
+from connectors.extraction.decoding import decode
+from connectors.extraction.extracted import CannotRead, Extracted, section
+from connectors.extraction.front_matter import FrontMatter, split_front_matter
+from connectors.extraction.outline import Headings
+
+# Only the blocks matter here; what is inside a line is read for headings alone.
+_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+_INLINE = MarkdownIt("commonmark")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Lines `[start, end)` of the text that belong to one section."""
+
+    start: int
+    end: int
+    kind: SectionKind
+    path: tuple[str, ...]
+
+
+def read_markdown(data: bytes) -> Extracted:
+    """A section for each heading's own text and for each table, without the heading itself.
+
+    A section's text is exactly its span of the decoded file. A heading with nothing below it is a
+    section of its own. Front matter becomes title, dates, authors and metadata.
+
+    Raises:
+        CannotRead: not text, or nothing in it.
+    """
+    text = decode(data)
+    front, start = split_front_matter(text)
+    headings = Headings()
+    sections = tuple(_sections(text, start, headings))
+    if not sections:
+        raise CannotRead(
+            "the file holds no text below its front matter" if start else "the file holds no text"
+        )
+    return _with_front_matter(front, headings.first, sections)
+
+
+def _with_front_matter(
+    front: FrontMatter, heading: str | None, sections: tuple[Section, ...]
+) -> Extracted:
+    return Extracted(
+        sections=sections,
+        title=front.title or heading,
+        metadata=front.metadata,
+        authors=front.authors,
+        created_at=front.created_at,
+        updated_at=front.updated_at,
+    )
+
+
+def _sections(text: str, start: int, headings: Headings) -> Iterator[Section]:
+    lines = text[start:].split("\n")
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=start))
+    for part in _parts(_BLOCKS.parse(text[start:]), lines, headings):
+        begin = offsets[part.start]
+        raw = text[begin : offsets[part.end]]
+        if body := raw.strip():
+            at = begin + raw.index(body)
+            place = Place(heading_path=part.path, span=Span(at, at + len(body)))
+            yield section(body, place, part.kind)
+
+
+def _parts(tokens: Sequence[Token], lines: Sequence[str], headings: Headings) -> Iterator[_Part]:
+    """Cut the lines at top-level headings and tables."""
+    at = heading = 0
+    for number, token in enumerate(tokens):
+        if token.level or token.map is None or token.type not in ("heading_open", "table_open"):
+            continue
+        begin, end = token.map
+        if token.type == "table_open":
+            yield _Part(at, begin, "text", headings.path)
+            yield _Part(begin, end, "table", headings.path)
+            at = heading = end
+            continue
+        level = int(token.tag[1:])
+        bare = level <= headings.level and not any(map(str.strip, lines[at:begin]))
+        yield _Part(heading if bare else at, begin, "text", headings.path)
+        headings.enter(level, _plain(tokens[number + 1].content))
+        heading, at = begin, end
+    bare = not any(map(str.strip, lines[at:]))
+    yield _Part(heading if bare else at, len(lines), "text", headings.path)
+
+
+def _plain(inline: str) -> str:
+    """The text of a heading without its markup."""
+    children = [child for token in _INLINE.parseInline(inline) for child in token.children or ()]
+    return "".join(
+        " " if child.type in ("softbreak", "hardbreak") else child.content
+        for child in children
+        if child.type != "html_inline"
+    )

@@ -1,0 +1,91 @@
+"""Which format a file has: from its name, checked against its first bytes."""
+
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from connectors.extraction.decoding import looks_like_text
+
+TEXT = "text/plain"
+MARKDOWN = "text/markdown"
+HTML = "text/html"
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
+EML = "message/rfc822"
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+XML = "application/xml"
+UNKNOWN = "application/octet-stream"
+
+HEAD = 4096
+"""How many bytes a look at the beginning takes."""
+
+_PACKAGES = {DOCX, PPTX, XLSX}
+_BY_SUFFIX = MappingProxyType(
+    {
+        **dict.fromkeys((".md", ".markdown", ".mdx", ".mkd"), MARKDOWN),
+        **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+        **dict.fromkeys((".docx", ".docm"), DOCX),
+        **dict.fromkeys((".pptx", ".pptm"), PPTX),
+        **dict.fromkeys((".xlsx", ".xlsm"), XLSX),
+        **dict.fromkeys((".xml", ".xsd", ".xsl", ".rss"), XML),
+        **dict.fromkeys((".json", ".jsonl"), "application/json"),
+        **dict.fromkeys((".yaml", ".yml"), "application/yaml"),
+        **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
+        ".csv": CSV,
+        ".tsv": TSV,
+        ".eml": EML,
+        ".pdf": PDF,
+        # Formats that are text on the outside, and noise to a reader of the text.
+        ".rtf": "application/rtf",
+        ".ipynb": "application/x-ipynb+json",
+        ".mbox": "application/mbox",
+        ".svg": "image/svg+xml",
+        ".ics": "text/calendar",
+        ".vcf": "text/vcard",
+        # Formats whose bytes alone do not tell.
+        ".odt": "application/vnd.oasis.opendocument.text",
+        ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+        ".odp": "application/vnd.oasis.opendocument.presentation",
+        ".epub": "application/epub+zip",
+        ".doc": "application/msword",
+        ".xls": "application/vnd.ms-excel",
+        ".ppt": "application/vnd.ms-powerpoint",
+        ".msg": "application/vnd.ms-outlook",
+        ".pst": "application/vnd.ms-outlook-pst",
+        ".zip": "application/zip",
+        ".png": "image/png",
+    }
+)
+_BY_MAGIC = (
+    (b"%PDF-", PDF),
+    (b"{\\rtf", "application/rtf"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    (b"\x89PNG", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"!BDN", "application/vnd.ms-outlook-pst"),
+)
+_ZIPPED = {*_PACKAGES, "application/epub+zip"} | {
+    media_type for media_type in _BY_SUFFIX.values() if "opendocument" in media_type
+}
+
+
+def media_type_of(name: str, head: bytes) -> str:
+    """The media type of a file with this name and these first bytes (`HEAD` of them are enough).
+
+    The bytes decide where they are plain, the name among the formats that begin alike. A file
+    of unknown name that is text counts as plain text.
+    """
+    named = _BY_SUFFIX.get(PurePosixPath(name).suffix.lower())
+    seen = next((found for magic, found in _BY_MAGIC if head.startswith(magic)), None)
+    if seen == "application/zip" and named in _ZIPPED:
+        return named
+    if seen == "application/x-ole-storage" and named is not None:
+        return named
+    if seen is not None:
+        return seen
+    return named or (TEXT if head and looks_like_text(head) else UNKNOWN)

@@ -1,0 +1,153 @@
+"""PDF, page by page, from its text layer."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from io import BytesIO
+
+from pypdf import PageObject, PasswordType, PdfReader
+from pypdf.errors import DependencyError, PyPdfError
+
+from connectors.document import Metadata, Place, Section
+from connectors.extraction.extracted import CannotRead, Extracted, section
+from connectors.extraction.foreign import parsing
+from connectors.extraction.properties import (
+    stated_authors,
+    stated_metadata,
+    stated_time,
+    stated_title,
+)
+
+_WHAT = "PDF"
+_MOST_PAGES = 20_000
+_LONGEST_TEXT = 100_000_000
+_CPU_SECONDS = 120.0
+
+# What it reports there is either repaired or raised.
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+
+
+@dataclass(slots=True)
+class _Pages:
+    """What has been read of a file so far."""
+
+    sections: list[Section] = field(default_factory=list)
+    empty: list[int] = field(default_factory=list)
+    broken: list[int] = field(default_factory=list)
+
+    def metadata(self) -> Metadata:
+        pages = {"pages_without_text": self.empty, "pages_broken": self.broken}
+        return {name: _ranges(numbers) for name, numbers in pages.items() if numbers}
+
+
+def read_pdf(data: bytes) -> Extracted:
+    """A section for each page that has text. The numbers of pages without text, and of broken
+    ones beside readable ones, stand in the metadata.
+
+    Raises:
+        CannotRead: broken, encrypted with a password, without any text, or beyond a limit.
+    """
+    with parsing(_WHAT, PyPdfError, DependencyError):
+        reader = PdfReader(BytesIO(data))
+        _decrypt(reader)
+        if len(reader.pages) > _MOST_PAGES:
+            raise CannotRead(f"it has more than {_MOST_PAGES:,} pages")
+        pages = _read_pages(reader)
+        return _with_properties(reader, pages)
+
+
+def _decrypt(reader: PdfReader) -> None:
+    """A file that is only protected against copying opens with an empty password."""
+    try:
+        opened = not reader.is_encrypted or reader.decrypt("") != PasswordType.NOT_DECRYPTED
+    except DependencyError as error:
+        raise CannotRead("it is encrypted with AES, which this installation cannot open") from error
+    if not opened:
+        raise CannotRead("it is protected by a password")
+
+
+def _read_pages(reader: PdfReader) -> _Pages:
+    pages = _Pages()
+    check = _time_limit(_CPU_SECONDS)
+    length = 0
+    for number, page in enumerate(reader.pages, start=1):
+        text = _page_text(page, check)
+        if text is None:
+            pages.broken.append(number)
+        elif text.strip():
+            pages.sections.append(section(text.strip(), Place(page=number)))
+        else:
+            pages.empty.append(number)
+        length += len(text or "")
+        if length > _LONGEST_TEXT:
+            raise CannotRead(f"it holds more than {_LONGEST_TEXT:,} characters")
+    if not pages.sections:
+        raise CannotRead(
+            "its pages are broken"
+            if pages.broken
+            else "it has no text; a scanned document needs text recognition, which is not there yet"
+        )
+    return pages
+
+
+def _page_text(page: PageObject, check: Callable[..., None]) -> str | None:
+    """The text of a page; None when the page is broken."""
+    check()
+    try:
+        with parsing(_WHAT, PyPdfError):
+            text = page.extract_text(visitor_operand_before=check)
+    except CannotRead:
+        check()
+        return None
+    check()
+    return text
+
+
+def _time_limit(seconds: float) -> Callable[..., None]:
+    """A check that raises CannotRead once this thread has spent so much on the processor."""
+    end = time.thread_time() + seconds
+
+    def check(*_operation: object) -> None:
+        if time.thread_time() > end:
+            raise CannotRead(f"reading it takes more than {seconds:.0f} seconds")
+
+    return check
+
+
+def _with_properties(reader: PdfReader, pages: _Pages) -> Extracted:
+    info = reader.metadata
+    sections = tuple(pages.sections)
+    if info is None:
+        return Extracted(sections=sections, metadata=pages.metadata())
+    return Extracted(
+        sections=sections,
+        title=stated_title(info.title),
+        metadata={**stated_metadata(subject=info.subject, keywords=info.get("/Keywords")), **pages.metadata()},
+        authors=stated_authors([info.author]),
+        created_at=_date(lambda: info.creation_date),
+        updated_at=_date(lambda: info.modification_date),
+    )
+
+
+def _date(get: Callable[[], datetime | None]) -> datetime | None:
+    try:
+        return stated_time(get())
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def _ranges(numbers: list[int]) -> str:
+    """`[1, 2, 3, 7]` as `1-3, 7`."""
+    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in _runs(numbers))
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last

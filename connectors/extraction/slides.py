@@ -1,0 +1,133 @@
+"""Presentations (PPTX), slide by slide."""
+
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import zip_longest
+
+import pptx
+from pptx.exc import PythonPptxError
+from pptx.chart.chart import Chart
+from pptx.presentation import Presentation
+from pptx.shapes.base import BaseShape
+from pptx.shapes.graphfrm import GraphicFrame
+from pptx.shapes.group import GroupShape
+from pptx.slide import Slide
+from pptx.table import Table
+
+from connectors.document import Place, Section
+from connectors.extraction.archive import check_archive
+from connectors.extraction.extracted import CannotRead, Extracted, section
+from connectors.extraction.foreign import parsing
+from connectors.extraction.properties import (
+    stated_authors,
+    stated_metadata,
+    stated_time,
+    stated_title,
+)
+from connectors.extraction.tables import grid_table
+
+_WHAT = "presentation"
+_MOST_SLIDES = 10_000
+
+
+def read_pptx(data: bytes) -> Extracted:
+    """For each slide its text, its tables and charts as tables, and its notes, each as a section
+    whose page is the number of the slide and whose heading is the slide's title.
+
+    Raises:
+        CannotRead: broken, protected, without text, or beyond a limit.
+    """
+    check_archive(data, _WHAT)
+    with parsing(_WHAT, PythonPptxError):
+        presentation = pptx.Presentation(BytesIO(data))
+        if len(presentation.slides) > _MOST_SLIDES:
+            raise CannotRead(f"it has more than {_MOST_SLIDES:,} slides")
+        sections = tuple(
+            piece
+            for number, slide in enumerate(presentation.slides, start=1)
+            for piece in _slide_sections(slide, number)
+        )
+        if not sections:
+            raise CannotRead("the presentation holds no text")
+        return _with_properties(presentation, sections)
+
+
+def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
+    title = slide.shapes.title
+    heading = title.text_frame.text if title is not None else ""
+    place = Place(page=number, heading_path=(heading,))
+    shapes = list(_flat(slide.shapes))
+    texts = [_text(shape) for shape in shapes if title is None or shape.shape_id != title.shape_id]
+    tables = [table for shape in shapes for table in _tables(shape)]
+    text = "\n\n".join(filter(None, texts))
+    if text or (heading.strip() and not tables):
+        yield section(text or heading.strip(), place)
+    for table in tables:
+        yield section(table, place, "table")
+    if notes := _notes(slide):
+        yield section(notes, Place(page=number, heading_path=(heading, "Notes")))
+
+
+def _flat(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
+    for shape in shapes:
+        if isinstance(shape, GroupShape):
+            yield from _flat(shape.shapes)
+        else:
+            yield shape
+
+
+def _text(shape: BaseShape) -> str:
+    if not shape.has_text_frame:
+        return ""
+    lines = (
+        "  " * paragraph.level + ("- " if paragraph.level else "") + paragraph.text.replace("\v", "\n")
+        for paragraph in shape.text_frame.paragraphs
+        if paragraph.text.strip()
+    )
+    return "\n".join(lines)
+
+
+def _tables(shape: BaseShape) -> Iterator[str]:
+    if not isinstance(shape, GraphicFrame):
+        return
+    grids = [_rows(shape.table)] if shape.has_table else []
+    if shape.has_chart:
+        grids.extend(_chart_grids(shape.chart))
+    yield from filter(None, map(grid_table, grids))
+
+
+def _rows(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row.cells] for row in table.rows]
+
+
+def _chart_grids(chart: Chart) -> Iterator[list[list[str]]]:
+    """For each plot a row for each category and a column for each series."""
+    title = chart.chart_title.text_frame.text if chart.has_title else ""
+    for plot in chart.plots:
+        columns = [[one.name, *map(_value, one.values)] for one in plot.series]
+        categories = [title, *map(str, plot.categories)]
+        yield [list(row) for row in zip_longest(categories, *columns, fillvalue="")]
+
+
+def _value(number: float | None) -> str:
+    return "" if number is None else f"{number:.15g}"
+
+
+def _notes(slide: Slide) -> str:
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    return "" if frame is None else frame.text.strip()
+
+
+def _with_properties(presentation: Presentation, sections: tuple[Section, ...]) -> Extracted:
+    first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
+    stated = presentation.core_properties
+    return Extracted(
+        sections=sections,
+        title=stated_title(stated.title) or first,
+        metadata=stated_metadata(
+            subject=stated.subject, keywords=stated.keywords, category=stated.category
+        ),
+        authors=stated_authors([stated.author]),
+        created_at=stated_time(stated.created),
+        updated_at=stated_time(stated.modified),
+    )

@@ -1,0 +1,134 @@
+"""Word documents (DOCX): headings, paragraphs, lists and tables in their order."""
+
+from collections.abc import Iterable, Mapping
+from io import BytesIO
+
+import docx
+from docx.document import Document as WordDocument
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.opc.exceptions import OpcError
+from lxml import etree
+
+from connectors.extraction.archive import check_archive
+from connectors.extraction.extracted import CannotRead, Extracted
+from connectors.extraction.foreign import parsing
+from connectors.extraction.outline import Outline
+from connectors.extraction.properties import (
+    stated_authors,
+    stated_metadata,
+    stated_time,
+    stated_title,
+)
+from connectors.extraction.tables import grid_table
+from connectors.extraction.word_xml import (
+    W,
+    blocks,
+    cells,
+    heading_levels,
+    list_depth,
+    outline_level,
+    paragraph_text,
+    style_of,
+    table_rows,
+)
+
+_WHAT = "Word document"
+_BESIDE = {
+    RELATIONSHIP_TYPE.FOOTNOTES: "Footnotes",
+    RELATIONSHIP_TYPE.ENDNOTES: "Endnotes",
+    RELATIONSHIP_TYPE.COMMENTS: "Comments",
+    RELATIONSHIP_TYPE.HEADER: "Header and footer",
+    RELATIONSHIP_TYPE.FOOTER: "Header and footer",
+}
+
+
+def read_docx(data: bytes) -> Extracted:
+    """A section for each heading's own text and for each table; notes, comments and what stands
+    at the edge of the pages come last. Text is transformed, so there are no spans, and the pages
+    of a Word document are not known before it is printed.
+
+    Raises:
+        CannotRead: broken, protected, without text, or beyond a limit.
+    """
+    check_archive(data, _WHAT)
+    with parsing(_WHAT, OpcError):
+        document = docx.Document(BytesIO(data))
+        levels = heading_levels(document.styles.element)
+        outline = Outline()
+        _read_blocks(document.element.body, levels, outline)
+        for name, texts in _beside(document).items():
+            outline.heading(1, name)
+            for text in texts:
+                outline.paragraph(text)
+        if not (sections := outline.finish()):
+            raise CannotRead("the document holds no text")
+        return _with_properties(document, Extracted(sections=sections, title=outline.headings.first))
+
+
+def _read_blocks(parent: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
+    for block in blocks(parent):
+        if block.tag == f"{W}tbl":
+            _read_table(block, levels, outline)
+        else:
+            _read_paragraph(block, levels, outline)
+
+
+def _read_paragraph(
+    paragraph: etree._Element, levels: Mapping[str, int], outline: Outline
+) -> None:
+    text = paragraph_text(paragraph)
+    level = outline_level(paragraph) or levels.get(style_of(paragraph))
+    depth = list_depth(paragraph)
+    if not text:
+        return
+    if level is not None:
+        outline.heading(level, text)
+    elif depth is not None:
+        indent = "  " * depth
+        outline.item(f"{indent}- " + text.replace("\n", f"\n{indent}  "))
+    else:
+        outline.paragraph(text)
+
+
+def _read_table(table: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
+    """A table of a single column arranges the page: its cells are read as text."""
+    rows = table_rows(table)
+    if max(map(len, rows), default=0) > 1:
+        outline.table(grid_table(rows))
+        return
+    for cell in cells(table):
+        _read_blocks(cell, levels, outline)
+
+
+def _beside(document: WordDocument) -> Mapping[str, Iterable[str]]:
+    """What stands beside the text, each text once: pages repeat their headers."""
+    found: dict[str, dict[str, None]] = {}
+    for relation in document.part.rels.values():
+        name = _BESIDE.get(relation.reltype)
+        if name is None or relation.is_external:
+            continue
+        root = etree.fromstring(relation.target_part.blob, _safe_parser())
+        texts = (paragraph_text(p) for p in root.iter(f"{W}p"))
+        found.setdefault(name, {}).update(dict.fromkeys(filter(None, texts)))
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def _safe_parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True)
+
+
+def _with_properties(document: WordDocument, read: Extracted) -> Extracted:
+    relations = document.part.package.rels.values()
+    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in relations):
+        return read
+    stated = document.core_properties
+    return Extracted(
+        sections=read.sections,
+        title=stated_title(stated.title) or read.title,
+        metadata=stated_metadata(
+            subject=stated.subject, keywords=stated.keywords, category=stated.category
+        ),
+        authors=stated_authors([stated.author]),
+        created_at=stated_time(stated.created),
+        updated_at=stated_time(stated.modified),
+    )

@@ -1,0 +1,165 @@
+"""Workbooks (XLSX), sheet by sheet, in blocks of rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, time
+from io import BytesIO
+from itertools import chain, groupby
+
+import openpyxl
+from openpyxl.cell.cell import Cell
+from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.workbook import Workbook
+
+from connectors.document import Place, Section
+from connectors.extraction.archive import check_archive
+from connectors.extraction.extracted import CannotRead, Extracted, one_line, section
+from connectors.extraction.foreign import parsing
+from connectors.extraction.properties import (
+    stated_authors,
+    stated_metadata,
+    stated_time,
+    stated_title,
+)
+from connectors.extraction.tables import TableRow, table_blocks
+
+_WHAT = "workbook"
+_MOST_CELLS = 20_000_000
+_MOST_CAPTION_LINES = 3
+_LINES_A_BLOCK = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Row(TableRow):
+    only_text: bool = True
+    """No numbers and no dates: it may be a header."""
+
+    def filled(self) -> list[int]:
+        return [i for i, text in enumerate(self.cells) if text]
+
+
+def read_xlsx(data: bytes) -> Extracted:
+    """A section for each block of rows, a table under the header of its part of the sheet.
+
+    Empty rows part a sheet where what follows begins a table of its own; a few lines of one cell
+    above a table are its heading. Formulas are read as the values that were saved with them.
+
+    Raises:
+        CannotRead: broken, protected, without text, or beyond a limit.
+    """
+    check_archive(data, _WHAT)
+    with parsing(_WHAT, InvalidFileException):
+        workbook = openpyxl.load_workbook(
+            BytesIO(data), read_only=True, data_only=True, keep_links=False
+        )
+        try:
+            sections = tuple(_sections(workbook))
+        finally:
+            workbook.close()
+        if not sections:
+            raise CannotRead("the workbook holds no text")
+        return _with_properties(workbook, sections)
+
+
+def _sections(workbook: Workbook) -> Iterator[Section]:
+    seen = 0
+    for sheet in workbook.worksheets:
+        sheet.reset_dimensions()
+        rows = []
+        for number, cells in enumerate(sheet.iter_rows(), start=1):
+            seen += len(cells)
+            if seen > _MOST_CELLS:
+                raise CannotRead(f"it has more than {_MOST_CELLS:,} cells")
+            rows.append(_row(number, cells))
+        for part in _parts(rows):
+            yield from _part_sections(sheet.title, part)
+
+
+def _row(number: int, cells: Iterable[Cell]) -> _Row:
+    values = list(cells)
+    only_text = all(cell.value is None or isinstance(cell.value, str) for cell in values)
+    texts = [_text(cell) for cell in values]
+    while texts and not texts[-1]:
+        texts.pop()
+    return _Row(number, texts, only_text=only_text)
+
+
+def _text(cell: Cell) -> str:
+    match cell.value:
+        case None:
+            return ""
+        case bool() as truth:
+            return str(truth).upper()
+        case float() as number if "%" in (cell.number_format or ""):
+            return f"{number * 100:.10g}%"
+        case float() as number:
+            return f"{number:.15g}"
+        case datetime() as moment if moment.time() == time():
+            return moment.date().isoformat()
+        case other:
+            return one_line(str(other))
+
+
+def _parts(rows: Iterable[_Row]) -> Iterator[Iterator[_Row]]:
+    """Cut the rows of a sheet into tables, without the empty rows."""
+    numbered = groupby(_numbered_parts(rows), key=lambda pair: pair[0])
+    return ((row for _, row in part) for _, part in numbered)
+
+
+def _numbered_parts(rows: Iterable[_Row]) -> Iterator[tuple[int, _Row]]:
+    """Each row with the number of its table.
+
+    After an empty row a new table begins, unless the row looks like the rows before: it starts in
+    the same column, and is no row of mere text below rows with numbers.
+    """
+    part, apart, numbers, column = 0, False, False, -1
+    for row in rows:
+        if not (filled := row.filled()):
+            apart = True
+            continue
+        like = filled[0] == column and len(filled) > 1 and (not row.only_text or not numbers)
+        if apart and not like:
+            part, numbers = part + 1, False
+        apart, column, numbers = False, filled[0], numbers or not row.only_text
+        yield part, row
+
+
+def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
+    lines: list[_Row] = []
+    header = None
+    for row in rows:
+        if len(row.filled()) > 1:
+            header = row
+            break
+        lines.append(row)
+    caption = ""
+    if header is not None and len(lines) <= _MOST_CAPTION_LINES:
+        caption = " ".join("".join(line.cells) for line in lines)
+    else:
+        yield from _text_blocks(sheet, lines)
+    if header is not None:
+        place = Place(sheet=sheet, heading_path=(sheet, caption))
+        yield from table_blocks(header, rows, place)
+
+
+def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
+    for at in range(0, len(lines), _LINES_A_BLOCK):
+        block = lines[at : at + _LINES_A_BLOCK]
+        place = Place(
+            sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number)
+        )
+        yield section("\n".join("".join(line.cells) for line in block), place)
+
+
+def _with_properties(workbook: Workbook, sections: tuple[Section, ...]) -> Extracted:
+    stated = workbook.properties
+    return Extracted(
+        sections=sections,
+        title=stated_title(stated.title),
+        metadata=stated_metadata(
+            subject=stated.subject, keywords=stated.keywords, category=stated.category
+        ),
+        authors=stated_authors([stated.creator]),
+        created_at=stated_time(stated.created),
+        updated_at=stated_time(stated.modified),
+    )

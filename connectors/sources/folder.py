@@ -1,0 +1,315 @@
+"""A folder that stays in sync, with an optional `access.yaml` that says who may read what."""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote_from_bytes
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from connectors.access_file import OPEN_TO_ALL, AccessRules, parse_access_rules
+from connectors.connector import Change, Checkpoint, Known, Listed, Unchanged, Unreadable
+from connectors.document import Access, Document
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.extraction.extracted import CannotRead, one_line
+from connectors.extraction.media_types import HEAD, media_type_of
+from connectors.extraction.reading import can_read, extract, not_read_yet
+from connectors.globs import Glob, any_covers, any_matches
+from connectors.tree import Closed, Content, File, Parts, TooLarge, head, read, walk
+
+ACCESS_FILE = "access.yaml"
+
+# Raise it when files read again would say something else than before.
+_READING = 1
+_FILES_A_CHECKPOINT = 200
+_LATER = timedelta(minutes=5)
+_LITTER = {"Thumbs.db", "desktop.ini", "lost+found"}
+_ESCAPED = re.compile("[\ud800-\udfff]")
+
+T = TypeVar("T")
+
+
+class FolderSettings(BaseModel):
+    """Which files of which folder. Globs are matched from the folder; see `connectors.globs`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path
+    include: tuple[str, ...] = ()
+    """Empty: all files."""
+    exclude: tuple[str, ...] = ()
+    largest_file: int = Field(default=100_000_000, gt=0)
+    """Bytes. A larger file is reported as unreadable."""
+
+    @field_validator("path")
+    @classmethod
+    def _absolute(cls, path: Path) -> Path:
+        return path.absolute()
+
+    @field_validator("include", "exclude")
+    @classmethod
+    def _understood(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            Glob.of(pattern)
+        return patterns
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """What is compared to learn that a file has changed: cheap things first, content last."""
+
+    size: int
+    mtime_ns: int
+    sha256: str
+
+    @classmethod
+    def parse(cls, text: str | None) -> "_Version | None":
+        match = re.fullmatch(rf"{_READING}:(\d+):(-?\d+):([0-9a-f]{{64}})", text or "")
+        return cls(int(match[1]), int(match[2]), match[3]) if match else None
+
+    @classmethod
+    def of(cls, content: Content) -> "_Version":
+        digest = hashlib.sha256(content.data).hexdigest()
+        return cls(len(content.data), content.mtime_ns, digest)
+
+    def fits(self, file: File) -> bool:
+        return (self.size, self.mtime_ns) == (file.size, file.mtime_ns)
+
+    def __str__(self) -> str:
+        return f"{_READING}:{self.size}:{self.mtime_ns}:{self.sha256}"
+
+
+class FolderConnector:
+    """The files of a folder, recursively, without hidden ones and without following links."""
+
+    def __init__(self, source: str, settings: FolderSettings) -> None:
+        self._source = source
+        self._settings = settings
+        self._include = tuple(map(Glob.of, settings.include))
+        self._exclude = tuple(map(Glob.of, settings.exclude))
+
+    @property
+    def source(self) -> str:
+        return self._source
+
+    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+        """Yield what changed, with a checkpoint every 200 files.
+
+        A file of the size and time that Quarry holds is taken for unchanged; of another time but
+        the same content it is `Unchanged`. What was deleted is found from `listing`.
+
+        Raises:
+            RetryLater: the disk does not answer, or went away meanwhile.
+            AskTheOwner: the folder is not there, or its access file is malformed.
+        """
+        root = self._root()
+        rules = _access_rules(root)
+        found = walk(root, self._enters, _position(since))
+        for batch in _batches(filter(self._includes, found), _FILES_A_CHECKPOINT):
+            held = known([self._id(item.parts) for item in batch])
+            for item in batch:
+                version = _Version.parse(held.get(self._id(item.parts)))
+                change = self._change(root, rules, item, version)
+                if change is not None:
+                    yield change
+            yield Checkpoint(json.dumps({"after": batch[-1].parts}))
+        self._still(root)
+        yield Checkpoint(json.dumps({"after": None}))
+
+    def listing(self) -> Iterator[Listed]:
+        """Yield every file with those who may read it now; nothing is opened but folders.
+
+        Raises:
+            RetryLater: the disk does not answer, or went away meanwhile.
+            AskTheOwner: the folder, or one in it, cannot be listed, or the access file is malformed.
+        """
+        root = self._root()
+        rules = _access_rules(root)
+        for item in filter(self._includes, walk(root, self._enters)):
+            if isinstance(item, Closed):
+                _check_closed(item)
+            yield Listed(self._id(item.parts), rules.access(item.parts))
+        self._still(root)
+
+    def _root(self) -> Path:
+        path = self._settings.path
+        try:
+            root = path.resolve(strict=True)
+            with os.scandir(root):
+                return root
+        except (OSError, RuntimeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "the link leads in a circle"
+            raise AskTheOwner(
+                f"the folder {path} cannot be opened ({reason}): connect its disk, let Quarry's"
+                " user read it, or correct the path"
+            ) from error
+
+    def _still(self, root: Path) -> None:
+        """A disk that goes away during a walk must not look like a folder with fewer files."""
+        try:
+            gone = self._settings.path.resolve(strict=True) != root
+        except OSError:
+            gone = True
+        if gone:
+            raise RetryLater(f"the folder {root} went away while it was read", _LATER)
+
+    def _enters(self, parts: Parts) -> bool:
+        name = parts[-1]
+        hidden = name.startswith((".", "~$")) or name in _LITTER or parts == (ACCESS_FILE,)
+        return not hidden and not any_covers(self._exclude, parts)
+
+    def _includes(self, item: File | Closed) -> bool:
+        if isinstance(item, Closed):
+            return True
+        if self._include and not any_matches(self._include, item.parts):
+            return False
+        return not any_matches(self._exclude, item.parts)
+
+    def _id(self, parts: Parts) -> str:
+        return f"{self._source}:{_own_id(parts)}"
+
+    def _change(
+        self, root: Path, rules: AccessRules, item: File | Closed, held: _Version | None
+    ) -> Change | None:
+        if isinstance(item, Closed):
+            return self._unreadable(root, item.parts, _said(item.error))
+        if held is not None and held.fits(item):
+            return None
+        try:
+            return self._read(root, rules.access(item.parts), item, held)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            return self._unreadable(root, item.parts, _said(error))
+        except CannotRead as error:
+            return self._unreadable(root, item.parts, str(error))
+
+    def _read(self, root: Path, access: Access, file: File, held: _Version | None) -> Change:
+        largest = self._settings.largest_file
+        if file.size > largest:
+            raise TooLarge(f"{file.size:,} bytes; the limit is {largest:,}")
+        media_type = media_type_of(file.parts[-1], head(root, file.parts, HEAD))
+        if file.size and not can_read(media_type):
+            raise not_read_yet(media_type)
+        content = read(root, file.parts, largest)
+        version = _Version.of(content)
+        if held is not None and held.sha256 == version.sha256:
+            return Unchanged(self._id(file.parts), str(version))
+        extracted = extract(content.data, media_type)
+        return Document(
+            id=self._id(file.parts),
+            source=self._source,
+            title=extracted.title or _title(file.parts[-1]),
+            sections=extracted.sections,
+            link=root.joinpath(*file.parts).as_uri(),
+            media_type=media_type,
+            access=access,
+            version=str(version),
+            metadata={"path": _readable(file.parts), **extracted.metadata},
+            owners=extracted.authors,
+            created_at=extracted.created_at,
+            updated_at=extracted.updated_at or _moment(content.mtime_ns),
+            parents=tuple(map(one_line, file.parts[:-1])),
+        )
+
+    def _unreadable(self, root: Path, parts: Parts, reason: str) -> Unreadable:
+        return Unreadable(
+            document_id=self._id(parts),
+            item=_readable(parts),
+            reason=reason,
+            link=root.joinpath(*parts).as_uri(),
+        )
+
+
+def _own_id(parts: Parts) -> str:
+    """The path from the root. One that is no Unicode is percent-encoded after a slash, with which
+    no other begins."""
+    path = "/".join(parts)
+    return f"/{quote_from_bytes(os.fsencode(path))}" if _ESCAPED.search(path) else path
+
+
+def _position(since: Checkpoint | None) -> Parts:
+    """Where the walk goes on. A checkpoint that says nothing sensible begins from the start: every
+    file is then compared once more, and none is missed."""
+    try:
+        stored = json.loads(since.value) if since else None
+    except ValueError:
+        return ()
+    after = stored.get("after") if isinstance(stored, dict) else None
+    if not isinstance(after, list) or not all(isinstance(name, str) for name in after):
+        return ()
+    return tuple(after)
+
+
+def _access_rules(root: Path) -> AccessRules:
+    path = root / ACCESS_FILE
+    if not os.path.lexists(path):
+        _check_misnamed(root)
+        return OPEN_TO_ALL
+    try:
+        # Not a pipe or a device: reading one would wait for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise AskTheOwner(f"{path} must be a file")
+        return parse_access_rules(path.read_bytes(), str(path))
+    except OSError as error:
+        raise AskTheOwner(
+            f"{path} cannot be read ({error.strerror}): without it Quarry does not know who may"
+            " read the folder"
+        ) from error
+
+
+def _check_misnamed(root: Path) -> None:
+    """Rules under a name that is almost right must not leave the folder open to all."""
+    for name in ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML"):
+        if os.path.lexists(root / name):
+            raise AskTheOwner(f"{root / name}: rename the file to {ACCESS_FILE}")
+
+
+def _check_closed(item: Closed) -> None:
+    """What cannot be listed must not look deleted. A path that is too long was never read."""
+    match item.error:
+        case PermissionError():
+            raise AskTheOwner(
+                f"{_readable(item.parts)} cannot be listed ({_said(item.error)}); or exclude it"
+            )
+        case OSError(errno=errno.ENAMETOOLONG):
+            return
+        case _:
+            raise RetryLater(f"{_readable(item.parts)}: {_said(item.error)}", _LATER)
+
+
+def _said(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "permission denied: let Quarry's user read it"
+    return error.strerror or str(error)
+
+
+def _title(name: str) -> str:
+    stem = one_line(re.sub(r"[_-]+", " ", Path(name).stem))
+    return stem or one_line(name)
+
+
+def _readable(parts: Sequence[str]) -> str:
+    return "/".join(map(one_line, parts))
+
+
+def _moment(mtime_ns: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch

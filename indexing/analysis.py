@@ -1,0 +1,250 @@
+"""Text to the words that are indexed and searched; pure.
+
+The rules, for whoever must build the same elsewhere:
+
+1. *Fold*: Unicode NFKC and case folding; Latin letters lose their diacritics (other scripts keep their
+   marks, which carry meaning there); soft hyphens, joiners and variation selectors are dropped.
+2. *Words* are runs of letters, marks and digits, cut every 64 characters. A contraction's tail
+   (`'s`, `'t`, `'ll`, …) is left out.
+3. Scripts written without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar) give every character
+   and every two neighbours, in the order `c1 c1c2 c2 c2c3 c3`.
+4. Words joined by one of `- . _ : @ +` or by `::` are also kept whole, up to 128 characters, right
+   before their parts, unless they are nothing but letters and hyphens.
+5. English stop words are left out, and words without a digit are stemmed (Snowball, English). Hence
+   a text of nothing but stop words has no words: it is found by its vector, or as a quoted phrase.
+"""
+
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+import regex
+import Stemmer  # type: ignore[import-not-found]
+
+from connectors.document import Span
+from indexing.codes import codes
+from indexing.folding import JOINER, LETTER, SPACELESS, fold
+from indexing.stop_words import (
+    CHINESE,
+    ENGLISH,
+    FUNCTION_WORDS,
+    JAPANESE,
+    JAPANESE_REQUESTS,
+)
+
+LONGEST_WORD = 64
+LONGEST_COMPOUND = 128
+MOST_EXACT_TERMS = 16
+
+_RUNS = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:(?:{JOINER}|')(?={LETTER}){LETTER}++)*+")
+_PLAIN = regex.compile(rf"(?V1)[{SPACELESS}]|{LETTER}{{1,{LONGEST_WORD}}}+")
+_TAIL = regex.compile(rf"(?V1)'(?:s|t|d|m|ll|re|ve)(?!{LETTER})")
+_SPACELESS = regex.compile(rf"[{SPACELESS}]")
+_DIGIT = regex.compile(r"\p{N}")
+_JOINED = regex.compile(JOINER)
+_HYPHENATED = regex.compile(r"[\p{L}\p{M}'-]*+")
+_LETTER = regex.compile(rf"(?V1){LETTER}")
+
+_QUOTED = regex.compile(
+    r"""(?<![\p{Latin}\d])"([^"\s][^"\n]{0,199})"(?![\p{Latin}\d])|“([^“”\n]{1,200})”|„([^„“”\n]{1,200})[“”]"""
+    r"""|«\s*([^«»\n]{1,200}?)\s*»|「([^「」\n]{1,200})」|『([^『』\n]{1,200})』"""
+)
+_PIECES = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:-{LETTER}++)*+")
+_KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
+_CHINESE = regex.compile("|".join(CHINESE))
+_JAPANESE_REQUESTS = regex.compile("|".join(JAPANESE_REQUESTS))
+_JAPANESE = regex.compile(
+    rf"(?<![\p{{Hiragana}}何誰])(?:{'|'.join(JAPANESE)})++(?![\p{{Hiragana}}何誰])"
+)
+_SCRIPTS = {
+    name: regex.compile(rf"\p{{{name}}}")
+    for name in (
+        "Latin", "Han", "Hiragana", "Katakana", "Hangul", "Cyrillic", "Greek", "Arabic", "Hebrew",
+        "Devanagari", "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi",
+        "Oriya", "Sinhala", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Georgian", "Armenian",
+        "Ethiopic", "Mongolian",
+    )
+}  # fmt: skip
+
+_of_thread = threading.local()
+
+
+def words(text: str) -> list[str]:
+    """The tokens of `text` that are indexed and searched, in its order."""
+    found: list[str] = []
+    for run in _RUNS.findall(fold(text)):
+        if _SPACELESS.match(run):
+            found += _characters_and_bigrams(run)
+        else:
+            found += _remembered(run) if len(run) <= LONGEST_WORD else _split(run)
+    return found
+
+
+def plain_words(text: str) -> list[str]:
+    """All words of `text` in its order, folded and no more; spaceless scripts as single characters.
+
+    For phrases by position: what stands side by side in a text does so here.
+    """
+    return _PLAIN.findall(fold(text))
+
+
+@lru_cache(maxsize=1 << 15)
+def _remembered(run: str) -> tuple[str, ...]:
+    return tuple(_split(run))
+
+
+def _split(run: str) -> list[str]:
+    run = _TAIL.sub("", run)
+    parts = [_stem(part) for part in _PLAIN.findall(run) if part not in ENGLISH]
+    return [run, *parts] if _kept_whole(run) else parts
+
+
+def _characters_and_bigrams(run: str) -> list[str]:
+    found = [run[0]]
+    for first, second in pairwise(run):
+        found += (first + second, second)
+    return found
+
+
+def _kept_whole(run: str) -> bool:
+    joined = len(run) <= LONGEST_COMPOUND and _JOINED.search(run) is not None
+    return joined and _HYPHENATED.fullmatch(run) is None
+
+
+def _stem(word: str) -> str:
+    return word if _DIGIT.search(word) else _stemmer().stemWord(word)
+
+
+def _stemmer() -> Stemmer.Stemmer:
+    # A stemmer keeps state in C and must not be shared between threads.
+    stemmer: Stemmer.Stemmer | None = getattr(_of_thread, "stemmer", None)
+    if stemmer is None:
+        stemmer = _of_thread.stemmer = Stemmer.Stemmer("english")
+    return stemmer
+
+
+def exact_words(term: str) -> list[str]:
+    """The words of an exact term as they stand side by side in a text that holds it."""
+    return plain_words(term)
+
+
+def exact_terms(message: str) -> tuple[str, ...]:
+    """The quoted phrases and code-like words of `message`, in its order, each once, at most 16.
+
+    Quotes are "…", “…”, „…“, «…», 「…」 and 『…』, never apostrophes; what is a code, `codes.py` says.
+    """
+    text = _one_line(message)
+    distinct = {fold(span.of(text)): span.of(text) for span in reversed(_exact_spans(text))}
+    return tuple(reversed(distinct.values()))[:MOST_EXACT_TERMS]
+
+
+def holds(text: str, term: str) -> bool:
+    """Whether `text` holds the exact term, both folded, white space collapsed, at word boundaries.
+
+    A code is not held by a longer number: `E-22` neither by `E-2207` nor by `E-22.1`. Scripts
+    without spaces need no boundary. An empty term is held by nothing.
+    """
+    wanted = _collapsed(term)
+    return bool(wanted) and _boundaries(wanted).search(_collapsed(text)) is not None
+
+
+def _one_line(message: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", message).split())
+
+
+def _exact_spans(text: str) -> list[Span]:
+    phrases = [Span(*match.span(match.lastindex or 0)) for match in _QUOTED.finditer(text)]
+    quoted = [phrase for phrase in phrases if _PLAIN.search(phrase.of(text))]
+    loose = [
+        code
+        for code in codes(text)
+        if not any(phrase.start < code.end and code.start < phrase.end for phrase in quoted)
+    ]
+    return sorted(quoted + loose)
+
+
+def _collapsed(text: str) -> str:
+    return " ".join(fold(text).split())
+
+
+@lru_cache(maxsize=256)
+def _boundaries(wanted: str) -> regex.Pattern[str]:
+    before = rf"(?<!{LETTER})" if _LETTER.match(wanted) else ""
+    after = rf"(?!{LETTER})" if _LETTER.match(wanted[-1]) else ""
+    if " " not in wanted and not wanted.isdigit():
+        before += r"(?<!\d[-._])" if wanted[0].isdigit() else ""
+        after += r"(?![-._]\d)" if wanted[-1].isdigit() else ""
+    return regex.compile(rf"(?V1){before}{regex.escape(wanted)}{after}")
+
+
+def keywords(message: str) -> str:
+    """`message` as a keyword query: without the function words and question words of its language.
+
+    Exact terms stay as they are, quotes included, and so does the order. A message that is made of
+    such words only is given back as it is.
+    """
+    text = _one_line(message)
+    kept = " ".join(_content(text)).strip()
+    return kept or text
+
+
+def _content(text: str) -> Iterator[str]:
+    """The pieces of `text` that carry its subject."""
+    dropped = _function_words(text)
+    end = 0
+    for span in _with_quotes(text):
+        yield from _content_words(text[end : span.start], dropped)
+        yield span.of(text)
+        end = span.end
+    yield from _content_words(text[end:], dropped)
+
+
+def _with_quotes(text: str) -> list[Span]:
+    quoted = [Span(*match.span()) for match in _QUOTED.finditer(text)]
+    outside = [
+        exact
+        for exact in _exact_spans(text)
+        if not any(quote.start <= exact.start and exact.end <= quote.end for quote in quoted)
+    ]
+    return sorted(quoted + outside)
+
+
+def _content_words(text: str, dropped: frozenset[str]) -> Iterator[str]:
+    for piece in _PIECES.findall(_without_particles(text)):
+        if fold(piece) not in dropped:
+            yield piece
+
+
+def _without_particles(text: str) -> str:
+    if _KANA.search(text):
+        return _JAPANESE.sub(" ", _JAPANESE_REQUESTS.sub(" ", text))
+    return _CHINESE.sub(" ", text)
+
+
+def _function_words(text: str) -> frozenset[str]:
+    """Those of the language that most words of `text` speak for; of English unless two more do."""
+    found = plain_words(text)
+    votes = {
+        language: sum(word in dropped for word in found)
+        for language, dropped in FUNCTION_WORDS.items()
+    }
+    best = max(votes, key=lambda language: votes[language])
+    return FUNCTION_WORDS[best if votes[best] > votes["English"] + 1 else "English"]
+
+
+def scripts(text: str) -> dict[str, float]:
+    """The shares of the letters of `text` by script, as Unicode names it; the largest first."""
+    counts: Counter[str] = Counter()
+    for letter, count in Counter(text).items():
+        if letter.isalpha():
+            counts[_script(letter)] += count
+    total = counts.total()
+    return {script: count / total for script, count in counts.most_common()}
+
+
+@lru_cache(maxsize=1 << 12)
+def _script(letter: str) -> str:
+    return next((name for name, of in _SCRIPTS.items() if of.match(letter)), "Other")

@@ -1,0 +1,96 @@
+"""Changes gathered over documents, so that embedder, index and ledger are each called rarely."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias, TypeVar
+
+from connectors.connector import Change, Checkpoint, Deletion, Unchanged, Unreadable
+from connectors.document import Document
+from indexing.read_ahead import Idle, characters
+
+T = TypeVar("T")
+
+DocumentChange: TypeAlias = Document | Deletion | Unchanged | Unreadable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSize:
+    """A batch ends with whichever is reached first; one document may exceed the characters."""
+
+    documents: int = 64
+    characters: int = 300_000
+    changes: int = 1000
+    seconds: float = 5.0
+    """Since its first change was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    changes: tuple[DocumentChange, ...]
+    """No two of the same document. None at all means that the source is being waited for."""
+    checkpoint: Checkpoint | None
+    """All changes before it are in this batch or in earlier ones."""
+
+
+def document_id(change: DocumentChange) -> str:
+    return change.id if isinstance(change, Document) else change.document_id
+
+
+def batches(stream: Iterable[Change | Idle], size: BatchSize) -> Iterator[Batch]:
+    """The changes in their order, in batches."""
+    pending = _Pending(size)
+    for change in stream:
+        match change:
+            case Idle():
+                yield pending.taken()
+            case Checkpoint():
+                pending.checkpoint = change
+            case _:
+                if document_id(change) in pending.changes:
+                    yield pending.taken()
+                pending.add(change)
+        if pending.is_full():
+            yield pending.taken()
+    if pending.changes or pending.checkpoint:
+        yield pending.taken()
+
+
+def pages(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while page := list(islice(iterator, size)):
+        yield page
+
+
+class _Pending:
+    def __init__(self, size: BatchSize) -> None:
+        self._size = size
+        self._begin()
+
+    def _begin(self) -> None:
+        self.changes: dict[str, DocumentChange] = {}
+        self.checkpoint: Checkpoint | None = None
+        self._documents = 0
+        self._characters = 0
+        self._began = time.monotonic()
+
+    def add(self, change: DocumentChange) -> None:
+        if not self.changes:
+            self._began = time.monotonic()
+        self.changes[document_id(change)] = change
+        self._documents += isinstance(change, Document)
+        self._characters += characters(change)
+
+    def is_full(self) -> bool:
+        return bool(self.changes) and (
+            self._documents >= self._size.documents
+            or self._characters >= self._size.characters
+            or len(self.changes) >= self._size.changes
+            or time.monotonic() - self._began >= self._size.seconds
+        )
+
+    def taken(self) -> Batch:
+        batch = Batch(tuple(self.changes.values()), self.checkpoint)
+        self._begin()
+        return batch

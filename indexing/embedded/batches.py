@@ -1,0 +1,136 @@
+"""Changes checked, prepared and gathered into batches, before anything is locked."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from indexing import analysis
+from indexing.chunk import Chunk
+from indexing.embedded.vectors import Halves
+from indexing.index import Amend, Delete, IndexChange, Replace
+
+BATCH_CHUNKS = 4_096
+"""Chunks a batch: enough to make its commits cheap, few enough to hold in memory."""
+BATCH_CHANGES = 1_024
+
+UNIT_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A Replace, with what the index makes of its texts."""
+
+    change: Replace
+    words: tuple[str, ...]
+    """For each chunk its tokens with a space between them."""
+    plain: tuple[str, ...]
+    vectors: Halves
+
+    @property
+    def document_id(self) -> str:
+        return self.change.document_id
+
+
+Item: TypeAlias = Prepared | Delete | Amend
+Batch: TypeAlias = list[Item]
+
+
+def batches(changes: Iterable[IndexChange], dimension: int) -> Iterator[Batch]:
+    """Batches in the order of `changes`, in each of which a document stands at most once.
+
+    Raises:
+        ValueError: see `IndexKeeper.write`.
+    """
+    batch: Batch = []
+    named: set[str] = set()
+    chunks = 0
+    for change in changes:
+        item = _item(change, dimension)
+        size = len(item.words) if isinstance(item, Prepared) else 0
+        full = len(batch) == BATCH_CHANGES or chunks + size > BATCH_CHUNKS
+        if batch and (full or item.document_id in named):
+            yield batch
+            batch, named, chunks = [], set(), 0
+        batch.append(item)
+        named.add(item.document_id)
+        chunks += size
+    if batch:
+        yield batch
+
+
+def _item(change: IndexChange, dimension: int) -> Item:
+    match change:
+        case Replace():
+            return _prepared(change, dimension)
+        case Amend(boost=float() as boost):
+            _check_boost(change.document_id, boost)
+            return change
+        case Delete() | Amend():
+            return change
+
+
+def _prepared(change: Replace, dimension: int) -> Prepared:
+    _check_vectors(change, dimension)
+    _check_chunks(change)
+    texts = [chunk.embedded_text for chunk in change.chunks]
+    return Prepared(
+        change,
+        tuple(" ".join(analysis.words(text)) for text in texts),
+        tuple(" ".join(analysis.plain_words(text)) for text in texts),
+        change.vectors.astype(np.float16),
+    )
+
+
+def _check_vectors(change: Replace, dimension: int) -> None:
+    expected = (len(change.chunks), dimension)
+    if change.vectors.shape != expected:
+        raise ValueError(
+            f"{change.document_id}: vectors of shape {change.vectors.shape} where {expected} is due"
+        )
+    lengths = np.linalg.norm(change.vectors, axis=1)
+    # Written so that a length that is not a number fails too.
+    if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
+        raise ValueError(f"{change.document_id}: a vector is not of length 1")
+
+
+def _check_chunks(change: Replace) -> None:
+    if not change.document_id:
+        raise ValueError("a document without an id")
+    for position, chunk in enumerate(change.chunks):
+        if chunk.document_id != change.document_id:
+            raise ValueError(f"{change.document_id}: holds a chunk of {chunk.document_id}")
+        if chunk.position != position:
+            raise ValueError(
+                f"{change.document_id}: chunk {chunk.position} stands at place {position}"
+            )
+    if change.chunks:
+        _check_boost(change.document_id, change.chunks[0].boost)
+        if len({_of_document(chunk) for chunk in change.chunks}) > 1:
+            raise ValueError(
+                f"{change.document_id}: its chunks disagree on what is said of the whole document"
+                " (title, source, media type, access, tags, sets, owners, boost, hidden, dates)"
+            )
+
+
+def _of_document(chunk: Chunk) -> tuple[object, ...]:
+    return (
+        chunk.title,
+        chunk.source,
+        chunk.media_type,
+        chunk.access,
+        chunk.tags,
+        chunk.sets,
+        chunk.owners,
+        chunk.boost,
+        chunk.hidden,
+        chunk.created_at,
+        chunk.updated_at,
+    )
+
+
+def _check_boost(document_id: str, boost: float) -> None:
+    if not (math.isfinite(boost) and boost >= 0.0):
+        raise ValueError(f"{document_id}: a boost is zero or more, and finite: {boost}")

@@ -1,0 +1,48 @@
+"""Dot products of small integers: SIMD kernels of numkong, or numpy where it cannot be loaded."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import numkong
+except ImportError:
+    HAS_NUMKONG = False
+else:
+    HAS_NUMKONG = True
+
+Int8s: TypeAlias = NDArray[np.int8]
+"""Shape (vectors, dimension)."""
+Dots: TypeAlias = NDArray[np.int32]
+"""Shape (queries, vectors)."""
+
+LANES = 4
+"""Queries that a packed scan takes at once at the price of one."""
+BLOCK = 8192
+
+
+def dots(matrix: Int8s, queries: Int8s) -> Dots:
+    """Every query with every vector, exactly."""
+    if len(matrix) == 0:
+        return np.empty((len(queries), 0), dtype=np.int32)
+    return by_numkong(matrix, queries) if HAS_NUMKONG else by_numpy(matrix, queries)
+
+
+def by_numkong(matrix: Int8s, queries: Int8s) -> Dots:
+    if len(queries) == 1:
+        return np.asarray(numkong.cdist(queries, matrix, metric="dot")).astype(np.int32, copy=False)
+    padding = -len(queries) % LANES
+    packed = numkong.dots_pack(np.pad(queries, ((0, padding), (0, 0))))
+    found = np.asarray(numkong.dots_packed(matrix, packed))
+    return np.ascontiguousarray(found.T[: len(queries)])
+
+
+def by_numpy(matrix: Int8s, queries: Int8s) -> Dots:
+    """Block by block in float32, which holds these sums exactly up to a dimension of 1,040."""
+    wanted = queries.astype(np.float32).T
+    found = np.empty((len(queries), len(matrix)), dtype=np.int32)
+    for start in range(0, len(matrix), BLOCK):
+        block = matrix[start : start + BLOCK].astype(np.float32)
+        found[:, start : start + BLOCK] = (block @ wanted).T
+    return found

@@ -1,0 +1,75 @@
+"""Sources, types, sets, tags and reader tokens as small numbers, for columns and conditions."""
+
+import json
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from indexing.embedded import sql
+from indexing.embedded.database import Connection
+
+Kind: TypeAlias = Literal["source", "media_type", "set", "tag", "reader"]
+
+
+def known(connection: Connection, kind: Kind, values: Iterable[str]) -> list[int]:
+    """Labels of those `values` that the index has seen."""
+    found = connection.execute(sql.LABELS_OF, (kind, json.dumps(sorted(values))))
+    return [label for (label,) in found]
+
+
+def names(connection: Connection, labels: Iterable[int]) -> dict[int, str]:
+    return dict(connection.execute(sql.LABEL_NAMES, (json.dumps(list(labels)),)))
+
+
+class Interned:
+    """Gives each value its label; to be used within one transaction of a writer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._labels: dict[tuple[Kind, str], int] = {}
+        self._reader_sets: dict[frozenset[str], int] = {}
+
+    def label(self, kind: Kind, value: str) -> int:
+        label = self._labels.get((kind, value))
+        if label is None:
+            self._connection.execute(sql.ADD_LABEL, (kind, value))
+            label = self._number(sql.LABEL, kind, value)
+            self._labels[kind, value] = label
+        return label
+
+    def labels(self, kind: Kind, values: Iterable[str]) -> list[int]:
+        return [self.label(kind, value) for value in values]
+
+    def label_set(self, labels: Iterable[int]) -> int:
+        blob = packed(labels)
+        self._connection.execute(sql.ADD_LABEL_SET, (blob,))
+        return self._number(sql.LABEL_SET, blob)
+
+    def reader_set(self, tokens: frozenset[str]) -> int:
+        known = self._reader_sets.get(tokens)
+        if known is None:
+            known = self._reader_sets[tokens] = self._put_reader_set(sorted(tokens))
+        return known
+
+    def _put_reader_set(self, tokens: list[str]) -> int:
+        labels = packed(self.labels("reader", tokens))
+        self._connection.execute(sql.ADD_READER_SET, (json.dumps(tokens), labels))
+        number = self._number(sql.READER_SET, json.dumps(tokens))
+        self._connection.executemany(
+            sql.ADD_READER_SET_TOKEN, [(number, token) for token in tokens]
+        )
+        return number
+
+    def _number(self, statement: str, *values: str | bytes) -> int:
+        number: int = self._connection.execute(statement, values).fetchone()[0]
+        return number
+
+
+def packed(labels: Iterable[int]) -> bytes:
+    return np.array(sorted(labels), "<i4").tobytes()
+
+
+def unpacked(blob: bytes) -> list[int]:
+    found: list[int] = np.frombuffer(blob, "<i4").tolist()
+    return found

@@ -1,0 +1,228 @@
+"""What an asker may do with the local index."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from connectors.document import Readers
+from connectors.errors import AskTheOwner
+from indexing import analysis, hybrid
+from indexing.chunk import Chunk, ChunkRange
+from indexing.deadline import Deadline
+from indexing.embedded import labels, legs
+from indexing.embedded.columns import NO_DATE, Columns, Mask, Numbers
+from indexing.embedded.database import Connection, named_errors
+from indexing.embedded.fulltext import Damaged
+from indexing.embedded.rows import Door, Fetched
+from indexing.embedded.scope import Scope, scope
+from indexing.embedded.vectors import cosines
+from indexing.embedded.view import View, Views
+from indexing.embedding import Vector
+from indexing.hybrid import Candidates, Placed
+from indexing.index import Facets, Filters, Found, Hit, IndexQuery
+
+Ranking = list[Placed[int]]
+
+
+class EmbeddedIndex:
+    """An `Index` over a folder. Any number of threads and processes may use it while others write."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        """To be had from `open_index`, which sees to it that the folder holds a whole index."""
+        self._folder = folder
+        self._dimension = dimension
+        self._views = Views(folder, dimension)
+
+    def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
+        """See `Index.find`.
+
+        Raises:
+            ValueError: a vector that is not of the index's dimension.
+            DeadlineExceeded, RetryLater, AskTheOwner
+        """
+        for query in queries:
+            if query.vector is not None and query.vector.shape != (self._dimension,):
+                raise ValueError(
+                    f"a vector of shape {query.vector.shape}; the index has {self._dimension} dimensions"
+                )
+        with self._named_errors(), self._views.current(deadline) as (view, connection):
+            return _Search(view, connection, readers, deadline).found(queries)
+
+    def chunks(
+        self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
+    ) -> list[list[Chunk]]:
+        """See `Index.chunks`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
+        found = []
+        with self._named_errors(), self._views.tables() as connection:
+            door = Door(connection, readers)
+            for wanted in ranges:
+                deadline.check()
+                start, end = max(0, wanted.start), max(0, wanted.end)
+                found.append(door.part(wanted.document_id, start, end))
+        return found
+
+    def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
+        """See `Index.facets`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
+        with self._named_errors(), self._views.current(deadline) as (view, connection):
+            seen = scope(connection, view.columns, readers, filters).documents
+            deadline.check()
+            return Facets(
+                sources=_by_label(connection, view.columns.documents["source"][seen]),
+                media_types=_by_label(connection, view.columns.documents["media_type"][seen]),
+                months=_by_month(view.columns, seen),
+            )
+
+    def close(self) -> None:
+        """Give the files back; nothing may be asked of this index any more."""
+        self._views.close()
+
+    def __enter__(self) -> "EmbeddedIndex":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            with named_errors(self._folder):
+                yield
+        except (Damaged, FileNotFoundError) as error:
+            raise AskTheOwner(
+                f"A file of the index in {self._folder} is missing or damaged: {error}. Start again:"
+                " what can be rebuilt is rebuilt when the index is opened."
+            ) from error
+
+
+class _Search:
+    """One call of `find`: several queries of one asker against one view."""
+
+    def __init__(
+        self, view: View, connection: Connection, readers: Readers, deadline: Deadline
+    ) -> None:
+        self._view = view
+        self._connection = connection
+        self._readers = readers
+        self._deadline = deadline
+        self._door = Door(connection, readers)
+
+    def found(self, queries: Sequence[IndexQuery]) -> Found:
+        scopes = {filters: self._scope(filters) for filters in {q.filters for q in queries}}
+        nearest = self._nearest(queries, scopes)
+        rankings = [
+            self._ranking(query, scopes[query.filters], leg)
+            for query, leg in zip(queries, nearest, strict=True)
+        ]
+        fetched = self._fetched(rankings)
+        return Found(
+            tuple(
+                self._hits(query, ranking, fetched)
+                for query, ranking in zip(queries, rankings, strict=True)
+            )
+        )
+
+    def _scope(self, filters: Filters) -> Scope:
+        self._deadline.check()
+        return scope(self._connection, self._view.columns, self._readers, filters)
+
+    def _nearest(
+        self, queries: Sequence[IndexQuery], scopes: Mapping[Filters, Scope]
+    ) -> list[dict[int, float]]:
+        """The vector leg of every query, with one scan for all queries of equal filters."""
+        found: list[dict[int, float]] = [{} for _ in queries]
+        for filters, seen in scopes.items():
+            asked: list[tuple[int, Vector]] = [
+                (number, query.vector)
+                for number, query in enumerate(queries)
+                if query.filters == filters and query.vector is not None and query.alpha > 0.0
+            ]
+            if not asked or seen.is_empty:
+                continue
+            self._deadline.check()
+            legs_found = legs.nearest(self._view, seen, [vector for _, vector in asked])
+            for (number, _), leg in zip(asked, legs_found, strict=True):
+                found[number] = leg
+        return found
+
+    def _ranking(self, query: IndexQuery, seen: Scope, nearest: dict[int, float]) -> Ranking:
+        if seen.is_empty:
+            return []
+        self._deadline.check()
+        words = analysis.words(query.text) if query.alpha < 1.0 else []
+        keyword = legs.keyword(self._view, seen, words)
+        self._deadline.check()
+        exact = legs.exact(self._view, seen, query, self._door) if query.exact else {}
+        slots = [*{**keyword, **nearest, **exact}]
+        boosts = dict(zip(slots, self._view.columns.boosts(_numbers(slots)).tolist(), strict=True))
+        candidates = Candidates(keyword=keyword, vector=nearest, exact=exact)
+        return hybrid.ranked(candidates, query.alpha, query.size, boosts.__getitem__)
+
+    def _fetched(self, rankings: Sequence[Ranking]) -> dict[int, Fetched]:
+        """By slot; what stands in several rankings is read once."""
+        self._deadline.check()
+        slots = sorted({place.key for ranking in rankings for place in ranking})
+        rows = self._view.columns.rows(_numbers(slots)).tolist()
+        found = self._door.fetch(rows)
+        return {slot: found[row] for slot, row in zip(slots, rows, strict=True) if row in found}
+
+    def _hits(
+        self, query: IndexQuery, ranking: Ranking, fetched: Mapping[int, Fetched]
+    ) -> tuple[Hit, ...]:
+        places = [place for place in ranking if place.key in fetched]
+        cosines = self._cosines(query, places)
+        words = frozenset(analysis.words(query.text))
+        return tuple(
+            Hit(
+                fetched[place.key].chunk,
+                place.score,
+                replace(
+                    place.evidence,
+                    cosine=cosine,
+                    word_share=_share(words, fetched[place.key].words),
+                ),
+            )
+            for place, cosine in zip(places, cosines, strict=True)
+        )
+
+    def _cosines(self, query: IndexQuery, places: Ranking) -> list[float] | list[None]:
+        """Of every hit, whichever leg found it, so that the evidence of hits compares."""
+        if query.vector is None:
+            return [None] * len(places)
+        slots = _numbers([place.key for place in places])
+        found: list[float] = cosines(self._view.vectors, slots, query.vector).tolist()
+        return found
+
+
+def _numbers(slots: Sequence[int]) -> Numbers:
+    return np.array(slots, np.int64)
+
+
+def _share(words: frozenset[str], held: str) -> float:
+    if not words:
+        return 0.0
+    spaced = f" {held} "
+    return sum(f" {word} " in spaced for word in words) / len(words)
+
+
+def _by_label(connection: Connection, found: Numbers) -> dict[str, int]:
+    values, counts = np.unique(found, return_counts=True)
+    names = labels.names(connection, values.tolist())
+    return {
+        names[label]: count for label, count in zip(values.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _by_month(columns: Columns, seen: Mask) -> dict[str, int]:
+    updated = columns.documents["updated"][seen]
+    months = updated[updated != NO_DATE].astype("datetime64[us]").astype("datetime64[M]")
+    values, counts = np.unique(months, return_counts=True)
+    return {str(month): count for month, count in zip(values, counts.tolist(), strict=True)}

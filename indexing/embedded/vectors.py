@@ -1,0 +1,234 @@
+"""Vectors in memory-mapped files: scanned exactly as bytes, then rescored as half floats.
+
+Three files an epoch, each with one entry a slot: `vectors-<epoch>.i8` (the vector divided by its scale,
+rounded to bytes), `.scale` (float32) and `.f16`. An epoch only grows; entries that `State.slots` does not
+count are of no version yet, so writing them disturbs no reader. All of it can be built again from SQLite.
+"""
+
+import mmap
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexing.embedded.dots import Int8s, dots
+from indexing.embedding import Vectors
+
+Slots = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Halves = NDArray[np.float16]
+
+GROWTH = 16_384
+"""Slots by which files grow, so that a reader seldom has to map them anew."""
+RESCORED = 320
+"""Best candidates of the byte scan that are scored again. At 300 the best 100 are those of float32."""
+GATHERED_SHARE = 0.12
+"""Below this share of allowed vectors it is faster to copy them out than to scan past the others."""
+
+_KINDS: dict[str, type[np.generic]] = {"i8": np.int8, "scale": np.float32, "f16": np.float16}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFiles:
+    """A view of the first slots of one epoch."""
+
+    epoch: int
+    bytes: Int8s
+    scales: NDArray[np.float32]
+    halves: Halves
+
+    def first(self, slots: int) -> "VectorFiles":
+        return VectorFiles(self.epoch, self.bytes[:slots], self.scales[:slots], self.halves[:slots])
+
+    @property
+    def capacity(self) -> int:
+        return min(len(self.bytes), len(self.scales), len(self.halves))
+
+
+def _path(folder: Path, epoch: int, kind: str) -> Path:
+    return folder / f"vectors-{epoch}.{kind}"
+
+
+def _width(kind: str, dimension: int) -> int:
+    """Bytes a slot."""
+    return np.dtype(_KINDS[kind]).itemsize * (1 if kind == "scale" else dimension)
+
+
+def are_whole(folder: Path, epoch: int, slots: int, dimension: int) -> bool:
+    """Whether the files are there and hold at least `slots` entries."""
+    paths = {kind: _path(folder, epoch, kind) for kind in _KINDS}
+    return slots == 0 or all(
+        path.is_file() and path.stat().st_size >= slots * _width(kind, dimension)
+        for kind, path in paths.items()
+    )
+
+
+def none(epoch: int, dimension: int) -> VectorFiles:
+    """Of an epoch that holds nothing yet, and may have no files."""
+    return VectorFiles(
+        epoch,
+        np.empty((0, dimension), np.int8),
+        np.empty(0, np.float32),
+        np.empty((0, dimension), np.float16),
+    )
+
+
+def mapped(folder: Path, epoch: int, dimension: int) -> VectorFiles:
+    """All of the files' capacity.
+
+    Raises:
+        FileNotFoundError: the epoch is over.
+    """
+    i8, scale, f16 = (_mapped(_path(folder, epoch, kind)) for kind in _KINDS)
+    return VectorFiles(
+        epoch,
+        np.frombuffer(i8, np.int8).reshape(-1, dimension),
+        np.frombuffer(scale, np.float32),
+        np.frombuffer(f16, np.float16).reshape(-1, dimension),
+    )
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
+    """Write entries from number `slots` on, and wait until they are on disk."""
+    scales, quantised = _quantised(vectors.astype(np.float32))
+    parts: dict[str, NDArray[np.generic]] = {"i8": quantised, "scale": scales, "f16": vectors}
+    for kind, part in parts.items():
+        width = _width(kind, vectors.shape[1])
+        with _opened(_path(folder, epoch, kind)) as descriptor:
+            _grow(descriptor, slots + len(vectors), width)
+            _write(descriptor, part.tobytes(), slots * width)
+
+
+class _opened:
+    """A file for writing in place, made where it is missing; on disk when left."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+
+
+def _grow(descriptor: int, slots: int, width: int) -> None:
+    capacity = -(-slots // GROWTH) * GROWTH
+    if os.fstat(descriptor).st_size < capacity * width:
+        os.truncate(descriptor, capacity * width)
+
+
+def _write(descriptor: int, content: bytes, offset: int) -> None:
+    left = memoryview(content)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def build(folder: Path, epoch: int, blocks: Iterable[Halves]) -> int:
+    """Write a whole epoch; returns its slots."""
+    remove(folder, epoch)
+    slots = 0
+    for block in blocks:
+        append(folder, epoch, slots, block)
+        slots += len(block)
+    return slots
+
+
+def remove(folder: Path, epoch: int) -> None:
+    for kind in _KINDS:
+        # Some systems do not remove a file that somebody has mapped; it is of no use and no harm.
+        with suppress(FileNotFoundError, PermissionError):
+            _path(folder, epoch, kind).unlink()
+
+
+def _quantised(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
+    """Each vector by its own scale, so that its largest component becomes 127."""
+    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    scales = (np.where(largest > 0.0, largest, 1.0) / 127.0).astype(np.float32)
+    return scales, np.rint(vectors / scales[:, None]).astype(np.int8)
+
+
+def cosines(files: VectorFiles, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of the half floats at `slots`."""
+    return files.halves[slots].astype(np.float32) @ vector
+
+
+def nearest(
+    files: VectorFiles, queries: Vectors, allowed: Mask, count: int
+) -> list[tuple[Slots, NDArray[np.float32]]]:
+    """For each query the `count` allowed slots of highest cosine, best first, equals by slot.
+
+    Every allowed vector is compared, so no filter costs recall. `allowed` has one entry a slot.
+    """
+    selected = np.flatnonzero(allowed)
+    if len(selected) < GATHERED_SHARE * len(allowed):
+        matrix, scales = files.bytes[selected], files.scales[selected]
+    else:
+        matrix, scales = files.bytes, files.scales
+    _, quantised = _quantised(queries)
+    found = dots(matrix, quantised)
+    return [
+        _rescored(files, _candidates(row, scales, selected, count), query, count)
+        for row, query in zip(found, queries, strict=True)
+    ]
+
+
+def _candidates(
+    found: NDArray[np.int32], scales: NDArray[np.float32], selected: Slots, count: int
+) -> Slots:
+    """Slots of the best by the byte scan. `found` is over the selected slots, or over all."""
+    scores = found * scales
+    if len(scores) > len(selected):
+        scores = scores[selected]
+    return selected[_largest(scores, max(RESCORED, count))]
+
+
+def _largest(scores: NDArray[np.float32], count: int) -> Slots:
+    """Positions of the `count` largest, in ascending order of position."""
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    near = np.flatnonzero(scores >= _floor(scores, count))
+    if len(near) > count:
+        # A stable sort keeps the first of equals, so that equal vectors are chosen alike each time.
+        near = np.sort(near[np.argsort(-scores[near], kind="stable")[:count]])
+    return near
+
+
+def _floor(scores: NDArray[np.float32], count: int) -> float:
+    """A score that at least `count` of the scores reach, and not many more.
+
+    Of the maxima of enough disjoint groups the count-th largest is reached by as many scores.
+    """
+    groups = 16 * count
+    if len(scores) < 4 * groups:
+        return float(np.partition(scores, len(scores) - count)[len(scores) - count])
+    whole = len(scores) // groups * groups
+    maxima = scores[:whole].reshape(-1, groups).max(axis=0)
+    return float(np.partition(maxima, groups - count)[groups - count])
+
+
+def _rescored(
+    files: VectorFiles, slots: Slots, query: NDArray[np.float32], count: int
+) -> tuple[Slots, NDArray[np.float32]]:
+    scores = cosines(files, slots, query)
+    best = np.argsort(-scores, kind="stable")[:count]
+    return slots[best], scores[best]
+
+
+def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
+    """Stored vectors in blocks small enough to keep memory flat."""
+    while block := [blob for (blob,), _ in zip(blobs, range(GROWTH), strict=False)]:
+        yield np.frombuffer(b"".join(block), np.float16).reshape(-1, dimension)

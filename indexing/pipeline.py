@@ -1,0 +1,329 @@
+"""From what a source yields to what can be found, with the ledger in step.
+
+The index is always written before the ledger. A crash in between leaves the index ahead; the next
+run repeats the step, since the ledger has neither the version nor the checkpoint, and `repair`
+puts right what is not repeated.
+"""
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+
+import numpy as np
+
+from connectors.connector import Change, Checkpoint, Listed, Unreadable
+from connectors.document import Access, Document
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.batches import Batch, BatchSize, batches, document_id, pages
+from indexing.embedding import Embedder, Vectors
+from indexing.index import Amend, Delete, IndexChange, IndexKeeper, Replace
+from indexing.ledger import (
+    Amended,
+    Failed,
+    Ledger,
+    Lost,
+    Reached,
+    Removed,
+    Stored,
+)
+from indexing.planning import Prepared, Step, planned, printable, restored, sound
+from indexing.read_ahead import Idle, read_ahead
+from indexing.repair import Difference, differences
+from indexing.report import Meter, Progress, Tally
+
+_PAGE = 500
+_MOST_TEXTS = 1024
+_MOST_DIFFERENCES = 10_000
+_NO_LISTING = -1
+
+
+class EmptyListing(enum.Enum):
+    """What to do when a source that had documents lists none."""
+
+    REFUSE = enum.auto()
+    """A disk that is not mounted, or a right that was lost, looks just like this."""
+    ACCEPT = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The steps for one source. Only one process may take them at a time."""
+
+    source: str
+    embedder: Embedder
+    keeper: IndexKeeper
+    ledger: Ledger
+    size: BatchSize = field(default_factory=BatchSize)
+
+    def index(self, changes: Iterable[Change], tally: Tally) -> Iterator[Progress]:
+        """Take over what changed, and tell how it goes. Whatever ends it, it can be repeated.
+
+        Raises:
+            ValueError: a document that is not of this source.
+            RetryLater, AskTheOwner: the source's, the embedder's or the index's.
+        """
+        meter = Meter(self.source, "indexing")
+        with closing(read_ahead(changes)) as stream:
+            for batch in _timed(batches(self._checked(stream), self.size), tally):
+                item = _item(batch)
+                yield meter.progress(item)
+                self._take(batch, tally)
+                yield meter.progress(item, len(batch.changes))
+
+    def reconcile(
+        self,
+        listing: Iterable[Listed],
+        number: int,
+        tally: Tally,
+        when_empty: EmptyListing = EmptyListing.REFUSE,
+    ) -> Iterator[Progress]:
+        """Amend the access of what is listed, then delete what is not. Nothing is embedded.
+
+        `number` differs from that of every earlier listing. Nothing is deleted unless the listing
+        came to its end.
+
+        Raises:
+            AskTheOwner: the listing is empty, the ledger is not, and that was not accepted.
+        """
+        meter = Meter(self.source, "listing", total=self.ledger.count(self.source))
+        any_listed = False
+        for page in pages(listing, _PAGE):
+            any_listed = True
+            self._take_listed(page, number, tally)
+            yield meter.progress(page[-1].document_id, len(page))
+        if not any_listed and when_empty is EmptyListing.REFUSE:
+            self._refuse_empty()
+        yield from self._remove(self.ledger.unseen(self.source, number), tally)
+
+    def repair(self, tally: Tally) -> Iterator[Progress]:
+        """Bring the index in line with the ledger, from the kept sections, without the source.
+
+        Documents that only the index has are deleted, also those of sources that are no more.
+        Where kept sections are gone, the source will be read again from the beginning.
+        """
+        meter = Meter(self.source, "repairing")
+        self._settle()
+        for lost in pages(self.ledger.lost(self.source), _PAGE):
+            self._forget(lost)
+        after = ""
+        while found := list(islice(self._differences(after), _MOST_DIFFERENCES)):
+            for page in pages(found, self.size.documents):
+                self._mend(page, tally)
+                yield meter.progress(page[-1].id, len(page))
+            after = found[-1].id
+
+    def clear(self, tally: Tally) -> Iterator[Progress]:
+        """Delete all documents and failures of the source, from the index and the ledger."""
+        yield from self._remove(self.ledger.unseen(self.source, _NO_LISTING), tally)
+
+    def _checked(self, stream: Iterable[Change | Idle]) -> Iterator[Change | Idle]:
+        for change in stream:
+            match change:
+                case Idle() | Checkpoint():
+                    yield change
+                case Document(source=source) if source != self.source:
+                    raise ValueError(f"{change.id!r} is of {source!r}, not of {self.source!r}")
+                case _:
+                    yield sound(change, self.source)
+
+    def _take(self, batch: Batch, tally: Tally) -> None:
+        entries = self.ledger.entries([document_id(change) for change in batch.changes])
+        with tally.timed("chunk"):
+            plan = [
+                planned(change, entries.get(document_id(change)), self.source, self.embedder)
+                for change in batch.changes
+            ]
+        self._carry_out(
+            plan, tally, [Reached(self.source, batch.checkpoint)] if batch.checkpoint else []
+        )
+
+    def _take_listed(self, page: Sequence[Listed], number: int, tally: Tally) -> None:
+        access = {printable(listed.document_id): listed.access for listed in page}
+        entries = self.ledger.entries(list(access))
+        self._carry_out(
+            [
+                Step((Amended(each, access[each]),), _amend(each, access[each]), "amended")
+                for each, entry in entries.items()
+                if entry.access != access[each]
+            ],
+            tally,
+        )
+        self.ledger.see(self.source, number, list(access))
+
+    def _refuse_empty(self) -> None:
+        if count := self.ledger.count(self.source):
+            raise AskTheOwner(
+                f"{self.source!r} lists nothing, but {count:,} of its documents are indexed;"
+                " nothing was deleted. If a disk or share is not mounted, or a right was taken"
+                " away, mend that and sync again. If all of them are really gone, say so: sync"
+                " again and accept the empty listing."
+            )
+
+    def _remove(self, ids: Iterable[str], tally: Tally) -> Iterator[Progress]:
+        meter = Meter(self.source, "removing")
+        for page in pages(ids, _PAGE):
+            held = self.ledger.entries(page)
+            self._carry_out(
+                [
+                    Step((Removed(each),), Delete(each), "deleted" if each in held else None)
+                    for each in page
+                ],
+                tally,
+            )
+            yield meter.progress(page[-1], len(page))
+
+    def _settle(self) -> None:
+        """Show to its readers, as the ledger names them, what was left between two states."""
+        for page in pages(self.ledger.unsettled(self.source), _PAGE):
+            steps = [
+                Step((Amended(each, entry.access),), _amend(each, entry.access))
+                for each, entry in self.ledger.entries(page).items()
+            ]
+            self._carry_out(steps, Tally())
+
+    def _forget(self, lost: Sequence[str]) -> None:
+        self.ledger.save([*map(Lost, lost), Reached(self.source, None)])
+
+    def _differences(self, after: str) -> Iterator[Difference]:
+        known = self.ledger.sources() - {self.source}
+        held = (
+            document
+            for document in self.keeper.survey()
+            if document.id > after and _source_of(document.id) not in known
+        )
+        return differences(self.ledger.survey(self.source, after), held)
+
+    def _mend(self, page: Sequence[Difference], tally: Tally) -> None:
+        plan: list[Prepared | Step] = []
+        with tally.timed("chunk"):
+            for difference in page:
+                if difference.told is None:
+                    plan.extend(self._orphan(difference.id))
+                else:
+                    plan.extend(self._restored(difference))
+        self._carry_out(plan, tally)
+
+    def _orphan(self, document: str) -> Iterator[Step]:
+        """Looked up again: since the comparison began, another process may have entered it."""
+        others = self.ledger.sources() - {self.source}
+        if _source_of(document) not in others and not self.ledger.entries([document]):
+            yield Step((Removed(document),), Delete(document), "deleted")
+
+    def _restored(self, difference: Difference) -> Iterator[Prepared | Step]:
+        document = self.ledger.document(difference.id)
+        if document is not None:
+            yield restored(document, difference.next_generation, self.embedder)
+        elif self.ledger.entries([difference.id])[difference.id].kept:
+            yield Step((Lost(difference.id), Reached(self.source, None)))
+
+    def _carry_out(
+        self, plan: Sequence[Prepared | Step], tally: Tally, reached: Sequence[Reached] = ()
+    ) -> None:
+        """Embed what is prepared, then tell the index, then the ledger."""
+        prepared = [part for part in plan if isinstance(part, Prepared)]
+        steps = [
+            *self._embedded(prepared, tally),
+            *(part for part in plan if isinstance(part, Step)),
+        ]
+        saved = [*(change for step in steps for change in step.then), *reached]
+        with tally.timed("write"):
+            self._write([step.first for step in steps if step.first])
+            if saved:
+                self.ledger.save(saved)
+        for step in steps:
+            _count(step, tally)
+
+    def _write(self, changes: Sequence[IndexChange]) -> None:
+        if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
+            self.ledger.unsettle(amended)
+        stale = self.keeper.write(changes).stale if changes else ()
+        if stale:
+            raise RetryLater(
+                f"The index holds newer versions of {len(stale)} documents than the ledger, of"
+                f" {stale[0]} for one. The next sync repairs that.",
+                after=timedelta(seconds=1),
+            )
+
+    def _embedded(self, prepared: Sequence[Prepared], tally: Tally) -> Iterator[Step]:
+        """All chunks of all documents together; one by one only where the embedder refuses."""
+        try:
+            with tally.timed("embed"):
+                vectors = self._vectors(
+                    [chunk.embedded_text for part in prepared for chunk in part.chunks], tally
+                )
+        except ValueError as error:
+            if len(prepared) == 1:
+                yield Step((prepared[0].failed(error),))
+                return
+            for part in prepared:
+                yield from self._embedded([part], tally)
+            return
+        start = 0
+        for part in prepared:
+            end = start + len(part.chunks)
+            yield _written(part, vectors[start:end])
+            start = end
+
+    def _vectors(self, texts: Sequence[str], tally: Tally) -> Vectors:
+        found = [
+            np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
+            *(self.embedder.embed_passages(some) for some in pages(texts, _MOST_TEXTS)),
+        ]
+        tally.counts["embedded"] += len(texts)
+        return np.concatenate(found)
+
+
+def _written(part: Prepared, vectors: Vectors) -> Step:
+    if not np.isfinite(vectors).all():
+        return Step((part.failed(ValueError("the embedding model gave no vector for it")),))
+    replace = Replace(
+        document_id=part.document_id,
+        generation=part.then.generation,
+        content_hash=part.then.content_hash,
+        chunks=part.chunks,
+        vectors=vectors,
+    )
+    return Step((part.then,), replace, "documents" if isinstance(part.then, Stored) else "restored")
+
+
+def _count(step: Step, tally: Tally) -> None:
+    if step.outcome:
+        tally.counts[step.outcome] += 1
+    if isinstance(step.first, Replace):
+        tally.counts["chunks"] += len(step.first.chunks)
+    for change in step.then:
+        if isinstance(change, Failed):
+            tally.failed(change.item, change.reason)
+
+
+def _amend(document: str, access: Access) -> Amend:
+    return Amend(document_id=document, access=access)
+
+
+def _source_of(document: str) -> str:
+    """By the rule that ids begin with the source's name and a colon, which no name contains."""
+    return document.partition(":")[0]
+
+
+def _item(batch: Batch) -> str | None:
+    match batch.changes:
+        case (*_, Document(title=title)):
+            return title
+        case (*_, Unreadable(item=item)):
+            return item
+        case (*_, last):
+            return document_id(last)
+        case _:
+            return None
+
+
+def _timed(stream: Iterator[Batch], tally: Tally) -> Iterator[Batch]:
+    while True:
+        with tally.timed("read"):
+            batch = next(stream, None)
+        if batch is None:
+            return
+        yield batch

@@ -1,0 +1,165 @@
+"""What one change asks of the index and of the ledger. Pure, but for the embedder's tokens."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from connectors.connector import Deletion, Unchanged, Unreadable
+from connectors.document import Document
+from indexing.batches import DocumentChange, document_id
+from indexing.chunk import Chunk
+from indexing.chunking import chunks_of, content_hash
+from indexing.embedding import Embedder
+from indexing.index import Amend, Delete, IndexChange
+from indexing.ledger import Amended, Entry, Failed, LedgerChange, Noted, Removed, Restored, Stored
+from indexing.report import Outcome
+
+CONTENT_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""What odd content may raise in code that handles all ordinary content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A version that is to be embedded and written."""
+
+    item: str
+    source: str
+    chunks: tuple[Chunk, ...]
+    then: Stored | Restored
+    """What the ledger is told once the index has it."""
+
+    def failed(self, error: Exception) -> Failed:
+        return _failed(self.document_id, self.source, self.item, error)
+
+    @property
+    def document_id(self) -> str:
+        return self.then.document.id if isinstance(self.then, Stored) else self.then.document_id
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What needs no embedding."""
+
+    then: tuple[LedgerChange, ...]
+    first: IndexChange | None = None
+    outcome: Outcome | None = None
+
+
+def planned(
+    change: DocumentChange, entry: Entry | None, source: str, embedder: Embedder
+) -> Prepared | Step:
+    """`entry` is what the ledger holds of the document; `source` is whose change this is."""
+    match change:
+        case Document():
+            return _planned_document(change, entry, embedder)
+        case Deletion(gone):
+            return Step((Removed(gone),), Delete(gone), "deleted" if entry else None)
+        case Unchanged(same, version):
+            return Step((Noted(same, version),), outcome="unchanged")
+        case Unreadable():
+            return Step((_unreadable(change, source),))
+
+
+def restored(document: Document, generation: int, embedder: Embedder) -> Prepared | Step:
+    """The kept version, cut anew."""
+    try:
+        chunks = tuple(chunks_of(document, embedder))
+        then = Restored(
+            document_id=document.id,
+            content_hash=content_hash(document),
+            generation=generation,
+            chunks=len(chunks),
+        )
+        return Prepared(document.title, document.source, chunks, then)
+    except CONTENT_ERRORS as error:
+        return Step((_failed(document.id, document.source, document.title, error),))
+
+
+def _planned_document(
+    document: Document, entry: Entry | None, embedder: Embedder
+) -> Prepared | Step:
+    try:
+        _check_text(document)
+        digest = content_hash(document)
+        if entry and entry.kept and entry.content_hash == digest:
+            return _same_content(document, entry)
+        chunks = tuple(chunks_of(document, embedder))
+    except CONTENT_ERRORS as error:
+        return Step((_failed(document.id, document.source, document.title, error),))
+    then = Stored(
+        document=document,
+        content_hash=digest,
+        generation=entry.generation + 1 if entry else 1,
+        chunks=len(chunks),
+    )
+    return Prepared(document.title, document.source, chunks, then)
+
+
+def _failed(document: str, source: str, title: str, error: Exception) -> Failed:
+    return Failed(
+        source=source,
+        document_id=document,
+        item=printable(title) or document,
+        reason=printable(f"it could not be indexed: {str(error) or type(error).__name__}"),
+    )
+
+
+def sound(change: DocumentChange, source: str) -> DocumentChange:
+    """The change, or that its document is unreadable, if its id cannot be stored.
+
+    Raises:
+        ValueError: the id does not begin with the source's name and a colon.
+    """
+    name = document_id(change)
+    if not name.startswith(f"{source}:"):
+        raise ValueError(f"not an id of {source!r}: {name!r}")
+    if printable(name) == name:
+        return change
+    return Unreadable(
+        document_id=printable(name), item=printable(name), reason="its name is not valid text"
+    )
+
+
+def printable(text: str) -> str:
+    """The text, with what no database and no file takes as text written as escapes."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _same_content(document: Document, entry: Entry) -> Step:
+    noted = Noted(document.id, document.version)
+    if document.access == entry.access:
+        return Step((noted,), outcome="unchanged")
+    return Step(
+        (Amended(document.id, document.access), noted),
+        Amend(document_id=document.id, access=document.access),
+        "amended",
+    )
+
+
+def _unreadable(change: Unreadable, source: str) -> Failed:
+    return Failed(
+        source=source,
+        document_id=change.document_id,
+        item=printable(change.item),
+        reason=printable(change.reason),
+        link=None if change.link is None else printable(change.link),
+    )
+
+
+def _check_text(document: Document) -> None:
+    """Raises ValueError: some of it is not text that can be stored."""
+    fields = (document.title, document.link, document.media_type, document.version)
+    if any("\0" in field for field in fields):
+        raise ValueError("its title, link, type or version holds a zero character")
+    for text in (*fields, *_texts(document)):
+        text.encode()
+
+
+def _texts(document: Document) -> Iterator[str]:
+    yield from document.parents
+    for section in document.sections:
+        yield from (section.text, section.link or "", section.place.sheet or "")
+        yield from section.place.heading_path
+    for key, value in document.metadata.items():
+        yield from (key, *((value,) if isinstance(value, str) else value))
+    for owner in document.owners:
+        yield from (owner.name, owner.email or "")

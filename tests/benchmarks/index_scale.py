@@ -1,0 +1,310 @@
+"""The embedded index at 10,000, 100,000 and 500,000 chunks, beside SQLite FTS5 and float32 numpy.
+
+By hand: `.venv/bin/python -m tests.benchmarks.index_scale 10000 100000 [--folder DIR]`. Prints a Markdown
+table. Ratios compare what was measured in one run; absolute times are those of the machine.
+
+The corpus is drawn: pseudo-words of a Zipf distribution mixed with the words of a topic, about 960
+characters a chunk, one to fourteen chunks a document; vectors around the topic's, with the falling spectrum
+of real embeddings. Each document may be read by one to eight of 8,000 small groups, and by some of three
+families of twenty groups that together see 1, 10 and 50 % of all documents.
+"""
+
+import argparse
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connectors.document import EVERYBODY, Access, Readers, Span
+from indexing import analysis
+from indexing.chunk import Chunk
+from indexing.deadline import Deadline
+from indexing.embedded import EmbeddedIndex, legs, open_index, open_keeper
+from indexing.embedded.scope import scope
+from indexing.embedding import EmbedderIdentity, Vectors
+from indexing.index import Amend, Delete, Filters, IndexQuery, Replace
+
+DIMENSION = 384
+IDENTITY = EmbedderIdentity(
+    model="drawn", version="1", precision="float32", dimension=DIMENSION
+)
+VOCABULARY = 60_000
+TOPICS = 400
+WORDS = 150
+QUERIES = 200
+SHARES = {"1 %": 0.01, "10 %": 0.1, "50 %": 0.5}
+COMMON = "the of and to in a is for that on with as by are be this from at or an".split()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus that is drawn as it is read, the same every time."""
+
+    chunks: int
+    seed: int = 1
+    words: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(0)
+        letters = np.array(list("aaaabcddeeeeeffghiiiijklllmnnnnooooprrrrsssttttuuvwy"))
+        lengths = rng.integers(4, 11, VOCABULARY)
+        drawn = ("".join(rng.choice(letters, size)) for size in lengths)
+        self.words.extend([*COMMON, *dict.fromkeys(drawn)])
+
+    def documents(self) -> Iterator[Replace]:
+        rng = np.random.default_rng(self.seed)
+        left, number = self.chunks, 0
+        while left:
+            count = min(left, int(rng.integers(1, 15)))
+            yield self._document(rng, f"folder:{number}", count)
+            left, number = left - count, number + 1
+
+    def _document(self, rng: np.random.Generator, name: str, count: int) -> Replace:
+        topic = int(rng.integers(TOPICS))
+        access = Access.to({*EVERYBODY.readers, *_groups(rng)} - {"public"} | {"group:all"})
+        texts = [self.text(rng, topic, WORDS) for _ in range(count)]
+        return Replace(
+            document_id=name,
+            generation=1,
+            content_hash=name,
+            chunks=tuple(
+                Chunk(
+                    document_id=name,
+                    position=position,
+                    text=text,
+                    embedded_text=f"Title of {name}\n{text}",
+                    section=0,
+                    span=Span(0, len(text)),
+                    title=f"Title of {name}",
+                    link=f"https://example.com/{name}",
+                    source="folder",
+                    media_type="text/plain",
+                    access=access,
+                    tags=frozenset({f"topic={topic}"}),
+                )
+                for position, text in enumerate(texts)
+            ),
+            vectors=self.vectors(rng, topic, count),
+        )
+
+    def text(self, rng: np.random.Generator, topic: int, length: int) -> str:
+        everyday = rng.zipf(1.15, length) % len(self.words)
+        own = (rng.zipf(1.3, length) * 7919 + topic * 104_729) % len(self.words)
+        return " ".join(self.words[n] for n in np.where(rng.random(length) < 0.35, own, everyday))
+
+    def vectors(self, rng: np.random.Generator, topic: int, count: int) -> Vectors:
+        spectrum = 1.0 / np.sqrt(np.arange(1, DIMENSION + 1))
+        centre = np.random.default_rng(10_000 + topic).standard_normal(DIMENSION) * spectrum
+        own = rng.standard_normal((count, DIMENSION)) * spectrum
+        drawn = 0.6 * centre + own + 0.02 * rng.standard_normal((count, DIMENSION))
+        return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+
+    def queries(self) -> list[IndexQuery]:
+        rng = np.random.default_rng(2)
+        found = []
+        for _ in range(QUERIES):
+            topic = int(rng.integers(TOPICS))
+            text = self.text(rng, topic, int(rng.integers(5, 11)))
+            found.append(IndexQuery(text=text, vector=self.vectors(rng, topic, 1)[0], alpha=0.5))
+        return found
+
+
+def _groups(rng: np.random.Generator) -> set[str]:
+    small = {f"group:{n}" for n in rng.integers(0, 8_000, int(rng.integers(1, 9)))}
+    families = {
+        f"group:{name.split()[0]}-{rng.integers(20)}"
+        for name, share in SHARES.items()
+        if rng.random() < share
+    }
+    return small | families
+
+
+def _readers(name: str) -> Readers:
+    return Readers.of(*(f"group:{name.split()[0]}-{n}" for n in range(20)))
+
+
+ALL = Readers.of("group:all")
+
+
+def _p50_p95(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:
+    """Milliseconds."""
+    calls[0]()
+    seconds = []
+    for call in calls:
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return float(np.percentile(seconds, 50)) * 1e3, float(np.percentile(seconds, 95)) * 1e3
+
+
+def _fts5(folder: Path, corpus: Corpus) -> sqlite3.Connection:
+    connection = sqlite3.connect(folder / "fts5.db")
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(words, content='', tokenize='unicode61')")
+    connection.executemany(
+        "INSERT INTO f(words) VALUES (?)",
+        (
+            (" ".join(analysis.words(chunk.embedded_text)),)
+            for document in corpus.documents()
+            for chunk in document.chunks
+        ),
+    )
+    connection.execute("INSERT INTO f(f) VALUES ('optimize')")
+    connection.commit()
+    return connection
+
+
+def _ask_fts5(connection: sqlite3.Connection, text: str) -> list[int]:
+    wanted = " OR ".join(f'"{word}"' for word in analysis.words(text))
+    found = connection.execute(
+        "SELECT rowid FROM f WHERE f MATCH ? ORDER BY rank LIMIT 200", (wanted,)
+    )
+    return [row for (row,) in found]
+
+
+def _numpy_nearest(matrix: Vectors, query: NDArray[np.float32]) -> NDArray[np.int64]:
+    scores = matrix @ query
+    best = np.argpartition(scores, len(scores) - 200)[-200:]
+    ordered: NDArray[np.int64] = best[np.argsort(-scores[best])]
+    return ordered
+
+
+@dataclass(frozen=True)
+class Bench:
+    folder: Path
+    corpus: Corpus
+
+    def run(self) -> dict[str, str]:
+        start = time.perf_counter()
+        keeper = open_keeper(self.folder / "index", IDENTITY)
+        written = keeper.write(self.corpus.documents())
+        figures = {"chunks": f"{written.chunks:,}"}
+        figures["write, s"] = f"{time.perf_counter() - start:.0f}"
+        figures["disk, MB"] = f"{_size(self.folder / 'index') / 1e6:.0f}"
+        with open_index(self.folder / "index", IDENTITY) as index:
+            figures |= self._keyword(index)
+            figures |= self._vectors(index)
+            figures |= self._find(index)
+            figures |= self._changes(index)
+        return figures
+
+    def _keyword(self, index: EmbeddedIndex) -> dict[str, str]:
+        fts5 = _fts5(self.folder, self.corpus)
+        theirs, _ = _p50_p95(
+            [lambda q=q: _ask_fts5(fts5, q.text) for q in self.corpus.queries()]  # type: ignore[misc]
+        )
+        fts5.close()
+        figures = {"FTS5 p50, ms": f"{theirs:.2f}"}
+        for name, readers in {"all": ALL, **{name: _readers(name) for name in SHARES}}.items():
+            with index._views.current(Deadline.after(60)) as (view, connection):
+                seen = scope(connection, view.columns, readers, Filters())
+                ours, late = _p50_p95(
+                    [
+                        lambda q=q: legs.keyword(view, seen, analysis.words(q.text))  # type: ignore[misc]
+                        for q in self.corpus.queries()
+                    ]
+                )
+            figures[f"BM25 {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
+            if name == "all":
+                figures["BM25 ÷ FTS5"] = f"{ours / theirs:.2f}"
+        return figures
+
+    def _vectors(self, index: EmbeddedIndex) -> dict[str, str]:
+        matrix = np.concatenate([document.vectors for document in self.corpus.documents()])
+        queries = self.corpus.queries()
+        theirs, _ = _p50_p95([lambda q=q: _numpy_nearest(matrix, q.vector) for q in queries])  # type: ignore[misc]
+        figures = {"numpy float32 p50, ms": f"{theirs:.2f}"}
+        for name, readers in {"all": ALL, **{name: _readers(name) for name in SHARES}}.items():
+            with index._views.current(Deadline.after(60)) as (view, connection):
+                seen = scope(connection, view.columns, readers, Filters())
+                ours, late = _p50_p95(
+                    [lambda q=q: legs.nearest(view, seen, [q.vector]) for q in queries]  # type: ignore[misc]
+                )
+                allowed = np.flatnonzero(seen.documents[view.columns.owners])
+                recall = np.mean(
+                    [
+                        _recall(matrix, allowed, query.vector, legs.nearest(view, seen, [query.vector])[0])
+                        for query in queries
+                        if query.vector is not None
+                    ]
+                )
+            figures[f"vectors {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
+            figures[f"recall@100 {name}"] = f"{recall:.4f}"
+            if name == "all":
+                figures["vectors ÷ numpy"] = f"{ours / theirs:.2f}"
+        return figures
+
+    def _find(self, index: EmbeddedIndex) -> dict[str, str]:
+        pairs = list(zip(self.corpus.queries()[::2], self.corpus.queries()[1::2], strict=True))
+        figures = {}
+        for name, readers in {"all": ALL, **{name: _readers(name) for name in SHARES}}.items():
+            found, late = _p50_p95(
+                [lambda p=p: index.find(p, readers, Deadline.after(60)) for p in pairs]  # type: ignore[misc]
+            )
+            figures[f"find, 2 variants, {name} p50/p95, ms"] = f"{found:.2f}/{late:.2f}"
+        start = time.perf_counter()
+        with open_index(self.folder / "index", IDENTITY) as fresh:
+            fresh.find(pairs[0], ALL, Deadline.after(60))
+        figures["open and first find, ms"] = f"{(time.perf_counter() - start) * 1e3:.0f}"
+        figures["peak memory, MB"] = f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f}"
+        return figures
+
+    def _changes(self, index: EmbeddedIndex) -> dict[str, str]:
+        keeper = open_keeper(self.folder / "index", IDENTITY)
+        some = [document for document, _ in zip(self.corpus.documents(), range(20), strict=False)]
+        query = self.corpus.queries()[:1]
+        replaced, _ = _p50_p95([lambda d=d: keeper.write([d]) for d in some])  # type: ignore[misc]
+        amended, _ = _p50_p95(
+            [
+                lambda d=d: keeper.write([Amend(document_id=d.document_id, access=EVERYBODY)])  # type: ignore[misc]
+                for d in some
+            ]
+        )
+        refreshed = []
+        for document in some:
+            keeper.write([Delete(document.document_id)])
+            start = time.perf_counter()
+            index.find(query, ALL, Deadline.after(60))
+            refreshed.append((time.perf_counter() - start) * 1e3)
+        return {
+            "replace a document p50, ms": f"{replaced:.1f}",
+            "amend access of a document p50, ms": f"{amended:.1f}",
+            "first find after a change p50, ms": f"{np.percentile(refreshed, 50):.1f}",
+        }
+
+
+def _recall(
+    matrix: Vectors, allowed: NDArray[np.int64], query: NDArray[np.float32], leg: dict[int, float]
+) -> float:
+    scores = matrix[allowed] @ query
+    best = set(allowed[np.argsort(-scores)[:100]].tolist())
+    ours = set(sorted(leg, key=lambda slot: -leg[slot])[:100])
+    return len(best & ours) / len(best)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=int, default=[10_000, 100_000])
+    parser.add_argument("--folder", type=Path, help="where the indexes are made")
+    arguments = parser.parse_args()
+    columns = []
+    for size in arguments.sizes:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+            columns.append(Bench(Path(folder), Corpus(size)).run())
+    print("| | " + " | ".join(column["chunks"] for column in columns) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    for name in columns[0]:
+        print(f"| {name} | " + " | ".join(column[name] for column in columns) + " |")
+
+
+if __name__ == "__main__":
+    main()

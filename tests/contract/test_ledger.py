@@ -1,0 +1,258 @@
+"""What every ledger must do: the one in the database, and the one in memory."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from backend.store import sources
+from backend.store.contents import Contents
+from backend.store.database import open_database, sqlite_url
+from backend.store.ledger import StoredLedger
+from connectors.connector import Checkpoint
+from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
+from indexing.index import IndexedDocument
+from indexing.ledger import (
+    Amended,
+    Entry,
+    Failed,
+    Ledger,
+    Lost,
+    Noted,
+    Reached,
+    Removed,
+    Restored,
+    Stored,
+)
+from tests.support.ledger import MemoryLedger
+
+Fixture: TypeAlias = tuple[Ledger, Callable[[str], None]]
+"""A ledger that knows the sources `desk` and `web`, and how to lose what it keeps of a document."""
+
+
+def _stored_ledger(folder: Path) -> Fixture:
+    database = open_database(sqlite_url(folder / "quarry.db"))
+    for name in ("desk", "web"):
+        sources.add(database, name, "folder", {})
+    ledger = StoredLedger(database, Contents(folder / "sections"))
+
+    def lose(document_id: str) -> None:
+        del document_id
+        for path in (folder / "sections").rglob("*.zst"):
+            path.unlink()
+
+    return ledger, lose
+
+
+def _memory_ledger(folder: Path) -> Fixture:
+    del folder
+    ledger = MemoryLedger("desk", "web")
+    return ledger, ledger.lose
+
+
+@pytest.fixture(params=[_stored_ledger, _memory_ledger], ids=["stored", "memory"])
+def fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
+    make: Callable[[Path], Fixture] = request.param
+    return make(tmp_path)
+
+
+@pytest.fixture
+def ledger(fixture: Fixture) -> Ledger:
+    return fixture[0]
+
+
+def document(
+    name: str, text: str = "Leave is 25 days.", version: str = "1", access: Access = EVERYBODY
+) -> Document:
+    return Document(
+        id=name,
+        source=name.partition(":")[0],
+        title=f"About {name}",
+        sections=(Section(text=text),),
+        link=f"https://desk.test/{name}",
+        media_type="text/plain",
+        access=access,
+        version=version,
+    )
+
+
+def stored(each: Document, generation: int = 1, content_hash: str = "h1") -> Stored:
+    return Stored(document=each, content_hash=content_hash, generation=generation, chunks=1)
+
+
+def failed(name: str, reason: str = "it is broken") -> Failed:
+    return Failed(source=name.partition(":")[0], document_id=name, item="a.txt", reason=reason)
+
+
+def test_a_stored_document_is_held_as_it_was_given(ledger: Ledger) -> None:
+    one = document("desk:休暇/規程 é", access=Access.to(["user:ann@example.com", "group:hr"]))
+    ledger.save([stored(one)])
+    assert ledger.entries([one.id, "desk:none"]) == {
+        one.id: Entry(version="1", content_hash="h1", generation=1, access=one.access, kept=True)
+    }
+    assert ledger.document(one.id) == one
+    assert ledger.versions([one.id, "desk:none"]) == {one.id: "1"}
+    assert ledger.count("desk") == 1
+    assert ledger.count("web") == 0
+
+
+def test_what_is_not_held_has_no_document(ledger: Ledger) -> None:
+    assert ledger.document("desk:none") is None
+    assert ledger.entries([]) == {}
+    assert ledger.versions([]) == {}
+
+
+def test_a_new_version_takes_the_place_of_the_old(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a", access=Access.to(["group:hr"])))])
+    new = document("desk:a", text="Leave is 30 days.", version="2", access=NOBODY)
+    ledger.save([stored(new, generation=2, content_hash="h2")])
+    assert ledger.document("desk:a") == new
+    assert ledger.entries(["desk:a"])["desk:a"].access == NOBODY
+    assert list(ledger.survey("desk", "")) == [IndexedDocument("desk:a", 2, 1, "h2")]
+    assert ledger.count("desk") == 1
+
+
+def test_changes_are_saved_in_the_order_given(ledger: Ledger) -> None:
+    first = document("desk:a")
+    ledger.save(
+        [stored(first), Removed("desk:a"), stored(replace(first, version="2"), generation=2)]
+    )
+    assert ledger.versions(["desk:a"]) == {"desk:a": "2"}
+    ledger.save([Noted("desk:a", "3"), Removed("desk:a")])
+    assert ledger.versions(["desk:a"]) == {}
+
+
+def test_all_changes_are_saved_or_none(ledger: Ledger) -> None:
+    with pytest.raises(ValueError, match="nowhere"):
+        ledger.save([stored(document("desk:a")), Reached("nowhere", Checkpoint("9"))])
+    assert ledger.count("desk") == 0
+
+
+def test_a_note_changes_the_version_only(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a"))])
+    ledger.save([Noted("desk:a", "2"), Noted("desk:none", "2")])
+    assert ledger.document("desk:a") == document("desk:a", version="2")
+    assert ledger.versions(["desk:none"]) == {}
+
+
+def test_amended_access_is_all_that_is_left_of_the_old(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a"))])
+    hr = Access.to(["group:hr"])
+    ledger.save([Amended("desk:a", hr), Amended("desk:none", hr)])
+    assert ledger.entries(["desk:a", "desk:none"]).keys() == {"desk:a"}
+    assert ledger.document("desk:a") == document("desk:a", access=hr)
+
+
+def test_a_removed_document_is_forgotten_with_its_failure(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a")), failed("desk:a"), failed("desk:b")])
+    ledger.save([Removed("desk:a"), Removed("desk:b"), Removed("desk:none")])
+    assert ledger.document("desk:a") is None
+    assert list(ledger.unseen("desk", 1)) == []
+
+
+def test_a_failure_leaves_the_last_version_and_asks_to_read_it_again(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a"))])
+    ledger.save([failed("desk:a")])
+    assert ledger.document("desk:a") == document("desk:a", version="")
+    assert ledger.entries(["desk:a"])["desk:a"].content_hash == "h1"
+
+
+@pytest.mark.parametrize(
+    "readable", [Noted("desk:a", "2"), stored(document("desk:a"), generation=2)]
+)
+def test_a_document_that_is_readable_again_has_no_failure(
+    ledger: Ledger, readable: Noted | Stored
+) -> None:
+    ledger.save([failed("desk:a")])
+    assert list(ledger.unseen("desk", 1)) == ["desk:a"]
+    ledger.save([readable, Removed("desk:a")])
+    ledger.save([failed("desk:b"), readable])
+    ledger.see("desk", 1, ["desk:b"])
+    held = ["desk:a"] if isinstance(readable, Stored) else []
+    assert list(ledger.unseen("desk", 1)) == held
+
+
+def test_restoring_keeps_content_and_failure(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a"))])
+    ledger.save([failed("desk:a")])
+    ledger.save([Restored(document_id="desk:a", content_hash="h9", generation=7, chunks=3)])
+    assert list(ledger.survey("desk", "")) == [IndexedDocument("desk:a", 7, 3, "h9")]
+    assert ledger.document("desk:a") == document("desk:a", version="")
+
+
+def test_a_survey_goes_by_code_points_from_where_it_is_told(ledger: Ledger) -> None:
+    names = [f"desk:{name}" for name in ("a", "B", "é", "z", "休", "\U0001f600", "～", "a b", "a-")]
+    ledger.save([stored(document(name)) for name in names])
+    ledger.save([stored(document("web:a"))])
+    assert [each.id for each in ledger.survey("desk", "")] == sorted(names)
+    assert [each.id for each in ledger.survey("desk", "desk:z")] == sorted(names)[-4:]
+
+
+def test_surveys_and_listings_are_whole_beyond_a_page(ledger: Ledger) -> None:
+    names = [f"desk:{number:05}" for number in range(2_345)]
+    ledger.save([stored(document(name)) for name in names])
+    assert [each.id for each in ledger.survey("desk", "")] == names
+    ledger.see("desk", 4, names[::2])
+    assert list(ledger.unseen("desk", 4)) == names[1::2]
+    assert ledger.entries(names[:500]).keys() == set(names[:500])
+
+
+def test_unseen_are_documents_and_failures_that_a_listing_did_not_have(ledger: Ledger) -> None:
+    ledger.save([stored(document(f"desk:{name}")) for name in "abc"])
+    ledger.save([failed("desk:c"), failed("desk:d"), failed("desk:e"), stored(document("web:a"))])
+    ledger.see("desk", 1, ["desk:a", "desk:d", "desk:never heard of"])
+    assert list(ledger.unseen("desk", 1)) == ["desk:b", "desk:c", "desk:e"]
+    ledger.see("desk", 2, ["desk:b"])
+    assert list(ledger.unseen("desk", 2)) == ["desk:a", "desk:c", "desk:d", "desk:e"]
+
+
+def test_a_new_version_and_a_new_failure_do_not_forget_that_they_were_seen(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a"))])
+    ledger.see("desk", 1, ["desk:a"])
+    ledger.save([stored(document("desk:a", version="2"), generation=2)])
+    assert list(ledger.unseen("desk", 1)) == []
+
+
+def test_what_is_unseen_may_be_removed_meanwhile(ledger: Ledger) -> None:
+    names = [f"desk:{number:05}" for number in range(1_500)]
+    ledger.save([stored(document(name)) for name in names])
+    gone = []
+    for name in ledger.unseen("desk", 1):
+        ledger.save([Removed(name)])
+        gone.append(name)
+    assert gone == names
+
+
+def test_unsettled_documents_are_remembered_until_they_are_amended_or_stored(
+    ledger: Ledger,
+) -> None:
+    ledger.save([stored(document(f"desk:{name}")) for name in "abcd"])
+    ledger.save([stored(document("web:a"))])
+    ledger.unsettle(["desk:a", "desk:b", "desk:c", "desk:none", "web:a"])
+    ledger.save([Amended("desk:a", NOBODY), Noted("desk:b", "2")])
+    assert ledger.unsettled("desk") == ["desk:b", "desk:c"]
+    ledger.save([stored(document("desk:b"), generation=2)])
+    assert ledger.unsettled("desk") == ["desk:c"]
+    assert ledger.unsettled("web") == ["web:a"]
+
+
+def test_lost_contents_are_named_until_they_are_known_to_be_lost(fixture: Fixture) -> None:
+    ledger, lose = fixture
+    ledger.save([stored(document("desk:a"))])
+    assert list(ledger.lost("desk")) == []
+    lose("desk:a")
+    assert list(ledger.lost("desk")) == ["desk:a"]
+    assert ledger.document("desk:a") is None
+    ledger.save([Lost("desk:a")])
+    assert list(ledger.lost("desk")) == []
+    assert ledger.entries(["desk:a"])["desk:a"] == Entry(
+        version="", content_hash="h1", generation=1, access=EVERYBODY, kept=False
+    )
+    ledger.save([stored(document("desk:a"), generation=2)])
+    assert ledger.document("desk:a") == document("desk:a")
+
+
+def test_sources_are_told_by_name(ledger: Ledger) -> None:
+    assert ledger.sources() == {"desk", "web"}

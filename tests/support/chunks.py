@@ -1,0 +1,88 @@
+"""Chunks, vectors and changes of an index, in as few words as a test needs."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from connectors.document import EVERYBODY, Access, Span
+from indexing.chunk import Chunk
+from indexing.embedding import EmbedderIdentity, Vector, Vectors
+from indexing.index import IndexQuery, Replace
+
+DIMENSION = 16
+IDENTITY = EmbedderIdentity(model="test", version="1", precision="float32", dimension=DIMENSION)
+
+
+def vector(name: str, dimension: int = DIMENSION) -> Vector:
+    """A unit vector that depends on `name` alone; those of two names are nearly at right angles."""
+    found: Vector = vectors([name], dimension)[0]
+    return found
+
+
+def vectors(names: Sequence[str], dimension: int = DIMENSION) -> Vectors:
+    drawn = [
+        np.random.default_rng(zlib.crc32(name.encode())).standard_normal(dimension)
+        for name in names
+    ]
+    return unit(np.array(drawn, np.float32).reshape(-1, dimension))
+
+
+def near(vector: Vector, cosine: float) -> Vector:
+    """A unit vector with this cosine to `vector`."""
+    other = np.roll(vector, 1)
+    across = unit((other - (other @ vector) * vector)[None])[0]
+    found: Vector = (cosine * vector + np.sqrt(1.0 - cosine**2) * across).astype(np.float32)
+    return found
+
+
+def unit(matrix: Vectors) -> Vectors:
+    if len(matrix) == 0:
+        return matrix
+    found: Vectors = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+    return found
+
+
+def chunk(document_id: str, position: int, text: str, **fields: Any) -> Chunk:
+    """A public chunk whose title is its document's id; `fields` are those of Chunk."""
+    plain = Chunk(
+        document_id=document_id,
+        position=position,
+        text=text,
+        embedded_text=text,
+        section=position,
+        span=Span(0, len(text)),
+        title="Title",
+        link=f"https://example.com/{document_id}",
+        source="folder",
+        media_type="text/plain",
+        access=EVERYBODY,
+    )
+    return replace(plain, **fields)
+
+
+def document(
+    document_id: str,
+    *texts: str,
+    generation: int = 1,
+    vectors_of: Vectors | None = None,
+    readers: Sequence[str] | None = None,
+    **fields: Any,
+) -> Replace:
+    """A Replace with one chunk a text; vectors drawn from the texts unless given."""
+    if readers is not None:
+        fields["access"] = Access.to(readers)
+    return Replace(
+        document_id=document_id,
+        generation=generation,
+        content_hash=f"hash of {document_id} {generation}",
+        chunks=tuple(chunk(document_id, n, text, **fields) for n, text in enumerate(texts)),
+        vectors=vectors(texts) if vectors_of is None else vectors_of,
+    )
+
+
+def query(text: str, **fields: Any) -> IndexQuery:
+    """A keyword query, unless `fields` say more."""
+    return replace(IndexQuery(text=text, vector=None, alpha=0.0), **fields)

@@ -1,0 +1,61 @@
+"""An index that is only written, in memory: what the pipeline tells it, checked strictly."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from indexing.index import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
+
+
+class MemoryKeeper:
+    """Implements `indexing.index.IndexKeeper`."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.held: dict[str, Replace] = {}
+        self.log: list[IndexChange] = []
+
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        batch = list(changes)
+        for change in batch:
+            if isinstance(change, Replace):
+                self._check(change)
+        written = Written()
+        for change in batch:
+            self.log.append(change)
+            written = self._write(change, written)
+        return written
+
+    def survey(self) -> Iterator[IndexedDocument]:
+        for each in sorted(self.held):
+            held = self.held[each]
+            yield IndexedDocument(each, held.generation, len(held.chunks), held.content_hash)
+
+    def _check(self, change: Replace) -> None:
+        if change.vectors.shape != (len(change.chunks), self.dimension):
+            raise ValueError(f"{change.document_id}: vectors of shape {change.vectors.shape}")
+        if not np.allclose(np.linalg.norm(change.vectors, axis=1), 1, atol=1e-3):
+            raise ValueError(f"{change.document_id}: a vector that is not of length 1")
+        keys = [(change.document_id, position) for position in range(len(change.chunks))]
+        if [chunk.key for chunk in change.chunks] != keys:
+            raise ValueError(f"{change.document_id}: chunks that are not its own, or gaps")
+
+    def _write(self, change: IndexChange, written: Written) -> Written:
+        held = self.held.get(change.document_id)
+        match change:
+            case Replace():
+                if held and change.generation < held.generation:
+                    return replace(written, stale=(*written.stale, change.document_id))
+                self.held[change.document_id] = change
+                chunks = written.chunks + len(change.chunks)
+                return replace(written, replaced=written.replaced + 1, chunks=chunks)
+            case Delete() if held:
+                del self.held[change.document_id]
+                return replace(written, deleted=written.deleted + 1)
+            case Amend(access=access) if held and access is not None:
+                chunks_now = tuple(replace(chunk, access=access) for chunk in held.chunks)
+                self.held[change.document_id] = replace(held, chunks=chunks_now)
+                return replace(written, amended=written.amended + 1)
+            case _:
+                return replace(written, missing=(*written.missing, change.document_id))

@@ -1,0 +1,153 @@
+"""Selection: what a model's answer means, however it is written."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.search.completion import CompletionFailed
+from backend.search.selection import (
+    MAX_SECTIONS,
+    Reading,
+    Selection,
+    Verdict,
+    select_best,
+    select_sections_for_expansion,
+    verdicts,
+)
+from indexing.deadline import Deadline
+from tests.support.search import ScriptedModel, failing, section
+
+SOON = Deadline.after(60)
+FIVE = [section(name, 0, 1) for name in "abcde"]
+
+
+def chosen(answer: str, exact: str = "", names: str = "abcde") -> list[tuple[str, Reading]]:
+    sections = [section(name, 0, 1, exact=int(name in exact)) for name in names]
+    model = ScriptedModel(select=answer)
+    selections = select_sections_for_expansion(["Why?"], sections, model, SOON)
+    return [(one.section.document_id, one.reading) for one in selections]
+
+
+def answer(*entries: tuple[int, str]) -> str:
+    return json.dumps({"sections": [{"id": number, "read": read} for number, read in entries]})
+
+
+def test_the_models_order_and_readings_are_taken() -> None:
+    assert chosen(answer((3, "wide"), (0, "as_is"), (2, "adjacent"))) == [
+        ("d", Reading.WIDE),
+        ("a", Reading.AS_IS),
+        ("c", Reading.ADJACENT),
+    ]
+
+
+def test_not_relevant_and_not_named_are_gone() -> None:
+    assert chosen(answer((0, "not_relevant"), (1, "as_is"))) == [("b", Reading.AS_IS)]
+
+
+def test_nothing_relevant_leaves_nothing() -> None:
+    assert chosen('{"sections": []}') == []
+    assert chosen(answer(*((number, "not_relevant") for number in range(5)))) == []
+
+
+def test_repeated_and_unknown_numbers_are_ignored() -> None:
+    said = answer((1, "as_is"), (99, "wide"), (1, "wide"), (-1, "wide"))
+    assert chosen(said) == [("b", Reading.AS_IS)]
+
+
+def test_exact_matches_stay_and_stand_first() -> None:
+    said = answer((0, "wide"), (3, "not_relevant"))
+    assert chosen(said, exact="cd") == [
+        ("c", Reading.AS_IS),
+        ("d", Reading.AS_IS),
+        ("a", Reading.WIDE),
+    ]
+
+
+def test_a_chosen_exact_match_is_read_as_the_model_says() -> None:
+    assert chosen(answer((4, "as_is"), (1, "wide")), exact="b") == [
+        ("b", Reading.WIDE),
+        ("e", Reading.AS_IS),
+    ]
+
+
+def test_at_most_ten_are_taken_and_of_unchosen_exact_matches_three_beyond() -> None:
+    names = "abcdefghijklmnopqrst"
+    said = answer(*((number, "as_is") for number in range(8, 20)))
+    taken = [name for name, _ in chosen(said, exact="abcdefgh", names=names)]
+    assert taken == list("abc" + "ijklmnopqr")
+    assert len(taken) == MAX_SECTIONS + 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '```json\n{"sections": [{"id": 1, "read": "wide"}]}\n```',
+        'Sections [0] and {x}: {"sections": [{"id": 1, "read": "wide"}]}. Done.',
+        '<think>{"sections": [{"id": 0}]}</think>{"sections": [{"id": 1, "read": "wide"}]}',
+        '[{"id": "1", "read": "WIDE"}]',
+        '{"sections": [{"id": 1, "read": "wide", "because": {"a": [1]}}, 7, null, {"id": true}]}',
+    ],
+)
+def test_ways_in_which_models_write_the_same(said: str) -> None:
+    assert verdicts(said, 5) == [Verdict(1, Reading.WIDE)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "I would read the second one.",
+        '{"sections": [{"id": 0, "rea',
+        '{"sections": "all"}',
+        answer((17, "wide"), (5, "as_is")),  # there are five, numbered from 0
+        '{"sections": [0, 1]}',
+        "[" * 30_000,
+        '{"sections": [{"id": "' + "9" * 6_000 + '"}]}',
+    ],
+)
+def test_an_answer_that_names_no_section_has_failed(said: str) -> None:
+    with pytest.raises(CompletionFailed):
+        verdicts(said, 5)
+
+
+def test_a_model_that_fails_says_so() -> None:
+    with pytest.raises(CompletionFailed, match="500"):
+        select_sections_for_expansion(["Why?"], FIVE, failing(), SOON)
+
+
+def test_the_model_sees_the_queries_and_three_chunks_a_section() -> None:
+    model = ScriptedModel()
+    long = section("long", 10, 20, best=14)
+    select_sections_for_expansion(["Why?", "reason"], [long], model, SOON)
+    asked = json.loads(model.asked["select"][1].text)
+    assert asked["question"] == "Why?"
+    assert asked["searched_as"] == ["reason"]
+    assert asked["sections"] == [
+        {
+            "id": 0,
+            "title": "About long",
+            "source": "wiki",
+            "updated_at": "2026-03-01T09:30+00:00",
+            "authors": ["Ann Lee"],
+            "metadata": {"state": "final", "team": ["platform", "web"]},
+            "content": "long piece 13\nlong piece 14\nlong piece 15",
+        }
+    ]
+
+
+def test_without_a_choice_the_best_ten_are_taken() -> None:
+    many = [section(str(number), 0, 1) for number in range(12)]
+    assert select_best(many, Reading.ADJACENT) == tuple(
+        Selection(one, Reading.ADJACENT) for one in many[:10]
+    )
+
+
+@given(st.text() | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
+def test_whatever_is_said_is_understood_or_has_failed(said: str) -> None:
+    try:
+        known = verdicts(said, 5)
+    except CompletionFailed:
+        return
+    assert all(0 <= verdict.number < 5 for verdict in known)
