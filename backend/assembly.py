@@ -4,29 +4,38 @@ Each part is made when it is first asked for, and its libraries are imported the
 loads none of them, a search no database, a listing no model.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
-    from indexing.understanding import Understanding
-
+    from backend.chat.context_files import ContextFile
+    from backend.chat.events import ChatEvent
     from backend.chat.language_model import LanguageModel
+    from backend.chat.loop import ChatTurn
+    from backend.chat.state import ChatStateContainer
+    from backend.evaluation.evaluation import Parts
+    from backend.search.completion import Complete
+    from backend.search.rendering import DocumentNumbers
     from backend.search.request import Budgets, SearchRequest
     from backend.search.search_tool import SearchTool
     from backend.store.contents import Contents
     from backend.store.database import Database
     from backend.store.sources import Source
     from connectors.connector import Connector
-    from connectors.document import Readers
+    from connectors.document import Document, Readers
     from indexing.embedded import EmbeddedIndex, EmbeddedKeeper
     from indexing.embedding import Embedder
-    from indexing.index import Filters
+    from indexing.index import Filters, Index
     from indexing.ledger import Ledger
     from indexing.pipeline import Pipeline
     from indexing.tokens import CountTokens
+    from indexing.understanding import Understanding
 
 
 class Quarry:
@@ -82,13 +91,18 @@ class Quarry:
     def embedder(self) -> "Embedder":
         settings = self.settings
         if settings.embedding_url:
-            from indexing.remote_model import load_remote_embedder
+            from indexing.remote_model import RemoteModel, RemoteModelSettings
 
             key = settings.embedding_key
-            return load_remote_embedder(
-                settings.embedding_url,
-                settings.embedding_model,
-                key.get_secret_value() if key else None,
+            return RemoteModel(
+                RemoteModelSettings(
+                    url=settings.embedding_url,
+                    model=settings.embedding_model,
+                    key=key.get_secret_value() if key else None,
+                    max_tokens=settings.embedding_tokens,
+                    query_prompt=settings.embedding_query_prompt,
+                    passage_prompt=settings.embedding_passage_prompt,
+                )
             )
         from indexing.sentence_model import load_embedder
 
@@ -162,16 +176,105 @@ class Quarry:
     def search_tool(self) -> "SearchTool":
         """A search that asks no language model."""
         from backend.search.rendering import DocumentNumbers
+
+        return self._search_tool(self.index, None, DocumentNumbers())
+
+    def _search_tool(
+        self, index: "Index", complete: "Complete | None", numbers: "DocumentNumbers"
+    ) -> "SearchTool":
         from backend.search.search_tool import SearchTool
 
         return SearchTool(
-            index=self.index,
+            index=index,
             embedder=self.embedder,
             understanding=self.understanding,
             count_tokens=self.count_tokens,
-            complete=None,
-            numbers=DocumentNumbers(),
+            complete=complete,
+            numbers=numbers,
         )
+
+    def answer(
+        self, turn: "ChatTurn", files: Sequence["Document"], state: "ChatStateContainer"
+    ) -> Iterator["ChatEvent"]:
+        """Answer by the language model, or without one from the best sentences.
+
+        Files that the model cannot read whole, or that no model reads, are searched instead of the
+        index.
+        """
+        from backend.search.rendering import DocumentNumbers
+
+        numbers, model = DocumentNumbers(), self.language_model
+        read_whole = model is not None and not self._too_long(turn.files, model)
+        with self._searched(files if not read_whole else ()) as index:
+            if model is None:
+                yield from self._answer_from_sentences(turn, index, numbers, state)
+            else:
+                yield from self._answer_by_model(turn, index, numbers, state, files)
+
+    def _too_long(self, files: Sequence["ContextFile"], model: "LanguageModel") -> bool:
+        from backend.chat.context_files import resolve_context_user_files
+
+        window = model.settings.prompt_tokens
+        return resolve_context_user_files(files, window, self.count_tokens).use_as_search_filter
+
+    @contextmanager
+    def _searched(self, files: Sequence["Document"]) -> Iterator["Index"]:
+        """The index, or where there are files one of these alone, which ends with the block."""
+        from indexing.embedded import open_index, open_keeper
+        from indexing.passing import index_documents
+
+        if not files:
+            yield self.index
+            return
+        with TemporaryDirectory(prefix="quarry-files-") as folder:
+            keeper = open_keeper(Path(folder), self.embedder.identity)
+            index_documents(files, self.embedder, keeper)
+            with closing(open_index(Path(folder), self.embedder.identity)) as index:
+                yield index
+
+    def _answer_from_sentences(
+        self,
+        turn: "ChatTurn",
+        index: "Index",
+        numbers: "DocumentNumbers",
+        state: "ChatStateContainer",
+    ) -> Iterator["ChatEvent"]:
+        from backend.chat.answering import ExtractiveParts, answer_from_sentences
+
+        parts = ExtractiveParts(
+            search=self._search_tool(index, None, numbers).run,
+            numbers=numbers,
+            embedder=self.embedder,
+            understanding=self.understanding,
+            budgets=self.budgets,
+            search_seconds=self.settings.search_seconds,
+        )
+        return answer_from_sentences(turn, parts, state)
+
+    def _answer_by_model(
+        self,
+        turn: "ChatTurn",
+        index: "Index",
+        numbers: "DocumentNumbers",
+        state: "ChatStateContainer",
+        files: Sequence["Document"],
+    ) -> Iterator["ChatEvent"]:
+        from backend.chat.answering import Checker
+        from backend.chat.language_model import completion
+        from backend.chat.loop import ChatParts, run_llm_loop
+
+        model = self.language_model
+        if model is None:
+            raise ValueError("no language model is set")
+        parts = ChatParts(
+            model=model,
+            count_tokens=self.count_tokens,
+            search=self._search_tool(index, completion(model), numbers).run,
+            numbers=numbers,
+            search_seconds=self.settings.search_seconds,
+        )
+        checker = Checker(self.embedder, state, {file.id: file for file in files})
+        return checker.checked(run_llm_loop(turn, parts, state))
 
     def connector(self, source: "Source") -> "Connector":
         from connectors.catalog import connect
@@ -183,4 +286,16 @@ class Quarry:
 
         return Pipeline(
             source=source.name, embedder=self.embedder, keeper=self.keeper, ledger=self.ledger
+        )
+
+    def evaluation_parts(self) -> "Parts":
+        from backend.evaluation.evaluation import Parts
+        from indexing.embedded import open_index, open_keeper
+
+        return Parts(
+            cache=self.home / "evaluation",
+            open_index=lambda folder, identity: closing(open_index(folder, identity)),
+            open_keeper=open_keeper,
+            embedder=self.embedder,
+            understanding=self.understanding,
         )

@@ -129,7 +129,7 @@ def _readers(tokens: list[str] | None) -> "Readers":
 @app.command()
 def demo() -> None:
     """Index the sample company handbook and answer three questions."""
-    from backend.demo import run
+    from backend.commands.demo import run
 
     with _told(as_json=False):
         run(_quarry(), _console())
@@ -181,7 +181,8 @@ def add_folder(
 @app.command()
 def sources(as_json: Json = False) -> None:
     """List the sources, with their state."""
-    from backend import encoding, terminal
+    from backend import encoding
+    from backend.commands import rendering
     from backend.store import documents, failures, runs
     from backend.store import sources as stored
 
@@ -198,7 +199,7 @@ def sources(as_json: Json = False) -> None:
         if as_json:
             _print_json(encoding.listed(listed))
         elif listed:
-            terminal.sources(_console(), listed)
+            rendering.sources(_console(), listed)
         else:
             _console().print("There is no source yet. Add one: quarry add folder PATH")
 
@@ -209,7 +210,8 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Bring the index in step with the sources."""
-    from backend import encoding, terminal
+    from backend import encoding
+    from backend.commands import rendering
     from backend.store import sources as stored
 
     with _told(as_json):
@@ -217,13 +219,13 @@ def sync(
         chosen = [stored.find(quarry.database, name)] if name else stored.listing(quarry.database)
         if not chosen:
             _fail("There is no source yet. Add one: quarry add folder PATH", as_json)
-        with terminal.progress(_console(sys.stderr)) as bars:
+        with rendering.progress(_console(sys.stderr)) as bars:
             done = [_sync_one(quarry, source.name, bars) for source in chosen]
         if as_json:
             _print_json(encoding.listed(done))
         else:
             for one in done:
-                terminal.synced(_console(), one)
+                rendering.synced(_console(), one)
     if any(one.error for one in done):
         raise typer.Exit(FAILED)
     if any(one.unreadable_count for one in done):
@@ -255,7 +257,8 @@ def _sync_one(quarry: "Quarry", name: str, bars: Any) -> "wire.SyncWire":
 @app.command()
 def documents(as_json: Json = False) -> None:
     """List every document that is held, with who may read it."""
-    from backend import encoding, terminal
+    from backend import encoding
+    from backend.commands import rendering
     from backend.store import documents as stored
 
     with _told(as_json):
@@ -263,13 +266,14 @@ def documents(as_json: Json = False) -> None:
         if as_json:
             _print_json(encoding.listed(held))
         else:
-            terminal.documents(_console(), held)
+            rendering.documents(_console(), held)
 
 
 @app.command()
 def failures(as_json: Json = False) -> None:
     """List what could not be read, and why."""
-    from backend import encoding, terminal
+    from backend import encoding
+    from backend.commands import rendering
     from backend.store import failures as stored
 
     with _told(as_json):
@@ -277,7 +281,7 @@ def failures(as_json: Json = False) -> None:
         if as_json:
             _print_json(encoding.listed(failed))
         elif failed:
-            terminal.failures(_console(), failed)
+            rendering.failures(_console(), failed)
         else:
             _console().print("Everything could be read.")
 
@@ -285,15 +289,16 @@ def failures(as_json: Json = False) -> None:
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Say what is set up, what works, and what to do about the rest."""
-    from backend import encoding, terminal
-    from backend.doctor import examine
+    from backend import encoding
+    from backend.commands import rendering
+    from backend.commands.doctor import examine
 
     with _told(as_json):
         found = examine(_quarry())
         if as_json:
             _print_json(encoding.listed(found))
         else:
-            terminal.checks(_console(), found)
+            rendering.checks(_console(), found)
     if any(check.state == "failed" for check in found):
         raise typer.Exit(FAILED)
 
@@ -322,7 +327,8 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Find the passages that match best."""
-    from backend import encoding, terminal
+    from backend import encoding
+    from backend.commands import rendering
     from backend.search.results import find
 
     asker = _readers(readers)
@@ -338,9 +344,9 @@ def search(
     if as_json:
         _print_wire(answer)
     elif docs:
-        terminal.results(_console(), answer)
+        rendering.results(_console(), answer)
         if explain:
-            terminal.explanation(_console(), answer)
+            rendering.explanation(_console(), answer)
     else:
         _console().print("Nothing was found that you may read.")
     if not docs:
@@ -400,7 +406,7 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Answer a question, each sentence with its source."""
-    from backend.asking import ask_in_terminal
+    from backend.commands.asking import ask_in_terminal
 
     asker = _readers(readers)
     if not question.strip():
@@ -419,7 +425,8 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a document: its sections, where they stand, and who may read it."""
-    from backend import encoding, terminal
+    from backend import encoding
+    from backend.commands import rendering
     from backend.store import documents as stored
 
     asker = _readers(readers)
@@ -431,7 +438,7 @@ def show(
         if as_json:
             _print_wire(encoding.shown(found))
         else:
-            terminal.shown(_console(), encoding.shown(found))
+            rendering.shown(_console(), encoding.shown(found))
 
 
 @eval_app.command("run")
@@ -443,9 +450,11 @@ def eval_run(
     as_json: Json = False,
 ) -> None:
     """Score keyword, vector, hybrid and the whole search on a judged set."""
-    from backend.evaluation.command import evaluate_in_terminal
+    from backend.commands.evaluating import evaluate, table
 
     with _told(as_json):
-        report = evaluate_in_terminal(_quarry(), dataset, limit, _console(sys.stderr))
+        report = evaluate(_quarry(), dataset, limit, _console(sys.stderr))
         if as_json:
-            _print_json(report)
+            _print_json(report.as_json())
+        else:
+            table(_console(), report)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from backend import wire
+from backend.chat.events import AnswerDone, Citation
+from backend.chat.support import Support, Verdict
 from backend.search.sections import SearchDoc
 from backend.store.documents import HeldDocument, StoredDocument
 from backend.store.failures import Failure
@@ -73,8 +75,36 @@ def _section(section: Section) -> wire.SectionWire:
     )
 
 
-def span(of: Span) -> wire.SpanWire:
-    return wire.SpanWire(start=of.start, end=of.end)
+def span(of: Span) -> tuple[int, int]:
+    return of.start, of.end
+
+
+def answer(question: str, done: AnswerDone, seconds: float) -> wire.AnswerWire:
+    return wire.AnswerWire(
+        question=question,
+        answer=done.text,
+        model=done.model,
+        citations=tuple(map(_citation, done.citations)),
+        seconds=round(seconds, 4),
+    )
+
+
+def _citation(citation: Citation) -> wire.CitationWire:
+    support = citation.support or _NO_SUPPORT
+    return wire.CitationWire(
+        number=citation.number,
+        document_id=citation.document_id,
+        title=citation.title,
+        link=citation.link,
+        quote=support.quote,
+        section=support.section,
+        span=span(support.span),
+        score=support.score,
+        verdict=support.verdict,
+    )
+
+
+_NO_SUPPORT = Support("", 0, Span(0, 0), 0.0, Verdict.UNSUPPORTED)
 
 
 def failure(one: Failure) -> wire.FailureWire:

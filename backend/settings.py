@@ -32,6 +32,15 @@ class Settings(BaseSettings):
         default=None, description="An OpenAI-compatible endpoint for embeddings, ending in /v1"
     )
     embedding_key: SecretStr | None = Field(default=None, description="Its key, if it wants one")
+    embedding_tokens: int = Field(
+        default=512, ge=32, description="The longest text that endpoint takes, in tokens"
+    )
+    embedding_query_prompt: str = Field(
+        default="", description="Put before each query there, such as 'query: '"
+    )
+    embedding_passage_prompt: str = Field(
+        default="", description="Put before each passage there, such as 'passage: '"
+    )
 
     llm_url: str | None = Field(
         default=None, description="An OpenAI-compatible endpoint for answers, ending in /v1"

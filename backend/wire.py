@@ -34,11 +34,6 @@ class SearchWire(Wire):
     seconds: float
 
 
-class SpanWire(Wire):
-    start: int
-    end: int
-
-
 class CitationWire(Wire):
     number: int
     document_id: str
@@ -46,7 +41,7 @@ class CitationWire(Wire):
     link: str
     quote: str
     section: int
-    span: SpanWire
+    span: tuple[int, int]
     score: float
     verdict: str
 
@@ -74,7 +69,7 @@ class PlaceWire(Wire):
     heading_path: tuple[str, ...]
     sheet: str | None
     rows: tuple[int, int] | None
-    span: SpanWire | None
+    span: tuple[int, int] | None
 
 
 class SectionWire(Wire):

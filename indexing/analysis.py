@@ -38,6 +38,7 @@ from indexing.stop_words import (
 LONGEST_WORD = 64
 LONGEST_COMPOUND = 128
 MOST_EXACT_TERMS = 16
+SHORT_MESSAGE = 24
 
 _RUNS = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:(?:{JOINER}|')(?={LETTER}){LETTER}++)*+")
 _PLAIN = regex.compile(rf"(?V1)[{SPACELESS}]|{LETTER}{{1,{LONGEST_WORD}}}+")
@@ -135,6 +136,8 @@ def exact_terms(message: str) -> tuple[str, ...]:
     """The quoted phrases and code-like words of `message`, in its order, each once, at most 16.
 
     Quotes are "…", “…”, „…“, «…», 「…」 and 『…』, never apostrophes; what is a code, `codes.py` says.
+    In a message of more than 24 words quotes around one plain word mark emphasis or distance more
+    often than a wish to find it: there they count around phrases only.
     """
     text = _one_line(message)
     distinct = {fold(span.of(text)): span.of(text) for span in reversed(_exact_spans(text))}
@@ -156,14 +159,28 @@ def _one_line(message: str) -> str:
 
 
 def _exact_spans(text: str) -> list[Span]:
-    phrases = [Span(*match.span(match.lastindex or 0)) for match in _QUOTED.finditer(text)]
-    quoted = [phrase for phrase in phrases if _PLAIN.search(phrase.of(text))]
-    loose = [
-        code
-        for code in codes(text)
-        if not any(phrase.start < code.end and code.start < phrase.end for phrase in quoted)
+    quotes = _quotes(text)
+    phrases = [Span(*quote.span(quote.lastindex or 0)) for quote in quotes]
+    return sorted(phrases + _codes_outside(quotes, text))
+
+
+def _quotes(text: str) -> list[regex.Match[str]]:
+    fewest = 1 if len(plain_words(text)) <= SHORT_MESSAGE else 2
+    return [
+        quote
+        for quote in _QUOTED.finditer(text)
+        if len(plain_words(quote[quote.lastindex or 0])) >= fewest
     ]
-    return sorted(quoted + loose)
+
+
+def _codes_outside(quotes: list[regex.Match[str]], text: str) -> list[Span]:
+    """The codes that no quote holds; quotes are blanked out, so that spans stay."""
+    pieces: list[str] = []
+    end = 0
+    for quote in quotes:
+        pieces += (text[end : quote.start()], " " * len(quote[0]))
+        end = quote.end()
+    return list(codes("".join((*pieces, text[end:]))))
 
 
 def _collapsed(text: str) -> str:
@@ -195,21 +212,17 @@ def _content(text: str) -> Iterator[str]:
     """The pieces of `text` that carry its subject."""
     dropped = _function_words(text)
     end = 0
-    for span in _with_quotes(text):
+    for span in _kept(text):
         yield from _content_words(text[end : span.start], dropped)
         yield span.of(text)
         end = span.end
     yield from _content_words(text[end:], dropped)
 
 
-def _with_quotes(text: str) -> list[Span]:
-    quoted = [Span(*match.span()) for match in _QUOTED.finditer(text)]
-    outside = [
-        exact
-        for exact in _exact_spans(text)
-        if not any(quote.start <= exact.start and exact.end <= quote.end for quote in quoted)
-    ]
-    return sorted(quoted + outside)
+def _kept(text: str) -> list[Span]:
+    """What exact terms take up, quotes included."""
+    quotes = _quotes(text)
+    return sorted([Span(*quote.span()) for quote in quotes] + _codes_outside(quotes, text))
 
 
 def _content_words(text: str, dropped: frozenset[str]) -> Iterator[str]:

@@ -77,11 +77,15 @@ class HashingEmbedder:
 def _fill(vector: Vector, text: str) -> None:
     """Set a row of zeros to the unit vector of `text`."""
     for feature, weight in _features(text):
-        place = zlib.crc32(feature.encode())
+        place = _digest(feature)
         vector[place % len(vector)] += weight if place & 0x8000_0000 else -weight
     if not vector.any():
-        vector[zlib.crc32(text.encode()) % len(vector)] = 1
+        vector[_digest(text) % len(vector)] = 1
     vector /= np.linalg.norm(vector)
+
+
+def _digest(text: str) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:

@@ -54,35 +54,63 @@ def ranked(
 
     `weight` multiplies the score of a candidate; 1 is neutral.
     """
-    keyword = _standardised(candidates.keyword)
-    vector = _standardised(candidates.vector)
-    exact_ranks = _ranks(candidates.exact, lambda match: (match.terms, match.score))
-    scores = {
-        key: weight(key) * (alpha * vector.get(key, 0.0) + (1.0 - alpha) * keyword.get(key, 0.0))
-        for key in candidates.keyword.keys() | candidates.vector.keys() | exact_ranks.keys()
-    }
-
-    def place(key: Key) -> tuple[int, float, float, Key]:
-        match = candidates.exact.get(key)
-        return -(match.terms if match else 0), -scores[key], exact_ranks.get(key, math.inf), key
-
-    keyword_ranks = _ranks(candidates.keyword, lambda score: score)
-    vector_ranks = _ranks(candidates.vector, lambda score: score)
-    return [
-        Placed(
+    scores = _combined(candidates, alpha, weight)
+    ranks = _Ranks.of(candidates)
+    last = len(scores) + 1
+    order = sorted(
+        (
+            -(candidates.exact[key].terms if key in candidates.exact else 0),
+            -score,
+            ranks.exact.get(key, last),
             key,
-            scores[key],
-            Evidence(
-                cosine=candidates.vector.get(key),
-                bm25=candidates.keyword.get(key),
-                exact=candidates.exact[key].terms if key in candidates.exact else 0,
-                vector_rank=vector_ranks.get(key),
-                keyword_rank=keyword_ranks.get(key),
-                exact_rank=exact_ranks.get(key),
-            ),
         )
-        for key in sorted(scores, key=place)[:size]
+        for key, score in scores.items()
+    )
+    return [
+        Placed(key, -negated, _evidence(candidates, ranks, key))
+        for _, negated, _, key in order[:size]
     ]
+
+
+def _combined(
+    candidates: Candidates[Key], alpha: float, weight: Callable[[Key], float]
+) -> dict[Key, float]:
+    """The weighted sum of what each leg says of a candidate, times the candidate's weight."""
+    scores = dict.fromkeys(candidates.exact, 0.0)
+    for share, leg in ((1.0 - alpha, candidates.keyword), (alpha, candidates.vector)):
+        for key, score in _standardised(leg).items():
+            scores[key] = scores.get(key, 0.0) + share * score
+    return {key: score * weight(key) for key, score in scores.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks(Generic[Key]):
+    keyword: Mapping[Key, int]
+    vector: Mapping[Key, int]
+    exact: Mapping[Key, int]
+
+    @classmethod
+    def of(cls, candidates: Candidates[Key]) -> "_Ranks[Key]":
+        return cls(
+            _ranks([(-score, key) for key, score in candidates.keyword.items()]),
+            _ranks([(-score, key) for key, score in candidates.vector.items()]),
+            _ranks([((-m.terms, -m.score), key) for key, m in candidates.exact.items()]),
+        )
+
+
+def _ranks(found: list[tuple[float, Key]] | list[tuple[tuple[int, float], Key]]) -> dict[Key, int]:
+    return {key: rank for rank, (_, key) in enumerate(sorted(found), start=1)}
+
+
+def _evidence(candidates: Candidates[Key], ranks: _Ranks[Key], key: Key) -> Evidence:
+    return Evidence(
+        cosine=candidates.vector.get(key),
+        bm25=candidates.keyword.get(key),
+        exact=candidates.exact[key].terms if key in candidates.exact else 0,
+        vector_rank=ranks.vector.get(key),
+        keyword_rank=ranks.keyword.get(key),
+        exact_rank=ranks.exact.get(key),
+    )
 
 
 def _standardised(scores: Mapping[Key, float]) -> dict[Key, float]:
@@ -102,13 +130,3 @@ def _mean_and_deviation(scores: Iterable[float]) -> tuple[float, float]:
     # Scores that differ by rounding alone are one score; measured by it they would seem far apart.
     noise = 1e-6 * max(abs(values[0]), abs(values[-1]))
     return mean, deviation if values[-1] - values[0] > noise else 0.0
-
-
-_Value = TypeVar("_Value")
-
-
-def _ranks(
-    found: Mapping[Key, _Value], order: Callable[[_Value], float | tuple[int, float]]
-) -> dict[Key, int]:
-    best_first = sorted(sorted(found), key=lambda key: order(found[key]), reverse=True)
-    return {key: rank for rank, key in enumerate(best_first, start=1)}

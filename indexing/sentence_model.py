@@ -39,7 +39,7 @@ from indexing.openvino_model import (
     read_record,
     write_record,
 )
-from indexing.tokenization import EstimatedTokens, ModelTokenizer, Tokenization
+from indexing.tokenization import EstimatedTokens, ModelTokenizer, Tokenization, well_formed
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -306,7 +306,10 @@ def _trusted(model: "SentenceTransformer", folder: Path, record: ModelRecord) ->
 
 def _reference(model: "SentenceTransformer", prompt: str, texts: Sequence[str]) -> Vectors:
     vectors = model.encode(
-        list(texts), prompt=prompt, convert_to_numpy=True, show_progress_bar=False
+        [well_formed(text) for text in texts],
+        prompt=prompt,
+        convert_to_numpy=True,
+        show_progress_bar=False,
     )
     return normalised(np.asarray(vectors, dtype=np.float32))
 
@@ -319,7 +322,6 @@ class TorchSentenceModel:
 
     def __init__(self, source: Path, folder: Path, record: ModelRecord) -> None:
         self._model = _load(source)
-        self._model.max_seq_length = record.max_tokens
         self._record = record
         self._tokens = _tokenization(folder)
         self._one_at_a_time = threading.Lock()

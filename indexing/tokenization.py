@@ -55,7 +55,7 @@ class ModelTokenizer:
         return [self._cut(encoding.ids, limit) for encoding in self._encode(texts)]
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
-        return self._tokenizer.encode_batch_fast([_valid(text) for text in texts])
+        return self._tokenizer.encode_batch_fast([well_formed(text) for text in texts])
 
     def _cut(self, ids: list[int], limit: int) -> list[int]:
         """What follows the text (a separator, an end of sequence) stays at the end."""
@@ -65,7 +65,7 @@ class ModelTokenizer:
         return ids[: limit - len(closing)] + closing
 
     def _raw_ends(self, text: str) -> Iterator[int]:
-        for window in _WINDOW.finditer(_valid(text)):
+        for window in _WINDOW.finditer(well_formed(text)):
             encoding = self._tokenizer.encode(window.group(), add_special_tokens=False)
             for _, end in encoding.offsets:
                 yield window.start() + end
@@ -81,6 +81,6 @@ class EstimatedTokens:
         return estimated_ends(text)
 
 
-def _valid(text: str) -> str:
+def well_formed(text: str) -> str:
     """Without lone surrogates, which no tokenizer takes; of the same length."""
     return _SURROGATE.sub("\ufffd", text)

@@ -25,7 +25,8 @@ _VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0c
 _TIKTOKEN_FOLDER = Path(tempfile.gettempdir()) / "data-gym-cache"
 
 _PIECE = re.compile(
-    r"(?P<word>[A-Za-z]+)|(?P<digits>[0-9]+)|(?P<blank>\s+)|(?P<mark>[!-/:-@\[-`{-~])|(?P<other>.)",
+    r"(?P<code>(?=[A-Za-z]+[0-9]|[0-9]+[A-Za-z])[A-Za-z0-9]+)|(?P<word>[A-Za-z]+)|(?P<digits>[0-9]+)"
+    r"|(?P<blank>\s+)|(?P<mark>[!-/:-@\[-`{-~])|(?P<ideographs>[\u3400-\u9fff]+)|(?P<other>.)",
     re.DOTALL,
 )
 
@@ -78,8 +79,9 @@ def estimated_tokens(text: str) -> int:
     """At least as many tokens as o200k_base has for prose, code and scripts of all kinds.
 
     The rule: an ASCII word has a token for every four letters begun, a number one for every three
-    digits begun, a mark of ASCII one; white space one unless it is a single blank, which goes with
-    the word that follows; every other character one, and two beyond the Basic Multilingual Plane.
+    digits begun, letters and digits together one each; a mark of ASCII one; white space one unless
+    it is a single blank, which goes with the word that follows; five ideographs in a row have six,
+    every other character has one, and two beyond the Basic Multilingual Plane.
     """
     return len(estimated_ends(text))
 
@@ -96,8 +98,12 @@ def _ends(piece: re.Match[str]) -> Iterable[int]:
             return (*range(start + 4, end, 4), end)
         case "digits":
             return (*range(start + 3, end, 3), end)
+        case "code":
+            return range(start + 1, end + 1)
         case "blank":
             return () if piece.group() == " " else (*range(start + 16, end, 16), end)
+        case "ideographs":
+            return sorted((*range(start + 1, end + 1), *range(start + 5, end + 1, 5)))
         case "mark":
             return (end,)
         case _:

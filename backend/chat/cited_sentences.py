@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import regex
 
@@ -30,7 +30,7 @@ class CitedSentence:
     number: int
     sentence: str
     """The whole sentence, without markers."""
-    claim: str = field(default="")
+    claim: str
     """The part of it up to this citation from the one before; the whole where it has one only."""
 
 

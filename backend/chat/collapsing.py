@@ -36,12 +36,38 @@ def collapse_citations(
     beside: set[int] = set()
     for piece in split_markers(answer):
         if isinstance(piece, Marker):
-            if text := numbering.renumbered(piece, beside):
-                told += [blank, text]
-                blank = ""
-        elif piece.isspace() and beside and "\n" not in piece:
+            text = numbering.renumbered(piece, beside)
+            told += [blank, text] if text else []
+            blank = ""
+        elif beside and not piece.strip(" \t"):
             blank = piece
         else:
-            told += [blank if not beside or piece[0].isspace() is False else "", piece]
-            blank, beside = "", set()
+            told.append(piece)
+            beside = set()
     return Collapsed("".join([*told, blank]), numbering.mapping)
+
+
+class _Numbering:
+    def __init__(
+        self, mapping: Mapping[int, CitedDocument], into: Mapping[int, CitedDocument]
+    ) -> None:
+        self.mapping = dict(into)
+        self._old = mapping
+        self._new = {document.document_id: number for number, document in into.items()}
+        self._next = max(into, default=0) + 1
+
+    def renumbered(self, marker: Marker, beside: set[int]) -> str:
+        """The marker without the numbers that stand `beside` it already; its own are added there."""
+        numbers = dict.fromkeys(self._number(old) for old in marker.numbers if old in self._old)
+        fresh = [number for number in numbers if number not in beside]
+        beside.update(fresh)
+        cited = f"[{', '.join(map(str, fresh))}]" if fresh else ""
+        return cited + "".join(rf"\[{old}\]" for old in marker.numbers if old not in self._old)
+
+    def _number(self, old: int) -> int:
+        document = self._old[old]
+        number = self._new.setdefault(document.document_id, self._next)
+        if number == self._next:
+            self.mapping[number] = document
+            self._next += 1
+        return number

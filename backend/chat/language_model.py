@@ -4,7 +4,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -105,8 +105,8 @@ class LanguageModel:
         deadline: Deadline,
         tools: Sequence[ToolSpec] = (),
         tool_choice: ToolChoice = "auto",
-    ) -> Iterator[ModelEvent]:
-        """What the model says, as it says it. Closing the iterator closes the connection.
+    ) -> Generator[ModelEvent, None, None]:
+        """What the model says, as it says it. Closing the generator closes the connection.
 
         A request that fails before its first event is repeated, as long as the deadline allows.
 

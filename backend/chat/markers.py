@@ -12,6 +12,7 @@ that is ever held back, and time is linear.
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import groupby
 from typing import TypeAlias
 
 import regex
@@ -66,9 +67,14 @@ Piece: TypeAlias = str | Marker
 
 
 def split_markers(text: str) -> list[Piece]:
-    """A whole text, cut at its markers."""
+    """A whole text, cut at its markers; no two texts follow each other."""
     scanner = MarkerScanner()
-    return [*scanner.feed(text), *scanner.end()]
+    pieces = [*scanner.feed(text), *scanner.end()]
+    joined: list[Piece] = []
+    for kind, group in groupby(pieces, type):
+        run = list(group)
+        joined += ["".join(map(str, run))] if kind is str else run
+    return joined
 
 
 class _Undecided(Exception):

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from connectors.errors import AskTheOwner
 
@@ -121,7 +120,7 @@ def _judged(path: Path, judgments: Judgments) -> tuple[Query, ...]:
         if query.id in queries:
             raise MalformedDataset(f"{where}: the id {query.id!r} stands there twice")
         queries[query.id] = query
-    unknown = next((id for id in judgments if id not in queries), None)
+    unknown = next((query for query in judgments if query not in queries), None)
     if unknown is not None:
         raise MalformedDataset(f"{path}: the query {unknown!r} of qrels/test.tsv is not there")
     return tuple(query for query in queries.values() if query.id in judgments)
@@ -188,10 +187,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rb") as packed:
-            yield packed
-    else:
-        with path.open("rb") as plain:
-            yield plain
+def _opened(path: Path) -> Iterator[Iterator[bytes]]:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        yield iter(file)

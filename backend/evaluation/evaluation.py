@@ -18,7 +18,7 @@ from backend.evaluation.dataset import Dataset, Query, read_dataset
 from backend.evaluation.legs import SECONDS, legs_of
 from backend.evaluation.measures import scores
 from indexing.deadline import Deadline
-from indexing.embedding import Embedder, Vector
+from indexing.embedding import Embedder, EmbedderIdentity, Vector
 from indexing.index import Index, IndexKeeper
 from indexing.understanding import Understanding
 
@@ -27,8 +27,8 @@ QUERIES_AT_ONCE = 64
 
 Rankings: TypeAlias = dict[str, dict[str, list[str]]]
 """Leg to query id to ids of documents as the dataset names them, best first."""
-OpenIndex: TypeAlias = Callable[[Path], AbstractContextManager[Index]]
-OpenKeeper: TypeAlias = Callable[[Path], IndexKeeper]
+OpenIndex: TypeAlias = Callable[[Path, EmbedderIdentity], AbstractContextManager[Index]]
+OpenKeeper: TypeAlias = Callable[[Path, EmbedderIdentity], IndexKeeper]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +77,11 @@ def run_evaluation(
     dataset = read_dataset(folder, limit)
     stopwatch = _Stopwatch()
     index_folder = parts.cache / index_name(dataset, parts.embedder)
+    identity = parts.embedder.identity
     with stopwatch.timing("index"):
-        index_corpus(dataset, parts.open_keeper(index_folder), parts.embedder, progress)
-    with parts.open_index(index_folder) as index:
+        keeper = parts.open_keeper(index_folder, identity)
+        index_corpus(dataset, keeper, parts.embedder, progress)
+    with parts.open_index(index_folder, identity) as index:
         rankings = _rankings(dataset, index, parts, stopwatch, progress)
     return EvaluationReport(
         dataset=dataset.name,

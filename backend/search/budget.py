@@ -78,14 +78,14 @@ def fit_answer_budget(
     of a sample of them, and only the whole text is counted, which is what the promise is about.
     """
     priced = [(section, _frame_cost(section, count_tokens)) for section in sections]
-    room = budget - count_tokens(text_for_model([], numbers, note))
+    room = float(budget - count_tokens(text_for_model([], numbers, note)))
     rate = _tokens_per_byte(sections, count_tokens)
     while kept := _fill(priced, room, rate):
         text = text_for_model(kept, numbers, note)
         tokens = count_tokens(text)
         if tokens <= budget:
             return Fitted(kept, text)
-        rate *= SAFETY * tokens / budget
+        room *= budget / tokens / SAFETY
     text = text_for_model([], numbers, f"{NOTHING_FITS} {note}".strip() if sections else note)
     return Fitted((), text if count_tokens(text) <= budget else "")
 
@@ -96,7 +96,7 @@ def _frame_cost(section: InferenceSection, count_tokens: CountTokens) -> int:
 
 def _tokens_per_byte(sections: Sequence[InferenceSection], count_tokens: CountTokens) -> float:
     sample = quote([section.best.chunk.text[:SAMPLE_CHARACTERS] for section in sections])
-    return SAFETY * max(1, count_tokens(sample)) / len(sample.encode())
+    return SAFETY * max(1, count_tokens(sample)) / _bytes(sample)
 
 
 def _fill(
@@ -135,7 +135,11 @@ def _grown(section: InferenceSection, room: float, rate: float) -> tuple[Inferen
 
 
 def _cost(chunk: Chunk, rate: float) -> float:
-    return rate * len(chunk.text.encode(errors="replace")) + JOINT
+    return rate * _bytes(chunk.text) + JOINT
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def _part(section: InferenceSection, start: int, end: int) -> InferenceSection:

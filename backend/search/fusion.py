@@ -1,12 +1,13 @@
 """Rankings of several variants to one ranking."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import reduce
+from typing import NamedTuple, TypeAlias
 
 from backend.search.events import VariantQuery
-from backend.search.sections import Leg, RankedChunk, Why
+from backend.search.sections import RankedChunk, Why
 from indexing.index import Evidence, Hit
 
 RRF_K = 50
@@ -19,8 +20,7 @@ class VariantRanking:
     """Best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     rank: int
     """Counted from 1."""
     order: int
@@ -56,43 +56,47 @@ def weighted_reciprocal_rank_fusion(
 def _fused(places: list[_Place], k: int) -> tuple[_Order, RankedChunk]:
     # fsum is exact: the score must not depend on the order in which variants arrived.
     score = math.fsum(place.variant.weight / (k + place.rank) for place in places)
-    evidence = strongest([place.hit.evidence for place in places])
+    evidence = strongest(place.hit.evidence for place in places)
     why = tuple(reason for place in places for reason in _reasons(place))
-    best_rank, first_order = min((place.rank, place.order) for place in places)
     ranked = RankedChunk(places[0].hit.chunk, score, evidence, why)
-    return (-evidence.exact, -score, best_rank, first_order), ranked
+    first = min(places, key=lambda place: (place.rank, place.order))
+    return (-evidence.exact, -score, first.rank, first.order), ranked
 
 
-def _reasons(place: _Place) -> Iterable[Why]:
-    evidence, variant = place.hit.evidence, place.variant
-    ranks: tuple[tuple[Leg, int | None], ...] = (
-        ("exact", evidence.exact_rank),
-        ("vector", evidence.vector_rank),
-        ("keyword", evidence.keyword_rank),
-    )
-    for leg, rank in ranks:
-        if rank is not None:
-            yield Why(variant.name, variant.text, leg, rank)
+def _reasons(place: _Place) -> Iterator[Why]:
+    name, query, evidence = place.variant.name, place.variant.text, place.hit.evidence
+    if evidence.exact_rank is not None:
+        yield Why(name, query, "exact", evidence.exact_rank)
+    if evidence.vector_rank is not None:
+        yield Why(name, query, "vector", evidence.vector_rank)
+    if evidence.keyword_rank is not None:
+        yield Why(name, query, "keyword", evidence.keyword_rank)
 
 
-def strongest(evidences: Sequence[Evidence]) -> Evidence:
+def strongest(evidences: Iterable[Evidence]) -> Evidence:
     """The best of each figure: the raw grounds on which "nothing answers this" is decided."""
-    if len(evidences) == 1:
-        return evidences[0]
+    return reduce(_stronger, evidences)
+
+
+def _stronger(one: Evidence, other: Evidence) -> Evidence:
     return Evidence(
-        cosine=_most(one.cosine for one in evidences),
-        bm25=_most(one.bm25 for one in evidences),
-        word_share=max(one.word_share for one in evidences),
-        exact=max(one.exact for one in evidences),
-        vector_rank=_first(one.vector_rank for one in evidences),
-        keyword_rank=_first(one.keyword_rank for one in evidences),
-        exact_rank=_first(one.exact_rank for one in evidences),
+        cosine=_higher(one.cosine, other.cosine),
+        bm25=_higher(one.bm25, other.bm25),
+        word_share=max(one.word_share, other.word_share),
+        exact=max(one.exact, other.exact),
+        vector_rank=_earlier(one.vector_rank, other.vector_rank),
+        keyword_rank=_earlier(one.keyword_rank, other.keyword_rank),
+        exact_rank=_earlier(one.exact_rank, other.exact_rank),
     )
 
 
-def _most(figures: Iterable[float | None]) -> float | None:
-    return max((figure for figure in figures if figure is not None), default=None)
+def _higher(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
 
 
-def _first(ranks: Iterable[int | None]) -> int | None:
-    return min((rank for rank in ranks if rank is not None), default=None)
+def _earlier(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

@@ -1,19 +1,20 @@
-"""A search for people and programs: the fused sections, before a model reads them."""
-
-from collections.abc import Sequence
+"""A search by itself: the best sections as a person reads them, with no model in between."""
 
 from backend.search.merging import merge_individual_chunks
-from backend.search.rendering import search_doc
+from backend.search.rendering import DocumentNumbers, search_doc
 from backend.search.request import SearchRequest
+from backend.search.retrieval import HITS_PER_VARIANT
 from backend.search.search_tool import SearchTool
 from backend.search.sections import SearchDoc
 
 
-def find(tool: SearchTool, request: SearchRequest, limit: int) -> Sequence[SearchDoc]:
-    """The `limit` best sections, numbered from 1 in their order.
+def find(tool: SearchTool, request: SearchRequest, limit: int) -> list[SearchDoc]:
+    """The best `limit` sections as they were found, numbered by document.
 
     Raises:
-        DeadlineExceeded, RetryLater: the index did not answer.
+        DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
     """
-    sections = merge_individual_chunks(tool.rank(request))[:limit]
-    return [search_doc(section, number) for number, section in enumerate(sections, start=1)]
+    numbers = DocumentNumbers()
+    ranking = tool.rank(request, max(limit, HITS_PER_VARIANT))
+    sections = merge_individual_chunks(ranking)[:limit]
+    return [search_doc(section, numbers.number(section.document_id)) for section in sections]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from indexing.understanding import Understanding
+
 from backend.search.events import VariantLost, VariantQuery
 from backend.search.fusion import VariantRanking
 from connectors.document import Readers
@@ -10,7 +12,6 @@ from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.embedding import Embedder, Vector
 from indexing.index import Filters, Index, IndexQuery
-from indexing.understanding import Understanding
 
 HYBRID_ALPHA = 0.5
 KEYWORD_ALPHA = 0.2
@@ -51,7 +52,7 @@ class Retriever:
         An embedder that fails leaves the keyword legs.
 
         Raises:
-            DeadlineExceeded, RetryLater: the index did not answer.
+            DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
         """
         if not variants:
             return Retrieved()

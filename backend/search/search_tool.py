@@ -5,6 +5,8 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from indexing.understanding import Understanding
+
 from backend.search.background import Pending, in_background
 from backend.search.budget import fit_answer_budget, trim_sections_by_tokens
 from backend.search.completion import Complete, CompletionFailed
@@ -43,17 +45,17 @@ from backend.search.variants import (
     semantic_query_rephrase,
     variants_without_model,
 )
-from connectors.errors import RetryLater
+from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.embedding import Embedder
 from indexing.index import Filters, Index
 from indexing.tokens import CountTokens
-from indexing.understanding import Understanding
 
 VARIANT_SECONDS = 4.0
 VARIANT_SHARE = 0.3
 SELECTION_SECONDS = 15.0
 SELECTION_SHARE = 0.5
+"""The model is waited for so many seconds, or this share of the time left, whichever is less."""
 
 _Variants: TypeAlias = tuple[VariantQuery, ...]
 
@@ -64,9 +66,16 @@ class Ranking:
 
     chunks: list[RankedChunk]
     """Best first."""
+    sections: list[InferenceSection]
+    """The same, consecutive chunks together."""
     variants: _Variants
     """What was searched, the user's own message first."""
     partial: bool
+
+    @classmethod
+    def of(cls, found: Retrieved, variants: _Variants) -> "Ranking":
+        chunks = weighted_reciprocal_rank_fusion(found.rankings)
+        return cls(chunks, merge_individual_chunks(chunks), variants, found.partial)
 
 
 class SearchTool:
@@ -100,12 +109,11 @@ class SearchTool:
         A model that fails or is late costs what it would have added, told as VariantLost.
 
         Raises:
-            DeadlineExceeded, RetryLater: the index did not answer, so that there is no result.
+            DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer; there is no result.
         """
         ranking = yield from self._rank(request, HITS_PER_VARIANT)
-        sections = merge_individual_chunks(ranking.chunks)
-        yield FusedResults(tuple(sections))
-        selections = yield from self._select(sections, ranking.variants, request)
+        yield FusedResults(tuple(ranking.sections))
+        selections = yield from self._select(ranking, request)
         yield Selected(tuple(selection.section for selection in selections))
         expanded = yield from self._expand(selections, request)
         yield SearchDone(self._result(merge_overlapping_sections(expanded), ranking, request))
@@ -114,7 +122,7 @@ class SearchTool:
         """The fused ranking of `hits` for each variant, as `run` has it before it leaves things out.
 
         Raises:
-            DeadlineExceeded, RetryLater: the index did not answer.
+            DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
         """
         return _outcome(self._rank(request, hits)).chunks
 
@@ -133,15 +141,15 @@ class SearchTool:
             yield Narrowed(request.filters)
         found = self._retriever.retrieve(variants, scope)
         yield from found.lost
-        chunks = weighted_reciprocal_rank_fusion(found.rankings)
-        yield FirstResults(tuple(merge_individual_chunks(chunks)))
+        first = Ranking.of(found, variants)
+        yield FirstResults(tuple(first.sections))
         late = yield from _late_variants(steps)
-        if late:
-            variants = deduplicate_queries([*variants, *late])
-            yield Queries(variants)
-            found = yield from self._retrieve_late(variants, found, scope)
-            chunks = weighted_reciprocal_rank_fusion(found.rankings)
-        return Ranking(chunks, variants, found.partial)
+        if not late:
+            return first
+        variants = deduplicate_queries([*variants, *late])
+        yield Queries(variants)
+        found = yield from self._retrieve_late(variants, found, scope)
+        return Ranking.of(found, variants)
 
     def _ask_for_variants(self, request: SearchRequest) -> dict[str, Pending[_Variants]]:
         """Both calls to the model, under way, by the names of their steps."""
@@ -167,7 +175,7 @@ class SearchTool:
         second = Retrieved()
         try:
             second = self._retriever.retrieve(new, scope)
-        except (DeadlineExceeded, RetryLater) as failure:
+        except (DeadlineExceeded, RetryLater, AskTheOwner) as failure:
             yield VariantLost(
                 "late_retrieval", f"the model's variants were not searched: {failure}"
             )
@@ -181,16 +189,16 @@ class SearchTool:
         return Retrieved(tuple(rankings), first.partial or second.partial)
 
     def _select(
-        self, sections: Sequence[InferenceSection], variants: _Variants, request: SearchRequest
+        self, ranking: Ranking, request: SearchRequest
     ) -> Generator[SearchEvent, None, tuple[Selection, ...]]:
-        complete = self._complete
+        complete, sections = self._complete, ranking.sections
         if complete is None:
             return select_best(sections, Reading.ADJACENT)
         shown = trim_sections_by_tokens(sections, request.budgets.selection, self._count_tokens)
         if len(shown) <= FEW_SECTIONS:
             return select_best(shown or sections, Reading.ADJACENT)
         deadline = _part_of(request.deadline, SELECTION_SECONDS, SELECTION_SHARE)
-        queries = [variant.text for variant in variants]
+        queries = [variant.text for variant in ranking.variants]
         try:
             return in_background(
                 lambda: select_sections_for_expansion(queries, shown, complete, deadline), deadline
@@ -206,7 +214,7 @@ class SearchTool:
             return expand_section_with_context(
                 selections, self._index, request.readers, request.deadline, self._chunk_tokens
             )
-        except (DeadlineExceeded, RetryLater) as failure:
+        except (DeadlineExceeded, RetryLater, AskTheOwner) as failure:
             yield VariantLost("expansion", f"sections are shown as they were found: {failure}")
             return [selection.section for selection in selections]
 

@@ -18,7 +18,8 @@ FEW_SECTIONS = 3
 """With so few there is nothing to choose."""
 MIN_EXACT_SECTIONS = 3
 """So many exact matches stay whatever the model says of them, and more where places are free."""
-MAX_ANSWER_CHARACTERS = 20_000
+MAX_JSON_STARTS = 100
+"""Places of an answer at which JSON is looked for; each that is none may cost a deep descent."""
 
 _JSON_START = re.compile(r"[\[{]")
 
@@ -101,7 +102,7 @@ def verdicts(answer: str, sections: int) -> list[Verdict]:
     Raises:
         CompletionFailed: no JSON of the wanted form, or none of its numbers exists.
     """
-    entries = _entries(spoken(answer)[:MAX_ANSWER_CHARACTERS])
+    entries = _entries(spoken(answer))
     known: dict[int, Verdict] = {}
     for verdict in map(_verdict, entries):
         if verdict and 0 <= verdict.number < sections:
@@ -148,9 +149,12 @@ def _entries(answer: str) -> list[object]:
 
 
 def _json_values(text: str) -> Iterator[object]:
-    """Every JSON object or list that begins in `text`, whatever stands around it."""
+    """The JSON objects and lists that begin in `text`, whatever stands around them."""
     decoder, start = json.JSONDecoder(), 0
-    while found := _JSON_START.search(text, start):
+    for _ in range(MAX_JSON_STARTS):
+        found = _JSON_START.search(text, start)
+        if not found:
+            return
         try:
             value, start = decoder.raw_decode(text, found.start())
         except (ValueError, RecursionError):

@@ -22,9 +22,13 @@ MAX_KEYWORD_QUERIES = 3
 MAX_MODEL_QUERIES = 8
 MAX_QUERY_CHARACTERS = 4_000
 FEW_CONTENT_WORDS = 2.5
+"""A message of at most so many does not stand by itself."""
+EARLIER_TURNS = 6
+"""How far back the question is looked for that such a message belongs to."""
 
 _LIST_MARK = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
-_WRAPPED = re.compile(r"^[\"'`“「](.*)[\"'`”」]$")
+_QUOTES = "\"'`“”「」"
+_WRAPPED = re.compile(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]+")
 _HIRAGANA = regex.compile(r"\p{Hiragana}+")
 _SPACELESS = regex.compile(rf"[{SPACELESS}]")
 
@@ -45,14 +49,20 @@ def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
     A follow-up that says almost nothing by itself ("and in Japan?") is searched together with
     the question before it as well.
     """
-    earlier = _question_before(request) if leans_on_history(request.message) else ""
-    joined = searchable(f"{earlier} {request.message}") if earlier else ""
-    keyword_text = searchable(f"{keywords(earlier)} {keywords(request.message)}")
+    own, terms = own_variants(request), keywords(searchable(request.message))
+    earlier = ""
+    if request.history and leans_on_history(request.message):
+        earlier = searchable(_question_before(request))
+    if not earlier:
+        keyword = VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT)
+        return deduplicate_queries([*own, keyword])
+    joined = searchable(f"{earlier} {request.message}")
+    terms = searchable(f"{keywords(earlier)} {terms}")
     return deduplicate_queries(
         [
-            *own_variants(request),
+            *own,
             VariantQuery("semantic", joined, LLM_SEMANTIC_QUERY_WEIGHT),
-            VariantQuery("keyword", keyword_text, LLM_KEYWORD_QUERY_WEIGHT),
+            VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT),
         ]
     )
 
@@ -129,8 +139,10 @@ def _weight(word: str) -> float:
 
 
 def _question_before(request: SearchRequest) -> str:
+    """The last thing the user said that stands by itself."""
     said = [turn.text for turn in request.history if turn.role == "user"]
-    return said[-1] if said else ""
+    recent = reversed(said[-EARLIER_TURNS:])
+    return next((text for text in recent if not leans_on_history(text)), "")
 
 
 def _lines(answer: str) -> Sequence[str]:
@@ -144,5 +156,5 @@ def _lines(answer: str) -> Sequence[str]:
 
 def _unwrapped(line: str) -> str:
     bare = _LIST_MARK.sub("", line.strip())
-    wrapped = _WRAPPED.match(bare)
+    wrapped = _WRAPPED.fullmatch(bare)
     return wrapped.group(1) if wrapped else bare

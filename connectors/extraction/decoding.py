@@ -62,6 +62,12 @@ def looks_like_text(head: bytes) -> bool:
     return len(_CONTROL.findall(head)) <= len(head) * _MOST_CONTROL
 
 
+def is_wide(data: bytes) -> bool:
+    """Whether this is UTF-16 or UTF-32, which ASCII formats such as e-mail never are by themselves."""
+    wide = any(data.startswith(mark) for mark, name in _MARKS if name != "utf-8-sig")
+    return wide or _wide(data[:_SAMPLE]) is not None
+
+
 def _marked(data: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):

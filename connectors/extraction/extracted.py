@@ -27,6 +27,23 @@ class Extracted:
     updated_at: datetime | None = None
 
 
+@dataclass(slots=True)
+class Allowance:
+    """How much of something may still be read; `limit` says in words what is too much."""
+
+    left: int
+    limit: str
+
+    def take(self, amount: int) -> None:
+        """
+        Raises:
+            CannotRead: more than is left.
+        """
+        self.left -= amount
+        if self.left < 0:
+            raise CannotRead(self.limit)
+
+
 def safe(text: str) -> str:
     """`text` without what UTF-8 or a database cannot hold; every character keeps its place."""
     return _FORBIDDEN.sub("\ufffd", text)

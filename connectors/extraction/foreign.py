@@ -56,7 +56,7 @@ def parsing(what: str, *errors: type[Exception]) -> Iterator[None]:
     _QUIET.begin()
     try:
         yield
-    except (*_BROKEN, *errors) as error:
+    except _BROKEN + errors as error:
         reason = one_line(str(error))[:_LONGEST_REASON] or type(error).__name__
         raise CannotRead(f"it is not a whole {what}: {reason}") from error
     finally:

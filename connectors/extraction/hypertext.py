@@ -10,7 +10,14 @@ from lxml.html import HtmlElement
 
 from connectors.document import Section
 from connectors.extraction.decoding import decode
-from connectors.extraction.extracted import CannotRead, Extracted, one_line, parsed_time, people
+from connectors.extraction.extracted import (
+    Allowance,
+    CannotRead,
+    Extracted,
+    one_line,
+    parsed_time,
+    people,
+)
 from connectors.extraction.hypertext_tables import (
     MOST_CELLS,
     data_rows,
@@ -28,6 +35,8 @@ _BLOCKS = {
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CREATED = ("article:published_time", "dcterms.created", "dc.date", "date")
 _UPDATED = ("article:modified_time", "dcterms.modified", "last-modified")
+_DEEPEST_INDENT = 8
+_LARGEST = 50_000_000
 _BLANK = re.compile(r"\s+")
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""")
 
@@ -36,8 +45,10 @@ def read_html(data: bytes) -> Extracted:
     """A section for each heading's own text and for each table; text is transformed, so no spans.
 
     Raises:
-        CannotRead: not text, nothing to see on the page, or nested too deeply.
+        CannotRead: not text, nothing to see on the page, too large, or nested too deeply.
     """
+    if len(data) > _LARGEST:
+        raise CannotRead(f"the page is larger than {_LARGEST:,} bytes")
     root = _parsed(decode(data, _declared(data)))
     page = _Page()
     page.read(root)
@@ -117,7 +128,9 @@ class _Page:
     _lists: list[_List] = field(default_factory=list)
     _mark: str = ""
     _verbatim: int = 0
-    _cells: int = 0
+    _cells: Allowance = field(
+        default_factory=lambda: Allowance(MOST_CELLS, f"it has more than {MOST_CELLS:,} cells")
+    )
 
     def read(self, root: HtmlElement) -> None:
         """Walk the tree without recursion: pages may be nested as deeply as the parser allows."""
@@ -183,7 +196,7 @@ class _Page:
         if not self._lists:
             self.outline.paragraph(text)
             return
-        indent = "  " * (len(self._lists) - 1)
+        indent = "  " * min(len(self._lists) - 1, _DEEPEST_INDENT)
         mark = self._mark or "  "
         self.outline.item(indent + mark + text.replace("\n", f"\n{indent}  "))
         self._mark = ""
@@ -191,9 +204,7 @@ class _Page:
     def _took_table(self, element: HtmlElement) -> bool:
         if element.tag != "table" or not (rows := data_rows(element)):
             return False
-        self._cells += sum(map(len, rows))
-        if self._cells > MOST_CELLS:
-            raise CannotRead(f"its tables have more than {MOST_CELLS:,} cells")
+        self._cells.take(sum(map(len, rows)))
         self._end_block()
         self.outline.paragraph(" ".join(map(visible_text, element.iter("caption"))))
         self.outline.table(grid_table(rows))

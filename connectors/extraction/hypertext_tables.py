@@ -3,7 +3,8 @@
 from lxml import etree
 from lxml.html import HtmlElement
 
-from connectors.extraction.extracted import CannotRead
+from connectors.extraction.extracted import Allowance
+from connectors.extraction.tables import repeatable
 
 MOST_CELLS = 2_000_000
 
@@ -53,12 +54,10 @@ def data_rows(table: HtmlElement) -> list[list[str]]:
         return []
     rows: list[list[str]] = []
     below: dict[int, tuple[int, str]] = {}
-    cells = 0
+    allowance = Allowance(MOST_CELLS, f"a table has more than {MOST_CELLS:,} cells")
     for element in table.iter("tr"):
         rows.append(_row(element, below))
-        cells += len(rows[-1])
-        if cells > MOST_CELLS:
-            raise CannotRead(f"a table has more than {MOST_CELLS:,} cells")
+        allowance.take(len(rows[-1]))
     return rows if max(map(len, rows), default=0) > 1 else []
 
 
@@ -70,7 +69,8 @@ def _row(element: HtmlElement, below: dict[int, tuple[int, str]]) -> list[str]:
         columns, rows = _span(cell, "colspan"), _span(cell, "rowspan")
         texts = [visible_text(cell), *[""] * (columns - 1)]
         if rows > 1:
-            below.update({len(row) + i: (rows - 1, text) for i, text in enumerate(texts)})
+            carried = enumerate(map(repeatable, texts))
+            below.update({len(row) + i: (rows - 1, text) for i, text in carried})
         row.extend(texts)
     _carry(below, row)
     return row

@@ -1,6 +1,6 @@
 """E-mail (EML): headers, the body that a person reads, and attachments by the readers of their own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email import message_from_bytes, policy
@@ -11,7 +11,7 @@ from email.utils import getaddresses, parsedate_to_datetime
 from typing import TypeAlias
 
 from connectors.document import Metadata, Place, Section
-from connectors.extraction.decoding import decode
+from connectors.extraction.decoding import decode, is_wide
 from connectors.extraction.extracted import (
     CannotRead,
     Extracted,
@@ -30,3 +30,187 @@ _WHAT = "e-mail"
 _DEEPEST = 5
 _MOST_ATTACHMENTS = 200
 _MOST_ATTACHED = 200_000_000
+# A thousand addresses; the parsers of headers are slow on endless ones.
+_LONGEST_HEADER = 50_000
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a message, its attachments and theirs so far."""
+
+    extract: Extract
+    sections: list[Section] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    attached: int = 0
+
+    def message(self, message: Message, path: tuple[str, ...]) -> None:
+        """Read a message, or a part of one; `path` are the names of the attachments around it."""
+        kind = message.get_content_type()
+        if kind == "multipart/alternative":
+            self.message(_preferred(message), path)
+        elif message.is_multipart() and kind != "message/rfc822":
+            for part in _children(message):
+                self.message(part, path)
+        elif kind in ("text/plain", "text/html") and not _is_attached(message):
+            self._body(message, kind, path)
+        else:
+            self._attachment(message, path)
+
+    def _body(self, part: Message, kind: str, path: tuple[str, ...]) -> None:
+        text = decode(_content(part), part.get_content_charset())
+        if kind == "text/html":
+            self._add(html_sections(text), path)
+        elif text.strip():
+            self._add([Section(text=text.strip())], path)
+
+    def _attachment(self, part: Message, path: tuple[str, ...]) -> None:
+        name = _file_name(part)
+        self.attachments.append(name)
+        try:
+            self._check(path)
+            if part.get_content_type() == "message/rfc822" and part.is_multipart():
+                for inner in _children(part):
+                    self.message(inner, (*path, name))
+            else:
+                self._file(_content(part), name, part.get_content_type(), path)
+        except CannotRead as error:
+            self.unread.append(f"{name} ({error})")
+
+    def _check(self, path: tuple[str, ...]) -> None:
+        if len(path) >= _DEEPEST:
+            raise CannotRead(f"it is nested more than {_DEEPEST} attachments deep")
+        if len(self.attachments) > _MOST_ATTACHMENTS:
+            raise CannotRead(f"the e-mail has more than {_MOST_ATTACHMENTS} attachments")
+
+    def _file(self, data: bytes, name: str, stated: str, path: tuple[str, ...]) -> None:
+        self.attached += len(data)
+        if self.attached > _MOST_ATTACHED:
+            raise CannotRead(f"the attachments are larger than {_MOST_ATTACHED:,} bytes")
+        media_type = media_type_of(name, data[:HEAD])
+        if media_type == EML:
+            with parsing(_WHAT, MessageError):
+                self.message(_parsed(data), (*path, name))
+            return
+        read = self.extract(data, stated if media_type == UNKNOWN else media_type)
+        self._add(read.sections, (*path, name))
+
+    def _add(self, sections: Iterable[Section], path: tuple[str, ...]) -> None:
+        """Spans are left out: they would stand in a file that nobody can open by itself."""
+        for one in sections:
+            place = replace(one.place, heading_path=(*path, *one.place.heading_path), span=None)
+            self.sections.append(section(one.text, place, one.kind))
+
+
+def read_eml(data: bytes, extract: Extract) -> Extracted:
+    """The body as text, then the sections of the attachments, whose names lead their heading
+    paths. Those that cannot be read stand with the reason in the metadata `attachments_unread`.
+
+    `extract` reads an attachment by its media type.
+
+    Raises:
+        CannotRead: not an e-mail, or one that says nothing.
+    """
+    with parsing(_WHAT, MessageError):
+        message = _parsed(data)
+        if not message.keys():
+            raise CannotRead("it is not an e-mail: it has no headers")
+        reading = _Reading(extract)
+        reading.message(message, ())
+        subject = _header(message, "subject")
+        if not reading.sections and subject:
+            reading.sections.append(section(subject, Place()))
+        if not reading.sections:
+            raise CannotRead("the e-mail holds no text")
+        sent = _date(message)
+        return Extracted(
+            sections=tuple(reading.sections),
+            title=subject or None,
+            metadata=_metadata(message, reading),
+            authors=people(_addresses(message, "from")),
+            created_at=sent,
+            updated_at=sent,
+        )
+
+
+def _parsed(data: bytes) -> Message:
+    """Mail itself is never UTF-16, but programs save it so."""
+    plain = decode(data).encode() if is_wide(data) else data
+    return message_from_bytes(plain, policy=policy.compat32)
+
+
+def _children(message: Message) -> list[Message]:
+    payload = message.get_payload()
+    return [part for part in payload if isinstance(part, Message)]
+
+
+def _preferred(message: Message) -> Message:
+    """Of several forms of the same body the plain one where it says something, else the last."""
+    parts = _children(message)
+    for part in parts:
+        if part.get_content_type() == "text/plain" and _content(part).strip():
+            return part
+    return parts[-1]
+
+
+def _is_attached(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or part.get_filename() is not None
+
+
+def _content(part: Message) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _file_name(part: Message) -> str:
+    name = one_line(_unfolded(part.get_filename() or ""))
+    if name:
+        return name
+    subject = next((_header(inner, "subject") for inner in _children(part)), "")
+    return subject or part.get_content_type()
+
+
+def _header(message: Message, name: str) -> str:
+    return one_line(" ".join(map(_unfolded, _raw(message, name)[:1])))
+
+
+def _raw(message: Message, name: str) -> list[str]:
+    """The values of a header; bytes that are not ASCII are decoded, encoded words are not."""
+    values = (
+        str(value)[:_LONGEST_HEADER] for key, value in message.raw_items() if key.lower() == name
+    )
+    return [decode(value.encode("utf-8", "surrogateescape")) for value in values]
+
+
+def _unfolded(text: str) -> str:
+    """A header's text with its encoded words (RFC 2047) decoded."""
+    return "".join(
+        piece if isinstance(piece, str) else decode(piece, charset or "utf-8")
+        for piece, charset in decode_header(text)
+    )
+
+
+def _addresses(message: Message, name: str) -> list[str]:
+    pairs = getaddresses(_raw(message, name))
+    named = ((one_line(_unfolded(person)), one_line(address)) for person, address in pairs)
+    return [
+        f"{person} <{address}>" if person and address else person or address
+        for person, address in named
+        if person or address
+    ]
+
+
+def _date(message: Message) -> datetime | None:
+    for text in _raw(message, "date")[:1]:
+        try:
+            return utc(parsedate_to_datetime(text))
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    return None
+
+
+def _metadata(message: Message, reading: _Reading) -> Metadata:
+    found = {name: tuple(_addresses(message, name)) for name in ("from", "to", "cc")}
+    found["attachments"] = tuple(reading.attachments)
+    found["attachments_unread"] = tuple(reading.unread)
+    return {name: texts for name, texts in found.items() if texts}

@@ -12,7 +12,10 @@ from connectors.extraction.decoding import decode
 from connectors.extraction.extracted import CannotRead, Extracted, section
 from connectors.extraction.front_matter import FrontMatter, split_front_matter
 from connectors.extraction.outline import Headings
+from connectors.extraction.plain_text import read_text
 
+# The parser takes some hundred bytes of memory and some microseconds for each character.
+_LARGEST = 2_000_000
 # Only the blocks matter here; what is inside a line is read for headings alone.
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _INLINE = MarkdownIt("commonmark")
@@ -32,12 +35,15 @@ def read_markdown(data: bytes) -> Extracted:
     """A section for each heading's own text and for each table, without the heading itself.
 
     A section's text is exactly its span of the decoded file. A heading with nothing below it is a
-    section of its own. Front matter becomes title, dates, authors and metadata.
+    section of its own. Front matter becomes title, dates, authors and metadata. A file of more than
+    two million characters is read as plain text.
 
     Raises:
         CannotRead: not text, or nothing in it.
     """
     text = decode(data)
+    if len(text) > _LARGEST:
+        return read_text(data)
     front, start = split_front_matter(text)
     headings = Headings()
     sections = tuple(_sections(text, start, headings))

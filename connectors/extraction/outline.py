@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 
 from connectors.document import Place, Section
-from connectors.extraction.extracted import one_line, safe, section
+from connectors.extraction.extracted import Allowance, one_line, safe, section
+
+_MOST_SECTIONS = 200_000
 
 
 @dataclass(slots=True)
@@ -43,6 +45,11 @@ class Outline:
     sections: list[Section] = field(default_factory=list)
     _blocks: list[str] = field(default_factory=list)
     _bare: bool = False
+    _allowance: Allowance = field(
+        default_factory=lambda: Allowance(
+            _MOST_SECTIONS, f"it has more than {_MOST_SECTIONS:,} headings and tables"
+        )
+    )
 
     def heading(self, level: int, text: str) -> None:
         self._close()
@@ -82,6 +89,7 @@ class Outline:
             self._add(Section(text=self.headings.path[-1]))
 
     def _add(self, piece: Section) -> None:
+        self._allowance.take(1)
         place = Place(heading_path=self.headings.path)
         self.sections.append(section(piece.text, place, piece.kind))
         self._bare = False

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from io import BytesIO
 
 from pypdf import PageObject, PasswordType, PdfReader
@@ -49,23 +49,24 @@ def read_pdf(data: bytes) -> Extracted:
     Raises:
         CannotRead: broken, encrypted with a password, without any text, or beyond a limit.
     """
-    with parsing(_WHAT, PyPdfError, DependencyError):
-        reader = PdfReader(BytesIO(data))
-        _decrypt(reader)
-        if len(reader.pages) > _MOST_PAGES:
-            raise CannotRead(f"it has more than {_MOST_PAGES:,} pages")
-        pages = _read_pages(reader)
-        return _with_properties(reader, pages)
-
-
-def _decrypt(reader: PdfReader) -> None:
-    """A file that is only protected against copying opens with an empty password."""
+    began = datetime.now(UTC)
     try:
-        opened = not reader.is_encrypted or reader.decrypt("") != PasswordType.NOT_DECRYPTED
+        with parsing(_WHAT, PyPdfError):
+            reader = _opened(data)
+            pages = _read_pages(reader)
+            return _with_properties(reader, pages, began)
     except DependencyError as error:
         raise CannotRead("it is encrypted with AES, which this installation cannot open") from error
-    if not opened:
+
+
+def _opened(data: bytes) -> PdfReader:
+    """A file that is only protected against copying opens with an empty password."""
+    reader = PdfReader(BytesIO(data))
+    if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
         raise CannotRead("it is protected by a password")
+    if len(reader.pages) > _MOST_PAGES:
+        raise CannotRead(f"it has more than {_MOST_PAGES:,} pages")
+    return reader
 
 
 def _read_pages(reader: PdfReader) -> _Pages:
@@ -116,7 +117,7 @@ def _time_limit(seconds: float) -> Callable[..., None]:
     return check
 
 
-def _with_properties(reader: PdfReader, pages: _Pages) -> Extracted:
+def _with_properties(reader: PdfReader, pages: _Pages, began: datetime) -> Extracted:
     info = reader.metadata
     sections = tuple(pages.sections)
     if info is None:
@@ -124,16 +125,19 @@ def _with_properties(reader: PdfReader, pages: _Pages) -> Extracted:
     return Extracted(
         sections=sections,
         title=stated_title(info.title),
-        metadata={**stated_metadata(subject=info.subject, keywords=info.get("/Keywords")), **pages.metadata()},
+        metadata={
+            **stated_metadata(subject=info.subject, keywords=info.get("/Keywords")),
+            **pages.metadata(),
+        },
         authors=stated_authors([info.author]),
-        created_at=_date(lambda: info.creation_date),
-        updated_at=_date(lambda: info.modification_date),
+        created_at=_date(lambda: info.creation_date, began),
+        updated_at=_date(lambda: info.modification_date, began),
     )
 
 
-def _date(get: Callable[[], datetime | None]) -> datetime | None:
+def _date(get: Callable[[], datetime | None], began: datetime) -> datetime | None:
     try:
-        return stated_time(get())
+        return stated_time(get(), began)
     except (ValueError, OverflowError, TypeError):
         return None
 

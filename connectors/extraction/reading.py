@@ -1,23 +1,31 @@
 """Bytes and a media type to sections: the one door to the readers of all formats."""
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib import import_module
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from connectors.extraction import media_types
 from connectors.extraction.extracted import CannotRead, Extracted
-from connectors.extraction.hypertext import read_html
-from connectors.extraction.markdown import read_markdown
-from connectors.extraction.plain_text import read_text
 
 Reader: TypeAlias = Callable[[bytes], Extracted]
 
-_READERS: Mapping[str, Reader] = MappingProxyType(
+# By name, and loaded when the first file of a format comes: the libraries behind them take half a
+# second together, which a command that reads no file must not pay.
+_READERS: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys((media_types.TEXT, "application/json", "application/yaml"), read_text),
-        media_types.XML: read_text,
-        media_types.MARKDOWN: read_markdown,
-        media_types.HTML: read_html,
+        **dict.fromkeys((media_types.TEXT, media_types.XML), "plain_text.read_text"),
+        **dict.fromkeys(("application/json", "application/yaml"), "plain_text.read_text"),
+        media_types.MARKDOWN: "markdown.read_markdown",
+        media_types.HTML: "hypertext.read_html",
+        media_types.CSV: "delimited.read_csv",
+        media_types.TSV: "delimited.read_tsv",
+        media_types.PDF: "pdf.read_pdf",
+        media_types.DOCX: "word.read_docx",
+        media_types.PPTX: "slides.read_pptx",
+        media_types.XLSX: "workbook.read_xlsx",
+        media_types.EML: "mail.read_eml",
     }
 )
 
@@ -39,7 +47,16 @@ def extract(data: bytes, media_type: str) -> Extracted:
     """
     if not data:
         raise CannotRead("the file is empty")
-    reader = _READERS.get(media_type)
-    if reader is None:
+    return _reader(media_type)(data)
+
+
+@cache
+def _reader(media_type: str) -> Reader:
+    if media_type not in _READERS:
         raise not_read_yet(media_type)
-    return reader(data)
+    module, name = _READERS[media_type].split(".")
+    reader = getattr(import_module(f"connectors.extraction.{module}"), name)
+    # An e-mail holds files of all formats.
+    return cast(
+        Reader, partial(reader, extract=extract) if media_type == media_types.EML else reader
+    )

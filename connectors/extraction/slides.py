@@ -1,13 +1,16 @@
 """Presentations (PPTX), slide by slide."""
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from io import BytesIO
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 import pptx
-from pptx.exc import PythonPptxError
+from lxml import etree
 from pptx.chart.chart import Chart
+from pptx.exc import PythonPptxError
 from pptx.presentation import Presentation
+from pptx.shapes.autoshape import Shape
 from pptx.shapes.base import BaseShape
 from pptx.shapes.graphfrm import GraphicFrame
 from pptx.shapes.group import GroupShape
@@ -16,7 +19,7 @@ from pptx.table import Table
 
 from connectors.document import Place, Section
 from connectors.extraction.archive import check_archive
-from connectors.extraction.extracted import CannotRead, Extracted, section
+from connectors.extraction.extracted import CannotRead, Extracted, one_line, section
 from connectors.extraction.foreign import parsing
 from connectors.extraction.properties import (
     stated_authors,
@@ -27,17 +30,20 @@ from connectors.extraction.properties import (
 from connectors.extraction.tables import grid_table
 
 _WHAT = "presentation"
+_LARGEST_PART = 100_000_000
+_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _MOST_SLIDES = 10_000
 
 
 def read_pptx(data: bytes) -> Extracted:
-    """For each slide its text, its tables and charts as tables, and its notes, each as a section
-    whose page is the number of the slide and whose heading is the slide's title.
+    """For each slide its text, its tables and charts as tables, the descriptions of its pictures,
+    and its notes, each as a section whose page is the number of the slide and whose heading is the slide's title.
 
     Raises:
         CannotRead: broken, protected, without text, or beyond a limit.
     """
-    check_archive(data, _WHAT)
+    check_archive(data, _WHAT, _LARGEST_PART)
+    began = datetime.now(UTC)
     with parsing(_WHAT, PythonPptxError):
         presentation = pptx.Presentation(BytesIO(data))
         if len(presentation.slides) > _MOST_SLIDES:
@@ -49,7 +55,7 @@ def read_pptx(data: bytes) -> Extracted:
         )
         if not sections:
             raise CannotRead("the presentation holds no text")
-        return _with_properties(presentation, sections)
+        return _with_properties(presentation, sections, began)
 
 
 def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
@@ -64,6 +70,8 @@ def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
         yield section(text or heading.strip(), place)
     for table in tables:
         yield section(table, place, "table")
+    for description in filter(None, map(_description, shapes)):
+        yield section(description, place, "image")
     if notes := _notes(slide):
         yield section(notes, Place(page=number, heading_path=(heading, "Notes")))
 
@@ -77,14 +85,21 @@ def _flat(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
 
 
 def _text(shape: BaseShape) -> str:
-    if not shape.has_text_frame:
+    if not isinstance(shape, Shape):
         return ""
     lines = (
-        "  " * paragraph.level + ("- " if paragraph.level else "") + paragraph.text.replace("\v", "\n")
+        "  " * paragraph.level
+        + ("- " if paragraph.level else "")
+        + paragraph.text.replace("\v", "\n")
         for paragraph in shape.text_frame.paragraphs
         if paragraph.text.strip()
     )
     return "\n".join(lines)
+
+
+def _description(shape: BaseShape) -> str:
+    """What the author wrote for those who cannot see a picture."""
+    return one_line(next(iter(shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr")), ""))
 
 
 def _tables(shape: BaseShape) -> Iterator[str]:
@@ -101,16 +116,24 @@ def _rows(table: Table) -> list[list[str]]:
 
 
 def _chart_grids(chart: Chart) -> Iterator[list[list[str]]]:
-    """For each plot a row for each category and a column for each series."""
+    """For each plot a row for each category and a column for each series.
+
+    Read from the XML, because the library knows only some kinds of plot.
+    """
     title = chart.chart_title.text_frame.text if chart.has_title else ""
-    for plot in chart.plots:
-        columns = [[one.name, *map(_value, one.values)] for one in plot.series]
-        categories = [title, *map(str, plot.categories)]
-        yield [list(row) for row in zip_longest(categories, *columns, fillvalue="")]
+    for _, group in groupby(chart.element.iter(f"{_C}ser"), key=lambda one: one.getparent()):
+        series = list(group)
+        categories = _points(series[0], "cat") or _points(series[0], "xVal")
+        columns = [
+            [" ".join(_points(one, "tx")), *(_points(one, "val") or _points(one, "yVal"))]
+            for one in series
+        ]
+        lines = zip_longest([title, *categories], *columns, fillvalue="")
+        yield [list(line) for line in lines]
 
 
-def _value(number: float | None) -> str:
-    return "" if number is None else f"{number:.15g}"
+def _points(series: etree._Element, name: str) -> list[str]:
+    return [value.text or "" for value in series.iterfind(f"{_C}{name}//{_C}v")]
 
 
 def _notes(slide: Slide) -> str:
@@ -118,7 +141,9 @@ def _notes(slide: Slide) -> str:
     return "" if frame is None else frame.text.strip()
 
 
-def _with_properties(presentation: Presentation, sections: tuple[Section, ...]) -> Extracted:
+def _with_properties(
+    presentation: Presentation, sections: tuple[Section, ...], began: datetime
+) -> Extracted:
     first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
     stated = presentation.core_properties
     return Extracted(
@@ -128,6 +153,6 @@ def _with_properties(presentation: Presentation, sections: tuple[Section, ...]) 
             subject=stated.subject, keywords=stated.keywords, category=stated.category
         ),
         authors=stated_authors([stated.author]),
-        created_at=stated_time(stated.created),
-        updated_at=stated_time(stated.modified),
+        created_at=stated_time(stated.created, began),
+        updated_at=stated_time(stated.modified, began),
     )

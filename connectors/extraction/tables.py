@@ -1,5 +1,6 @@
 """Rows of cells to Markdown tables."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -11,6 +12,9 @@ Row: TypeAlias = Sequence[str]
 
 _ROWS_A_BLOCK = 50
 _CHARACTERS_A_BLOCK = 4000
+_LONGEST_USUAL_HEADER = 1000
+_WIDEST_FILLED = 100
+_LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +29,23 @@ class TableRow:
 
 
 def markdown_table(header: Row, rows: Sequence[Row]) -> str:
-    """A Markdown table; short rows are filled up, and columns that are empty throughout left out."""
-    lines = [header, *rows]
-    width = max(map(len, lines))
-    grid = [[_cell(line[i]) if i < len(line) else "" for i in range(width)] for line in lines]
-    kept = [i for i in range(width) if any(line[i] for line in grid)]
-    written = [_line([line[i] for i in kept]) for line in grid]
-    return "\n".join([written[0], _line(["---"] * len(kept)), *written[1:]])
+    """A Markdown table without the columns that are empty throughout."""
+    lines = [[_cell(text) for text in line] for line in (header, *rows)]
+    kept = sorted({i for line in lines for i, text in enumerate(line) if text})
+    # Short rows are filled up for the eye; a table of a million columns is not for the eye.
+    filled = len(kept) if len(kept) <= _WIDEST_FILLED else 0
+    written = [_line(_chosen(line, kept), filled) for line in lines]
+    return "\n".join([written[0], _line(["---"] * len(kept), 0), *written[1:]])
+
+
+def _chosen(line: Row, kept: Sequence[int]) -> list[str]:
+    return [line[i] for i in kept[: bisect_left(kept, len(line))]]
+
+
+def repeatable(text: str) -> str:
+    """What of a cell over several rows is repeated in those below the first: a label is, a long
+    text is not, or a small file could grow without bounds."""
+    return text if len(text) <= _LONGEST_LABEL else ""
 
 
 def grid_table(grid: Sequence[Row]) -> str | None:
@@ -40,24 +54,28 @@ def grid_table(grid: Sequence[Row]) -> str | None:
     return markdown_table(filled[0], filled[1:]) if filled else None
 
 
-def table_blocks(
-    header: TableRow, rows: Iterable[TableRow], place: Place
-) -> Iterator[Section]:
+def table_blocks(header: TableRow, rows: Iterable[TableRow], place: Place) -> Iterator[Section]:
     """Cut a long table into sections of its rows, each a table under the same header.
 
-    `place` says where the table is; each section adds its rows and their span.
+    A block is never small beside its header, so that repeating it adds a quarter at most. `place`
+    says where the table is; each section adds its rows and their span.
     """
-    block = [header]
-    length = 0
+    heading = _length(header)
+    most = max(_CHARACTERS_A_BLOCK, 4 * heading)
+    block, length = [header], 0
     for row in rows:
-        size = sum(map(len, row.cells))
-        if len(block) > _ROWS_A_BLOCK or (length and length + size > _CHARACTERS_A_BLOCK):
+        small = len(block) <= _ROWS_A_BLOCK or heading > _LONGEST_USUAL_HEADER
+        if not small or (length and length + _length(row) > most):
             yield _block(header, block, place)
             block, length = [], 0
         block.append(row)
-        length += size
+        length += _length(row)
     if block:
         yield _block(header, block, place)
+
+
+def _length(row: TableRow) -> int:
+    return sum(map(len, row.cells)) + len(row.cells)
 
 
 def _block(header: TableRow, block: Sequence[TableRow], place: Place) -> Section:
@@ -72,5 +90,5 @@ def _cell(text: str) -> str:
     return one_line(text).replace("|", "\\|")
 
 
-def _line(cells: Row) -> str:
-    return f"| {' | '.join(cells)} |"
+def _line(cells: Sequence[str], width: int) -> str:
+    return f"| {' | '.join([*cells, *[''] * (width - len(cells))])} |"

@@ -1,6 +1,7 @@
 """Word documents (DOCX): headings, paragraphs, lists and tables in their order."""
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from io import BytesIO
 
 import docx
@@ -33,6 +34,7 @@ from connectors.extraction.word_xml import (
 )
 
 _WHAT = "Word document"
+_LARGEST_PART = 100_000_000
 _BESIDE = {
     RELATIONSHIP_TYPE.FOOTNOTES: "Footnotes",
     RELATIONSHIP_TYPE.ENDNOTES: "Endnotes",
@@ -50,19 +52,21 @@ def read_docx(data: bytes) -> Extracted:
     Raises:
         CannotRead: broken, protected, without text, or beyond a limit.
     """
-    check_archive(data, _WHAT)
+    check_archive(data, _WHAT, _LARGEST_PART)
+    began = datetime.now(UTC)
     with parsing(_WHAT, OpcError):
         document = docx.Document(BytesIO(data))
         levels = heading_levels(document.styles.element)
         outline = Outline()
         _read_blocks(document.element.body, levels, outline)
+        title = outline.headings.first
         for name, texts in _beside(document).items():
             outline.heading(1, name)
             for text in texts:
                 outline.paragraph(text)
         if not (sections := outline.finish()):
             raise CannotRead("the document holds no text")
-        return _with_properties(document, Extracted(sections=sections, title=outline.headings.first))
+        return _with_properties(document, Extracted(sections=sections, title=title), began)
 
 
 def _read_blocks(parent: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
@@ -73,9 +77,7 @@ def _read_blocks(parent: etree._Element, levels: Mapping[str, int], outline: Out
             _read_paragraph(block, levels, outline)
 
 
-def _read_paragraph(
-    paragraph: etree._Element, levels: Mapping[str, int], outline: Outline
-) -> None:
+def _read_paragraph(paragraph: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
     text = paragraph_text(paragraph)
     level = outline_level(paragraph) or levels.get(style_of(paragraph))
     depth = list_depth(paragraph)
@@ -117,10 +119,7 @@ def _safe_parser() -> etree.XMLParser:
     return etree.XMLParser(resolve_entities=False, no_network=True)
 
 
-def _with_properties(document: WordDocument, read: Extracted) -> Extracted:
-    relations = document.part.package.rels.values()
-    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in relations):
-        return read
+def _with_properties(document: WordDocument, read: Extracted, began: datetime) -> Extracted:
     stated = document.core_properties
     return Extracted(
         sections=read.sections,
@@ -129,6 +128,6 @@ def _with_properties(document: WordDocument, read: Extracted) -> Extracted:
             subject=stated.subject, keywords=stated.keywords, category=stated.category
         ),
         authors=stated_authors([stated.author]),
-        created_at=stated_time(stated.created),
-        updated_at=stated_time(stated.modified),
+        created_at=stated_time(stated.created, began),
+        updated_at=stated_time(stated.modified, began),
     )

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from lxml import etree
 
 from connectors.extraction.extracted import one_line
+from connectors.extraction.tables import repeatable
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _TEXT_BOX = f"{W}txbxContent"
+_PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 # Deleted and moved text is still in the file; a text box is a block of its own.
 _LEFT_OUT = {f"{W}del", f"{W}moveFrom", f"{W}pPr", f"{W}rPr", _FALLBACK, _TEXT_BOX}
 _MARKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
@@ -50,6 +52,8 @@ def _pieces(element: etree._Element) -> Iterator[str]:
             yield child.text or ""
         elif child.tag in _MARKS:
             yield _MARKS[child.tag]
+        elif child.tag == _PICTURE:
+            yield child.get("descr", "")
         elif child.tag not in _LEFT_OUT:
             yield from _pieces(child)
 
@@ -63,7 +67,7 @@ def table_rows(table: etree._Element) -> list[list[str]]:
             merged = cell.find(f"{W}tcPr/{W}vMerge")
             continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
             above = rows[-1] if rows and continued else []
-            row.append(above[len(row)] if len(row) < len(above) else cell_text(cell))
+            row.append(repeatable(above[len(row)]) if len(row) < len(above) else cell_text(cell))
             row.extend([""] * (_number(cell.find(f"{W}tcPr/{W}gridSpan"), 1) - 1))
         rows.append(row)
     return rows

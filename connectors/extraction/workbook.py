@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from io import BytesIO
-from itertools import chain, groupby
+from itertools import groupby
 
 import openpyxl
-from openpyxl.cell.cell import Cell
+from openpyxl.cell.cell import Cell, MergedCell
 from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.workbook import Workbook
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from connectors.document import Place, Section
 from connectors.extraction.archive import check_archive
-from connectors.extraction.extracted import CannotRead, Extracted, one_line, section
+from connectors.extraction.extracted import Allowance, CannotRead, Extracted, one_line, section
 from connectors.extraction.foreign import parsing
 from connectors.extraction.properties import (
     stated_authors,
@@ -24,6 +25,7 @@ from connectors.extraction.properties import (
 from connectors.extraction.tables import TableRow, table_blocks
 
 _WHAT = "workbook"
+_LARGEST_PART = 500_000_000
 _MOST_CELLS = 20_000_000
 _MOST_CAPTION_LINES = 3
 _LINES_A_BLOCK = 100
@@ -47,7 +49,8 @@ def read_xlsx(data: bytes) -> Extracted:
     Raises:
         CannotRead: broken, protected, without text, or beyond a limit.
     """
-    check_archive(data, _WHAT)
+    check_archive(data, _WHAT, _LARGEST_PART)
+    began = datetime.now(UTC)
     with parsing(_WHAT, InvalidFileException):
         workbook = openpyxl.load_workbook(
             BytesIO(data), read_only=True, data_only=True, keep_links=False
@@ -58,24 +61,26 @@ def read_xlsx(data: bytes) -> Extracted:
             workbook.close()
         if not sections:
             raise CannotRead("the workbook holds no text")
-        return _with_properties(workbook, sections)
+        return _with_properties(workbook, sections, began)
 
 
 def _sections(workbook: Workbook) -> Iterator[Section]:
-    seen = 0
+    allowance = Allowance(_MOST_CELLS, f"it has more than {_MOST_CELLS:,} cells")
     for sheet in workbook.worksheets:
-        sheet.reset_dimensions()
-        rows = []
-        for number, cells in enumerate(sheet.iter_rows(), start=1):
-            seen += len(cells)
-            if seen > _MOST_CELLS:
-                raise CannotRead(f"it has more than {_MOST_CELLS:,} cells")
-            rows.append(_row(number, cells))
-        for part in _parts(rows):
+        for part in _parts(_rows(sheet, allowance)):
             yield from _part_sections(sheet.title, part)
 
 
-def _row(number: int, cells: Iterable[Cell]) -> _Row:
+def _rows(sheet: ReadOnlyWorksheet, allowance: Allowance) -> Iterator[_Row]:
+    # The dimensions that a file states are often wrong.
+    sheet.reset_dimensions()
+    for number, cells in enumerate(sheet.rows, start=1):
+        # An empty row costs time as well.
+        allowance.take(len(cells) + 1)
+        yield _row(number, cells)
+
+
+def _row(number: int, cells: Iterable[Cell | MergedCell]) -> _Row:
     values = list(cells)
     only_text = all(cell.value is None or isinstance(cell.value, str) for cell in values)
     texts = [_text(cell) for cell in values]
@@ -84,7 +89,7 @@ def _row(number: int, cells: Iterable[Cell]) -> _Row:
     return _Row(number, texts, only_text=only_text)
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: Cell | MergedCell) -> str:
     match cell.value:
         case None:
             return ""
@@ -145,13 +150,13 @@ def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
 def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
     for at in range(0, len(lines), _LINES_A_BLOCK):
         block = lines[at : at + _LINES_A_BLOCK]
-        place = Place(
-            sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number)
-        )
+        place = Place(sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number))
         yield section("\n".join("".join(line.cells) for line in block), place)
 
 
-def _with_properties(workbook: Workbook, sections: tuple[Section, ...]) -> Extracted:
+def _with_properties(
+    workbook: Workbook, sections: tuple[Section, ...], began: datetime
+) -> Extracted:
     stated = workbook.properties
     return Extracted(
         sections=sections,
@@ -160,6 +165,6 @@ def _with_properties(workbook: Workbook, sections: tuple[Section, ...]) -> Extra
             subject=stated.subject, keywords=stated.keywords, category=stated.category
         ),
         authors=stated_authors([stated.creator]),
-        created_at=stated_time(stated.created),
-        updated_at=stated_time(stated.modified),
+        created_at=stated_time(stated.created, began),
+        updated_at=stated_time(stated.modified, began),
     )

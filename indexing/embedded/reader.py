@@ -18,7 +18,7 @@ from indexing.embedded.columns import NO_DATE, Columns, Mask, Numbers
 from indexing.embedded.database import Connection, named_errors
 from indexing.embedded.fulltext import Damaged
 from indexing.embedded.rows import Door, Fetched
-from indexing.embedded.scope import Scope, scope
+from indexing.embedded.scope import Scope
 from indexing.embedded.vectors import cosines
 from indexing.embedded.view import View, Views
 from indexing.embedding import Vector
@@ -68,7 +68,7 @@ class EmbeddedIndex:
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         """See `Index.facets`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
         with self._named_errors(), self._views.current(deadline) as (view, connection):
-            seen = scope(connection, view.columns, readers, filters).documents
+            seen = view.scope(connection, readers, filters).documents
             deadline.check()
             return Facets(
                 sources=_by_label(connection, view.columns.documents["source"][seen]),
@@ -132,7 +132,7 @@ class _Search:
 
     def _scope(self, filters: Filters) -> Scope:
         self._deadline.check()
-        return scope(self._connection, self._view.columns, self._readers, filters)
+        return self._view.scope(self._connection, self._readers, filters)
 
     def _nearest(
         self, queries: Sequence[IndexQuery], scopes: Mapping[Filters, Scope]
@@ -179,7 +179,7 @@ class _Search:
     ) -> tuple[Hit, ...]:
         places = [place for place in ranking if place.key in fetched]
         cosines = self._cosines(query, places)
-        words = frozenset(analysis.words(query.text))
+        words = [f" {word} " for word in frozenset(analysis.words(query.text))]
         return tuple(
             Hit(
                 fetched[place.key].chunk,
@@ -206,11 +206,10 @@ def _numbers(slots: Sequence[int]) -> Numbers:
     return np.array(slots, np.int64)
 
 
-def _share(words: frozenset[str], held: str) -> float:
-    if not words:
-        return 0.0
+def _share(words: Sequence[str], held: str) -> float:
+    """Of `words`, each with a space on both sides, that stand in `held`."""
     spaced = f" {held} "
-    return sum(f" {word} " in spaced for word in words) / len(words)
+    return sum([word in spaced for word in words]) / len(words) if words else 0.0
 
 
 def _by_label(connection: Connection, found: Numbers) -> dict[str, int]:

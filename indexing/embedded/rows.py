@@ -1,9 +1,10 @@
 """Chunks to rows of tables, and back."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from connectors.document import Access, Readers, Span
@@ -58,87 +59,61 @@ def details(chunk: Chunk) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A document as its chunks tell of it."""
-
-    id: str
-    first_row: int
-    boost: float
-    created: datetime | None
-    updated: datetime | None
-    title: str
-    source: str
-    media_type: str
-    tags: frozenset[str]
-    sets: frozenset[str]
-    owners: tuple[str, ...]
-    access: Access
+@lru_cache(maxsize=4_096)
+def _access(tokens: str) -> Access:
+    """Many documents share one set of readers, and many results one document."""
+    return Access(frozenset(json.loads(tokens)))
 
 
-def _shown(row: Row) -> tuple[int, Shown]:
-    ordinal, document_id, first_row, boost, created, updated, kept, tokens = row
+def _of_document(row: Row) -> dict[str, Any]:
+    """Fields of Chunk that all chunks of a document share."""
+    document_id, _, boost, created, updated, kept, tokens = row
     said = json.loads(kept)
-    return ordinal, Shown(
-        document_id,
-        first_row,
-        boost,
-        to_moment(created),
-        to_moment(updated),
-        said["title"],
-        said["source"],
-        said["media_type"],
-        frozenset(said["tags"]),
-        frozenset(said["sets"]),
-        tuple(said["owners"]),
-        Access(frozenset(json.loads(tokens))),
-    )
+    return {
+        "document_id": document_id,
+        "boost": boost,
+        "created_at": to_moment(created),
+        "updated_at": to_moment(updated),
+        "title": said["title"],
+        "source": said["source"],
+        "media_type": said["media_type"],
+        "tags": frozenset(said["tags"]),
+        "sets": frozenset(said["sets"]),
+        "owners": tuple(said["owners"]),
+        "access": _access(tokens),
+    }
 
 
-def _chunk(row: Row, document: Shown) -> Chunk:
-    (
-        number,
-        _,
-        section,
-        start,
-        end,
-        page,
-        link,
-        headings,
-        embedded,
-        text_start,
-        text_end,
-        text,
-        _,
-    ) = row
+def _chunk(row: Row, first_row: int, shared: Mapping[str, Any]) -> Chunk:
+    number, section, start, end, page, link, headings, embedded, text_start, text_end, text = row
     return Chunk(
-        document_id=document.id,
-        position=number - document.first_row,
+        position=number - first_row,
         text=embedded[text_start:text_end] if text is None else text,
         embedded_text=embedded,
         section=section,
         span=Span(start, end),
-        title=document.title,
         link=link,
-        source=document.source,
-        media_type=document.media_type,
-        access=document.access,
         page=page,
         heading_path=tuple(json.loads(headings)) if headings else (),
-        tags=document.tags,
-        sets=document.sets,
-        owners=document.owners,
-        boost=document.boost,
-        created_at=document.created,
-        updated_at=document.updated,
+        **shared,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
+    row: int
     chunk: Chunk
     words: str
     """Its indexed words with a space between them."""
+
+
+def _fetched(found: Iterable[Row]) -> Iterator[Fetched]:
+    shared: dict[int, dict[str, Any]] = {}
+    for words, *row in found:
+        stored, ordinal, document = row[:11], row[11], row[12:]
+        if ordinal not in shared:
+            shared[ordinal] = _of_document(tuple(document))
+        yield Fetched(stored[0], _chunk(tuple(stored), document[1], shared[ordinal]), words)
 
 
 class Door:
@@ -150,9 +125,9 @@ class Door:
         self._tokens = json.dumps(sorted(readers.tokens))
 
     def fetch(self, rows: Iterable[int]) -> dict[int, Fetched]:
+        """By row."""
         found = self._ask(sql.CHUNKS_TO_SHOW, rows=json.dumps(sorted(rows)))
-        documents = self._documents({row[1] for row in found})
-        return {row[0]: Fetched(_chunk(row, documents[row[1]]), row[-1]) for row in found}
+        return {fetched.row: fetched for fetched in _fetched(found)}
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, str]:
         """The embedded text of each row."""
@@ -161,12 +136,7 @@ class Door:
     def part(self, document_id: str, start: int, end: int) -> list[Chunk]:
         """Chunks `[start, end)` of a document."""
         found = self._ask(sql.CHUNKS_OF_RANGE, id=document_id, start=start, end=end)
-        documents = self._documents({row[1] for row in found})
-        return [_chunk(row, documents[row[1]]) for row in found]
-
-    def _documents(self, ordinals: set[int]) -> dict[int, Shown]:
-        found = self._ask(sql.DOCUMENTS_TO_SHOW, ordinals=json.dumps(sorted(ordinals)))
-        return dict(_shown(row) for row in found)
+        return [fetched.chunk for fetched in _fetched(found)]
 
     def _ask(self, statement: str, **values: str | int) -> list[Row]:
         return self._connection.execute(statement, {"tokens": self._tokens, **values}).fetchall()

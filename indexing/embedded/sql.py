@@ -107,17 +107,18 @@ MAY_READ = """
 """
 SEEN = "c.row >= d.first_row AND c.row < d.first_row + d.count"
 
-CHUNK = (
-    "c.row, c.document, c.section, c.span_start, c.span_end, c.page, c.link, c.headings,"
-    " c.embedded_text, c.text_start, c.text_end, c.text"
-)
+CHUNK = """
+    c.row, c.section, c.span_start, c.span_end, c.page, c.link, c.headings, c.embedded_text,
+    c.text_start, c.text_end, c.text,
+    d.ordinal, d.id, d.first_row, d.boost, d.created, d.updated, d.details, s.tokens
+"""
 CHUNKS_TO_SHOW = f"""
-    SELECT {CHUNK}, w.words FROM chunks c JOIN words w ON w.row = c.row
-    JOIN documents d ON d.ordinal = c.document
+    SELECT w.words, {CHUNK} FROM chunks c JOIN words w ON w.row = c.row
+    JOIN documents d ON d.ordinal = c.document JOIN reader_sets s ON s.id = d.reader_set
     WHERE c.row IN (SELECT value FROM json_each(:rows)) AND {SEEN} AND {MAY_READ}
 """
 CHUNKS_OF_RANGE = f"""
-    SELECT {CHUNK}, '' FROM documents d
+    SELECT '', {CHUNK} FROM documents d JOIN reader_sets s ON s.id = d.reader_set
     JOIN chunks c ON c.row >= d.first_row + :start AND c.row < d.first_row + min(:end, d.count)
     WHERE d.id = :id AND {MAY_READ} ORDER BY c.row
 """
@@ -125,12 +126,6 @@ TEXTS_TO_CHECK = f"""
     SELECT c.row, c.embedded_text FROM chunks c JOIN documents d ON d.ordinal = c.document
     WHERE c.row IN (SELECT value FROM json_each(:rows)) AND {SEEN} AND {MAY_READ}
 """
-DOCUMENTS_TO_SHOW = f"""
-    SELECT d.ordinal, d.id, d.first_row, d.boost, d.created, d.updated, d.details, s.tokens
-    FROM documents d JOIN reader_sets s ON s.id = d.reader_set
-    WHERE d.ordinal IN (SELECT value FROM json_each(:ordinals)) AND {MAY_READ}
-"""
-
 # No date reads as the least integer.
 COLUMNS = """
     SELECT ordinal, first_row, count, first_slot, reader_set, label_set, source, media_type, boost,

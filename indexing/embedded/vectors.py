@@ -190,7 +190,7 @@ def _candidates(
     found: NDArray[np.int32], scales: NDArray[np.float32], selected: Slots, count: int
 ) -> Slots:
     """Slots of the best by the byte scan. `found` is over the selected slots, or over all."""
-    scores = found * scales
+    scores = found.astype(np.float32) * scales
     if len(scores) > len(selected):
         scores = scores[selected]
     return selected[_largest(scores, max(RESCORED, count))]

@@ -13,12 +13,35 @@ from threading import Lock
 
 import tantivy
 
+from connectors.document import Readers
 from indexing.deadline import Deadline
 from indexing.embedded import columns, vectors
 from indexing.embedded.columns import Columns
 from indexing.embedded.database import Connection, Pool, State, read_state, snapshot
 from indexing.embedded.fulltext import Damaged, Fulltext
+from indexing.embedded.scope import Scope, scope
 from indexing.embedded.vectors import VectorFiles
+from indexing.index import Filters
+
+SCOPES = 64
+
+
+class Scopes:
+    """Scopes of one view that were asked for of late; askers come back, and so do their filters."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Readers, Filters], Scope] = {}
+
+    def of(
+        self, connection: Connection, columns: Columns, readers: Readers, filters: Filters
+    ) -> Scope:
+        known = self._known.get((readers, filters))
+        if known is None:
+            known = scope(connection, columns, readers, filters)
+            if len(self._known) >= SCOPES:
+                self._known.clear()
+            self._known[readers, filters] = known
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +50,11 @@ class View:
     searcher: tantivy.Searcher
     vectors: VectorFiles
     columns: Columns
+    scopes: Scopes
+
+    def scope(self, connection: Connection, readers: Readers, filters: Filters) -> Scope:
+        """`connection` reads this view's state."""
+        return self.scopes.of(connection, self.columns, readers, filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +139,7 @@ class Views:
             parts.fulltext.searcher(),
             parts.vectors.first(state.slots),
             columns.loaded(connection, state, former),
+            Scopes(),
         )
 
     def _fulltext(self, state: State) -> Fulltext:

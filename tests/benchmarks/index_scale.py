@@ -15,8 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +29,36 @@ from indexing import analysis
 from indexing.chunk import Chunk
 from indexing.deadline import Deadline
 from indexing.embedded import EmbeddedIndex, legs, open_index, open_keeper
-from indexing.embedded.scope import scope
-from indexing.embedding import EmbedderIdentity, Vectors
+from indexing.embedded.scope import Scope
+from indexing.embedded.view import View
+from indexing.embedding import EmbedderIdentity, Vector, Vectors
 from indexing.index import Amend, Delete, Filters, IndexQuery, Replace
+from tests.support.chunks import unit
 
 DIMENSION = 384
-IDENTITY = EmbedderIdentity(
-    model="drawn", version="1", precision="float32", dimension=DIMENSION
-)
+IDENTITY = EmbedderIdentity(model="drawn", version="1", precision="float32", dimension=DIMENSION)
 VOCABULARY = 60_000
 TOPICS = 400
 WORDS = 150
 QUERIES = 200
 SHARES = {"1 %": 0.01, "10 %": 0.1, "50 %": 0.5}
-COMMON = "the of and to in a is for that on with as by are be this from at or an".split()
+COMMON = (
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "a",
+    "is",
+    "for",
+    "that",
+    "on",
+    "with",
+    "as",
+    "by",
+    "are",
+    "be",
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +86,7 @@ class Corpus:
 
     def _document(self, rng: np.random.Generator, name: str, count: int) -> Replace:
         topic = int(rng.integers(TOPICS))
-        access = Access.to({*EVERYBODY.readers, *_groups(rng)} - {"public"} | {"group:all"})
+        access = Access.to({*_groups(rng), "group:all"})
         texts = [self.text(rng, topic, WORDS) for _ in range(count)]
         return Replace(
             document_id=name,
@@ -103,7 +122,8 @@ class Corpus:
         centre = np.random.default_rng(10_000 + topic).standard_normal(DIMENSION) * spectrum
         own = rng.standard_normal((count, DIMENSION)) * spectrum
         drawn = 0.6 * centre + own + 0.02 * rng.standard_normal((count, DIMENSION))
-        return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+        found: Vectors = unit(drawn)
+        return found
 
     def queries(self) -> list[IndexQuery]:
         rng = np.random.default_rng(2)
@@ -118,27 +138,24 @@ class Corpus:
 def _groups(rng: np.random.Generator) -> set[str]:
     small = {f"group:{n}" for n in rng.integers(0, 8_000, int(rng.integers(1, 9)))}
     families = {
-        f"group:{name.split()[0]}-{rng.integers(20)}"
-        for name, share in SHARES.items()
-        if rng.random() < share
+        f"group:{share}-{rng.integers(20)}" for share in SHARES.values() if rng.random() < share
     }
     return small | families
 
 
-def _readers(name: str) -> Readers:
-    return Readers.of(*(f"group:{name.split()[0]}-{n}" for n in range(20)))
+READERS = {"all": Readers.of("group:all")} | {
+    name: Readers.of(*(f"group:{share}-{n}" for n in range(20))) for name, share in SHARES.items()
+}
+ALL = READERS["all"]
 
 
-ALL = Readers.of("group:all")
-
-
-def _p50_p95(calls: Sequence[Callable[[], object]]) -> tuple[float, float]:
-    """Milliseconds."""
-    calls[0]()
+def _p50_p95(call: Callable[[Any], object], arguments: Sequence[Any]) -> tuple[float, float]:
+    """Milliseconds of a call, over `arguments`; the first is made once before."""
+    call(arguments[0])
     seconds = []
-    for call in calls:
+    for argument in arguments:
         start = time.perf_counter()
-        call()
+        call(argument)
         seconds.append(time.perf_counter() - start)
     return float(np.percentile(seconds, 50)) * 1e3, float(np.percentile(seconds, 95)) * 1e3
 
@@ -167,7 +184,7 @@ def _ask_fts5(connection: sqlite3.Connection, text: str) -> list[int]:
     return [row for (row,) in found]
 
 
-def _numpy_nearest(matrix: Vectors, query: NDArray[np.float32]) -> NDArray[np.int64]:
+def _numpy_nearest(matrix: Vectors, query: Vector) -> NDArray[np.int64]:
     scores = matrix @ query
     best = np.argpartition(scores, len(scores) - 200)[-200:]
     ordered: NDArray[np.int64] = best[np.argsort(-scores[best])]
@@ -191,24 +208,19 @@ class Bench:
             figures |= self._vectors(index)
             figures |= self._find(index)
             figures |= self._changes(index)
+        figures["peak memory of the run, MB"] = f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f}"
         return figures
 
     def _keyword(self, index: EmbeddedIndex) -> dict[str, str]:
+        texts = [query.text for query in self.corpus.queries()]
         fts5 = _fts5(self.folder, self.corpus)
-        theirs, _ = _p50_p95(
-            [lambda q=q: _ask_fts5(fts5, q.text) for q in self.corpus.queries()]  # type: ignore[misc]
-        )
+        theirs, _ = _p50_p95(partial(_ask_fts5, fts5), texts)
         fts5.close()
         figures = {"FTS5 p50, ms": f"{theirs:.2f}"}
-        for name, readers in {"all": ALL, **{name: _readers(name) for name in SHARES}}.items():
+        for name, readers in READERS.items():
             with index._views.current(Deadline.after(60)) as (view, connection):
-                seen = scope(connection, view.columns, readers, Filters())
-                ours, late = _p50_p95(
-                    [
-                        lambda q=q: legs.keyword(view, seen, analysis.words(q.text))  # type: ignore[misc]
-                        for q in self.corpus.queries()
-                    ]
-                )
+                seen = view.scope(connection, readers, Filters())
+                ours, late = _p50_p95(partial(_ask_keyword, view, seen), texts)
             figures[f"BM25 {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
             if name == "all":
                 figures["BM25 ÷ FTS5"] = f"{ours / theirs:.2f}"
@@ -216,23 +228,16 @@ class Bench:
 
     def _vectors(self, index: EmbeddedIndex) -> dict[str, str]:
         matrix = np.concatenate([document.vectors for document in self.corpus.documents()])
-        queries = self.corpus.queries()
-        theirs, _ = _p50_p95([lambda q=q: _numpy_nearest(matrix, q.vector) for q in queries])  # type: ignore[misc]
+        queries = [query.vector for query in self.corpus.queries()]
+        theirs, _ = _p50_p95(partial(_numpy_nearest, matrix), queries)
         figures = {"numpy float32 p50, ms": f"{theirs:.2f}"}
-        for name, readers in {"all": ALL, **{name: _readers(name) for name in SHARES}}.items():
+        for name, readers in READERS.items():
             with index._views.current(Deadline.after(60)) as (view, connection):
-                seen = scope(connection, view.columns, readers, Filters())
-                ours, late = _p50_p95(
-                    [lambda q=q: legs.nearest(view, seen, [q.vector]) for q in queries]  # type: ignore[misc]
-                )
+                seen = view.scope(connection, readers, Filters())
+                ask = partial(_ask_nearest, view, seen)
+                ours, late = _p50_p95(ask, queries)
                 allowed = np.flatnonzero(seen.documents[view.columns.owners])
-                recall = np.mean(
-                    [
-                        _recall(matrix, allowed, query.vector, legs.nearest(view, seen, [query.vector])[0])
-                        for query in queries
-                        if query.vector is not None
-                    ]
-                )
+                recall = np.mean([_recall(matrix, allowed, query, ask(query)) for query in queries])
             figures[f"vectors {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
             figures[f"recall@100 {name}"] = f"{recall:.4f}"
             if name == "all":
@@ -240,46 +245,53 @@ class Bench:
         return figures
 
     def _find(self, index: EmbeddedIndex) -> dict[str, str]:
-        pairs = list(zip(self.corpus.queries()[::2], self.corpus.queries()[1::2], strict=True))
+        queries = self.corpus.queries()
+        pairs = list(zip(queries[::2], queries[1::2], strict=True))
         figures = {}
-        for name, readers in {"all": ALL, **{name: _readers(name) for name in SHARES}}.items():
-            found, late = _p50_p95(
-                [lambda p=p: index.find(p, readers, Deadline.after(60)) for p in pairs]  # type: ignore[misc]
-            )
-            figures[f"find, 2 variants, {name} p50/p95, ms"] = f"{found:.2f}/{late:.2f}"
+        for name, readers in READERS.items():
+            ours, late = _p50_p95(partial(_ask_find, index, readers), pairs)
+            figures[f"find, 2 variants, {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
         start = time.perf_counter()
         with open_index(self.folder / "index", IDENTITY) as fresh:
-            fresh.find(pairs[0], ALL, Deadline.after(60))
+            _ask_find(fresh, ALL, pairs[0])
         figures["open and first find, ms"] = f"{(time.perf_counter() - start) * 1e3:.0f}"
-        figures["peak memory, MB"] = f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f}"
         return figures
 
     def _changes(self, index: EmbeddedIndex) -> dict[str, str]:
         keeper = open_keeper(self.folder / "index", IDENTITY)
-        some = [document for document, _ in zip(self.corpus.documents(), range(20), strict=False)]
-        query = self.corpus.queries()[:1]
-        replaced, _ = _p50_p95([lambda d=d: keeper.write([d]) for d in some])  # type: ignore[misc]
+        some = list(islice(self.corpus.documents(), 20))
+        replaced, _ = _p50_p95(lambda document: keeper.write([document]), some)
         amended, _ = _p50_p95(
-            [
-                lambda d=d: keeper.write([Amend(document_id=d.document_id, access=EVERYBODY)])  # type: ignore[misc]
-                for d in some
-            ]
+            lambda name: keeper.write([Amend(document_id=name, access=EVERYBODY)]),
+            [document.document_id for document in some],
         )
         refreshed = []
         for document in some:
             keeper.write([Delete(document.document_id)])
             start = time.perf_counter()
-            index.find(query, ALL, Deadline.after(60))
+            _ask_find(index, ALL, self.corpus.queries()[:1])
             refreshed.append((time.perf_counter() - start) * 1e3)
         return {
             "replace a document p50, ms": f"{replaced:.1f}",
-            "amend access of a document p50, ms": f"{amended:.1f}",
+            "amend the access of a document p50, ms": f"{amended:.1f}",
             "first find after a change p50, ms": f"{np.percentile(refreshed, 50):.1f}",
         }
 
 
+def _ask_keyword(view: View, seen: Scope, text: str) -> dict[int, float]:
+    return legs.keyword(view, seen, analysis.words(text))
+
+
+def _ask_nearest(view: View, seen: Scope, vector: Vector) -> dict[int, float]:
+    return legs.nearest(view, seen, [vector])[0]
+
+
+def _ask_find(index: EmbeddedIndex, readers: Readers, queries: Sequence[IndexQuery]) -> None:
+    index.find(queries, readers, Deadline.after(60))
+
+
 def _recall(
-    matrix: Vectors, allowed: NDArray[np.int64], query: NDArray[np.float32], leg: dict[int, float]
+    matrix: Vectors, allowed: NDArray[np.int64], query: Vector, leg: dict[int, float]
 ) -> float:
     scores = matrix[allowed] @ query
     best = set(allowed[np.argsort(-scores)[:100]].tolist())

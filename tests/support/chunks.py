@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from connectors.document import EVERYBODY, Access, Span
 from indexing.chunk import Chunk
@@ -38,9 +39,10 @@ def near(vector: Vector, cosine: float) -> Vector:
     return found
 
 
-def unit(matrix: Vectors) -> Vectors:
+def unit(matrix: NDArray[np.floating]) -> Vectors:
+    """The rows, each of length 1."""
     if len(matrix) == 0:
-        return matrix
+        return matrix.astype(np.float32)
     found: Vectors = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
     return found
 

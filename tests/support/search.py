@@ -20,8 +20,7 @@ from indexing.hashing import HashingEmbedder
 from indexing.index import Evidence, Facets, Filters, Found, Hit, IndexQuery
 from indexing.understanding import Understanding
 
-EVERYTHING = Understanding(None)
-LATIN_ONLY = Understanding({"Latin": 1.0})
+ENGLISH_ONLY = Understanding({"English": 1.0})
 UPDATED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
 

@@ -1,6 +1,5 @@
 """Words, exact terms and keyword queries, by tables that a reader can check."""
 
-import sys
 import threading
 from itertools import chain
 
@@ -104,6 +103,12 @@ def test_a_million_characters_without_a_blank(unit: str) -> None:
     assert exact_terms(text) == ()
 
 
+def test_a_long_message_of_quotes_and_codes_takes_linear_time() -> None:
+    message = '"be kind" E-22 ' * 50_000
+    assert exact_terms(message) == ("be kind", "E-22")
+    assert keywords(message) == message.strip()
+
+
 def test_threads_do_not_share_a_stemmer() -> None:
     results: dict[int, set[tuple[str, ...]]] = {}
 
@@ -120,7 +125,9 @@ def test_threads_do_not_share_a_stemmer() -> None:
 
 
 def test_folding_a_character_twice_is_folding_it_once() -> None:
-    characters = (chr(i) for i in chain(range(0xD800), range(0xE000, sys.maxunicode + 1, 1)))
+    characters = (
+        chr(i) for i in chain(range(0xD800), range(0xF900, 0x33480), range(0xE0000, 0xE01F0))
+    )
     assert [c for c in characters if fold(fold(c)) != fold(c)] == []
 
 
@@ -181,6 +188,8 @@ def test_what_is_no_code(ordinary: str) -> None:
     [
         ('find "be kind" please', ("be kind",)),
         ("find “be kind” and „sei nett“", ("be kind", "sei nett")),
+        ('look for "schools"', ("schools",)),  # one word, in a short message
+        (f'{"so " * 24} "schools", "high schools"', ("high schools",)),  # in a long one, phrases
         ("« mot juste » et 「年次休暇」", ("mot juste", "年次休暇")),
         ('请查"年假"制度', ("年假",)),  # no blank needed around
         ("it's John's 'own' word", ()),  # apostrophes are no quotes
@@ -284,7 +293,7 @@ def test_keywords_are_never_lost_entirely(message: str) -> None:
 
 @given(SPELLED)
 def test_keywords_keep_every_exact_term(message: str) -> None:
-    assert exact_terms(keywords(message)) == exact_terms(message)
+    assert set(exact_terms(message)) <= set(exact_terms(keywords(message)))
 
 
 def test_scripts() -> None:

@@ -230,11 +230,9 @@ def test_no_text_is_lost_with_the_double(texts: list[str]) -> None:
 class _Counting(HashingEmbedder):
     """Notes how many characters it was asked to tokenise."""
 
-    read: list[int]
-
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         _READ.extend(map(len, texts))
-        return super().count_tokens(texts)
+        return HashingEmbedder().count_tokens(texts)
 
     def token_ends(self, text: str) -> list[int]:
         _READ.append(len(text))

@@ -19,7 +19,9 @@ from indexing.tokens import chat_token_counter, cut_to, estimated_ends, estimate
         ("chapter 1234.", 2 + 2 + 1),
         # The blank before a word costs nothing, an indentation one token.
         ("if x:\n    y()", 1 + 1 + 1 + 1 + 1 + 2),
-        ("年假十五天。", 6),
+        # Five ideographs count six, and the full stop one.
+        ("年假十五天。", 7),
+        ("E1042", 5),
         ("\U0001f600!", 2 + 1),
     ],
 )
@@ -28,7 +30,21 @@ def test_the_estimate_by_hand(text: str, tokens: int) -> None:
 
 
 # Counted with tiktoken 0.14, o200k_base.
-COUNTED: list[tuple[str, int]] = []
+COUNTED = [
+    ("The deposit is paid back within thirty days, less the cost of repairs.", 15),
+    ("def mean(values: list[float]) -> float:\n    return sum(values) / len(values)\n", 20),
+    ("员工每年享有十五天带薪年假，须提前两周申请。", 18),
+    ("有給休暇は年に二十日で、二週間前までに申請します。", 21),
+    ("연차 휴가는 일 년에 십오 일입니다.", 13),
+    ("Отпуск запрашивают за две недели.", 10),
+    ("Error E-1042 in file cfg_v2.3.json (0x7f3a91c4)", 24),
+    ("dGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcw==", 24),
+]
+
+
+@pytest.mark.parametrize(("text", "tokens"), COUNTED)
+def test_the_estimate_is_never_below_the_count(text: str, tokens: int) -> None:
+    assert tokens <= estimated_tokens(text) <= 3 * tokens
 
 
 @given(st.text(max_size=80))
@@ -55,7 +71,9 @@ def test_a_missing_or_damaged_vocabulary_costs_one_warning(
     ("text", "tokens", "expected"),
     [
         ("one two three", 2, "one two"),
-        ("one two three", 3, "one two three"),
+        # "thre-e"
+        ("one two three", 3, "one two"),
+        ("one two three", 4, "one two three"),
         ("one two three", 0, ""),
         # "trav-elli-ng": a word that is all there is, is cut.
         ("travelling", 2, "travelli"),

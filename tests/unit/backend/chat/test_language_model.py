@@ -374,7 +374,7 @@ def test_closing_the_stream_closes_the_connection(
     server.play([Say(["one", "two"], manner=Manner(stall_after=1))])
     stream = model.stream(QUESTION, soon())
     next(iter(stream))
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert server.hung_up.wait(2)
 
 

@@ -108,6 +108,12 @@ def test_a_full_budget_is_used() -> None:
     assert 4_000 < tokens <= 5_000
 
 
+def test_pieces_without_text_end_as_well() -> None:
+    empty = [section(str(number), 0, 1, text=" ") for number in range(5)]
+    fitted = fit(empty, 2_000, lambda text: len(text) ** 2 // 100)
+    assert 0 < len(fitted.sections) < 5
+
+
 def counting(count: CountTokens, calls: list[int]) -> CountTokens:
     def counted(text: str) -> int:
         calls.append(len(text))

@@ -136,6 +136,18 @@ def test_without_a_model_a_bare_follow_up_takes_the_question_before_it_along() -
     assert {"kilometre", "bike"} <= set(made[2].text.split())
 
 
+def test_a_second_follow_up_reaches_back_to_the_question_itself() -> None:
+    history = (*MILEAGE, Message("user", "and by bike?"), Message("assistant", "20 cents."))
+    made = variants_without_model(request("and by train?", history=history))
+    assert made[1].text == "How much does the company pay per kilometre? and by train?"
+
+
+def test_quotes_within_a_query_stay() -> None:
+    model = ScriptedModel(rephrase='"notice period" or "grace period"')
+    (made,) = semantic_query_rephrase(request("?"), model, SOON)
+    assert made.text == '"notice period" or "grace period"'
+
+
 @pytest.mark.parametrize(
     ("message", "leans"),
     [

@@ -3,13 +3,18 @@
 from collections.abc import Callable, Sequence
 
 from backend.assembly import Quarry
+from backend.chat.language_model import completion
+from backend.search.completion import CompletionFailed, Message
 from backend.settings import variable
 from backend.store import documents, failures, sources
 from backend.wire import CheckWire
 from connectors.errors import AskTheOwner, RetryLater
+from indexing.deadline import Deadline
 from indexing.sentence_model import describe
 
 UNDERSTOOD = 0.5
+PATIENCE = 20.0
+"""Seconds for the language model to say a word."""
 
 
 def examine(quarry: Quarry) -> Sequence[CheckWire]:
@@ -18,7 +23,7 @@ def examine(quarry: Quarry) -> Sequence[CheckWire]:
         _checked("settings", lambda: _settings(quarry)),
         _checked("database", lambda: _database(quarry)),
         _checked("model", lambda: _model(quarry)),
-        _checked("scripts", lambda: _scripts(quarry)),
+        _checked("languages", lambda: _languages(quarry)),
         _checked("index", lambda: _index(quarry)),
         _checked("language model", lambda: _language_model(quarry)),
     ]
@@ -88,15 +93,16 @@ def _model(quarry: Quarry) -> CheckWire:
     )
 
 
-def _scripts(quarry: Quarry) -> CheckWire:
-    shares = quarry.understanding.shares
+def _languages(quarry: Quarry) -> CheckWire:
+    understanding = quarry.understanding
+    shares = {name: understanding.language(name) for name in understanding.measured}
     known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
     poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
     return CheckWire(
-        name="scripts",
+        name="languages",
         state="warning" if poor else "ok",
         detail=f"understood: {', '.join(known) or 'none'}; poorly or not: {', '.join(poor) or 'none'}",
-        advice=f"texts in those scripts are found by their words; for meaning too, set a"
+        advice=f"texts in those languages are found by their words; for meaning too, set a"
         f" multilingual model: {variable('embedding_model')}"
         if poor
         else None,
@@ -130,9 +136,19 @@ def _language_model(quarry: Quarry) -> CheckWire:
             advice=f"to have answers written, set {variable('llm_url')}, {variable('llm_model')}"
             f" and, if the endpoint wants one, {variable('llm_key')}",
         )
-    failure = quarry.language_model_failure()
+    try:
+        completion(model)(
+            [Message("user", "Answer with the word: ready")], Deadline.after(PATIENCE)
+        )
+    except CompletionFailed as error:
+        return CheckWire(
+            name="language model",
+            state="failed",
+            detail=str(error),
+            advice=f"until it answers, unset {variable('llm_model')} for answers without it",
+        )
     return CheckWire(
         name="language model",
-        state="failed" if failure else "ok",
-        detail=failure or f"{settings.llm_model} answers at {model.settings.base_url}",
+        state="ok",
+        detail=f"{settings.llm_model} answers at {model.settings.base_url}",
     )

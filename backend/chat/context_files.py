@@ -1,0 +1,96 @@
+"""Files that come with a message: put in whole if all of them fit, else the search's scope."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from backend.chat.citations import CitedDocument
+from backend.search.rendering import DocumentNumbers
+from indexing.index import Filters
+from indexing.tokens import CountTokens
+
+SHARE_OF_WINDOW = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextFile:
+    document_id: str
+    """Its id in the index, by which it can become the scope of the search."""
+    name: str
+    text: str
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextFileMetadata:
+    """A file that was put in whole, under the number by which it is cited."""
+
+    number: int
+    document_id: str
+    name: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFiles:
+    """All or nothing: either every file is read whole, or none is and the search looks in them."""
+
+    files: tuple[ContextFile, ...]
+    use_as_search_filter: bool
+
+    def narrow(self, filters: Filters) -> Filters:
+        """`filters`, within the files where they are the scope."""
+        if not self.use_as_search_filter:
+            return filters
+        scope = frozenset(file.document_id for file in self.files)
+        chosen = filters.document_ids
+        return replace(filters, document_ids=scope if chosen is None else scope & chosen)
+
+
+def resolve_context_user_files(
+    files: Sequence[ContextFile], window: int, count_tokens: CountTokens
+) -> ContextFiles:
+    """Whether the files together fit 60 % of the window; a file that is named twice counts once.
+
+    Args:
+        window: tokens of the model's prompt.
+    """
+    distinct = tuple({file.document_id: file for file in files}.values())
+    left = SHARE_OF_WINDOW * window
+    for file in distinct:
+        left -= count_tokens(_shown(1, file)) if left >= 0 else 0
+    return ContextFiles(distinct, use_as_search_filter=left < 0)
+
+
+def load_in_memory_chat_files(
+    context: ContextFiles, numbers: DocumentNumbers
+) -> tuple[ContextFileMetadata, ...]:
+    """The files that are read whole, numbered before anything else is; none if they do not fit."""
+    if context.use_as_search_filter:
+        return ()
+    return tuple(
+        ContextFileMetadata(
+            number=numbers.number(file.document_id),
+            document_id=file.document_id,
+            name=file.name,
+            link=file.link,
+        )
+        for file in context.files
+    )
+
+
+def build_context_file_citation_mapping(
+    loaded: Sequence[ContextFileMetadata],
+) -> Mapping[int, CitedDocument]:
+    return {file.number: CitedDocument(file.document_id, file.name, file.link) for file in loaded}
+
+
+def files_for_model(context: ContextFiles, loaded: Sequence[ContextFileMetadata]) -> str:
+    """JSON lines, one a file, shaped like the results of a search."""
+    pairs = zip(loaded, context.files, strict=True) if loaded else ()
+    return "\n".join(_shown(metadata.number, file) for metadata, file in pairs)
+
+
+def _shown(number: int, file: ContextFile) -> str:
+    value = {"document": number, "title": file.name, "content": file.text}
+    return json.dumps(value, ensure_ascii=False)

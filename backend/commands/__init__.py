@@ -1,0 +1,1 @@
+"""What do the longer commands of the terminal do, and how does it look there?"""

@@ -1,0 +1,55 @@
+"""A database with one source, and documents to put in it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.store import sources
+from backend.store.contents import Contents
+from backend.store.database import Database, open_database, sqlite_url
+from backend.store.ledger import StoredLedger
+from connectors.document import EVERYBODY, Access, Document, Section
+from indexing.ledger import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    database: Database
+    contents: Contents
+    ledger: StoredLedger
+
+    def hold(self, *documents: Document, generation: int = 1) -> None:
+        """Enter documents as if the index had them."""
+        self.ledger.save(
+            [
+                Stored(document=each, content_hash=each.version, generation=generation, chunks=2)
+                for each in documents
+            ]
+        )
+
+
+def store_with(folder: Path, *names: str) -> Store:
+    """A new store with sources of these names."""
+    database = open_database(sqlite_url(folder / "quarry.db"))
+    for name in names:
+        sources.add(database, name, "folder", {"path": f"/srv/{name}"})
+    contents = Contents(folder / "sections")
+    return Store(database, contents, StoredLedger(database, contents))
+
+
+def document(
+    name: str = "desk:a",
+    text: str = "Leave is 25 days.",
+    version: str = "1",
+    access: Access = EVERYBODY,
+) -> Document:
+    """The source is what stands before the colon."""
+    return Document(
+        id=name,
+        source=name.partition(":")[0],
+        title=f"About {name}",
+        sections=(Section(text=text),) if text else (),
+        link=f"https://desk.test/{name}",
+        media_type="text/plain",
+        access=access,
+        version=version,
+    )

@@ -1,0 +1,158 @@
+"""Opening, upgrading and sharing the database."""
+
+import multiprocessing
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from backend.store import database as module
+from backend.store import sources
+from backend.store.database import LATEST, open_database, sqlite_url
+from backend.store.tables import metadata
+from connectors.errors import AskTheOwner, RetryLater
+
+MIGRATIONS = Path(module.__file__).parent / "migrations"
+ADD_A = "INSERT INTO sources VALUES (1, 'a', 'folder', '{}', NULL, '2026-01-01 00:00:00')"
+
+
+def url(folder: Path) -> str:
+    return sqlite_url(folder / "quarry.db")
+
+
+def test_a_database_is_made_where_there_is_none(tmp_path: Path) -> None:
+    database = open_database(sqlite_url(tmp_path / "new" / "home" / "quarry.db"))
+    assert sources.listing(database) == []
+
+
+def test_the_migrations_lead_to_the_tables(tmp_path: Path) -> None:
+    with open_database(url(tmp_path)).reading() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True}
+        )
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_latest_migration_is_the_one_that_the_program_knows() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_heads() == [LATEST]
+
+
+def test_a_database_in_use_is_in_wal_mode_and_checks_references(tmp_path: Path) -> None:
+    database = open_database(url(tmp_path))
+    with database.reading() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+    with pytest.raises(IntegrityError), database.writing() as connection:
+        connection.execute(text("INSERT INTO document_readers VALUES ('nowhere', 'public')"))
+
+
+def test_opening_an_existing_database_does_not_load_the_migrator(tmp_path: Path) -> None:
+    open_database(url(tmp_path)).close()
+    code = (
+        "import sys; from backend.store.database import open_database;"
+        f" open_database({url(tmp_path)!r}); print('alembic' in sys.modules)"
+    )
+    root = Path(module.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def _open(address: str, start: "multiprocessing.synchronize.Barrier") -> None:
+    start.wait()
+    sources.listing(open_database(address))
+
+
+def test_processes_that_open_an_empty_home_at_once_all_succeed(tmp_path: Path) -> None:
+    spawning = multiprocessing.get_context("spawn")
+    start = spawning.Barrier(4)
+    processes = [
+        spawning.Process(target=_open, args=(url(tmp_path), start), daemon=True) for _ in range(4)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=60)
+    assert [process.exitcode for process in processes] == [0, 0, 0, 0]
+
+
+def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
+    database = open_database(url(tmp_path))
+    with database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(AskTheOwner, match=r"newer Quarry.*9999"):
+        open_database(url(tmp_path))
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "quarry.db"
+    path.write_bytes(b"my novel, chapter one. " * 1000)
+    with pytest.raises(AskTheOwner, match="damaged"):
+        open_database(url(tmp_path))
+    assert path.read_bytes().startswith(b"my novel")
+
+
+def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "quarry.db").mkdir()
+    with pytest.raises(AskTheOwner, match="cannot be used"):
+        open_database(url(tmp_path))
+
+
+def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    database = open_database(url(tmp_path))
+
+    def add_and_fail() -> None:
+        with database.writing() as connection:
+            connection.execute(text(ADD_A))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        add_and_fail()
+    assert sources.listing(database) == []
+
+
+def test_readers_do_not_wait_for_a_writer_and_see_nothing_half(tmp_path: Path) -> None:
+    database = open_database(url(tmp_path))
+    with database.writing() as connection:
+        connection.execute(text(ADD_A))
+        assert sources.listing(database) == []
+    assert [source.name for source in sources.listing(database)] == ["a"]
+
+
+def test_writers_in_threads_take_turns(tmp_path: Path) -> None:
+    database = open_database(url(tmp_path))
+    threads = [
+        threading.Thread(target=sources.add, args=(database, f"source-{number}", "folder", {}))
+        for number in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sources.listing(database)) == 12
+
+
+def test_a_database_that_another_holds_too_long_is_for_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_database(url(tmp_path)).close()
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.05)
+    database = open_database(url(tmp_path))
+    other = sqlite3.connect(tmp_path / "quarry.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(RetryLater, match="too long"):
+        sources.add(database, "desk", "folder", {})
+    other.execute("ROLLBACK")
+    other.close()
+    sources.add(database, "desk", "folder", {})

@@ -1,0 +1,118 @@
+"""Showing documents: to those who may read them, and to the owner."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from backend.store import documents
+from connectors.document import EVERYBODY, NOBODY, Access, Readers
+from connectors.errors import AskTheOwner
+from indexing.ledger import Amended, Removed
+from tests.support.store import Store, document, store_with
+
+ANN = Readers.of("user:ann@example.com")
+HR = Readers.of("group:hr")
+STRANGER = Readers.of()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return store_with(tmp_path, "desk", "web")
+
+
+@pytest.mark.parametrize(
+    ("access", "readers"),
+    [
+        (EVERYBODY, STRANGER),
+        (Access.to(["group:hr"]), HR),
+        (Access.to(["group:hr", "user:ann@example.com"]), ANN),
+    ],
+)
+def test_a_document_is_shown_to_its_readers(store: Store, access: Access, readers: Readers) -> None:
+    store.hold(document(access=access))
+    found = documents.find(store.database, store.contents, "desk:a", readers)
+    assert found is not None
+    assert found.document == document(access=access)
+    assert found.chunks == 2
+    assert abs(datetime.now(UTC) - found.indexed_at).total_seconds() < 60
+
+
+@pytest.mark.parametrize(
+    ("access", "readers"),
+    [
+        (EVERYBODY, Readers(frozenset())),  # holds not even `public`
+        (NOBODY, STRANGER),
+        (NOBODY, ANN),
+        (Access.to(["group:hr"]), ANN),
+        (Access.to(["group:h"]), HR),  # no token is a prefix of another
+        (Access.to(["external:desk:hr"]), HR),
+    ],
+)
+def test_a_document_is_hidden_from_all_others(
+    store: Store, access: Access, readers: Readers
+) -> None:
+    store.hold(document(access=access))
+    assert documents.find(store.database, store.contents, "desk:a", readers) is None
+
+
+def test_a_missing_document_looks_like_a_forbidden_one(store: Store) -> None:
+    store.hold(document(access=NOBODY))
+    for name in ("desk:a", "desk:b", ""):
+        assert documents.find(store.database, store.contents, name, ANN) is None
+
+
+def test_amended_access_counts_at_once(store: Store) -> None:
+    store.hold(document())
+    store.ledger.save([Amended("desk:a", Access.to(["group:hr"]))])
+    assert documents.find(store.database, store.contents, "desk:a", STRANGER) is None
+    found = documents.find(store.database, store.contents, "desk:a", HR)
+    assert found is not None
+    assert found.document.access == Access.to(["group:hr"])
+
+
+def test_an_asker_may_hold_thousands_of_groups(store: Store) -> None:
+    store.hold(document(access=Access.to(["group:4999"])))
+    many = Readers.of(*(f"group:{number}" for number in range(5_000)))
+    assert documents.find(store.database, store.contents, "desk:a", many) is not None
+
+
+def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store, tmp_path: Path) -> None:
+    store.hold(document(access=Access.to(["group:hr"])))
+    for path in (tmp_path / "sections").rglob("*.zst"):
+        path.unlink()
+    with pytest.raises(AskTheOwner, match="Sync 'desk'"):
+        documents.find(store.database, store.contents, "desk:a", HR)
+    assert documents.find(store.database, store.contents, "desk:a", ANN) is None
+
+
+def test_the_owner_sees_all_documents_by_id(store: Store) -> None:
+    names = [f"desk:{number:04}" for number in range(1_201)]
+    hr = Access.to(["group:hr", "group:board"])
+    store.hold(*(document(name, access=hr) for name in names), document("web:é", access=NOBODY))
+    held = list(documents.listing(store.database))
+    assert [each.id for each in held] == [*names, "web:é"]
+    assert held[0].readers == ("group:board", "group:hr")
+    assert held[-1].readers == ()
+    assert (held[-1].source, held[-1].title, held[-1].chunks) == ("web", "About web:é", 2)
+    assert documents.counts(store.database) == {"desk": 1_201, "web": 1}
+
+
+def test_contents_go_with_the_last_document_that_has_them(store: Store, tmp_path: Path) -> None:
+    def files() -> int:
+        return len(list((tmp_path / "sections").rglob("*.zst")))
+
+    twins = [
+        replace(document(name), title="Leave", link="https://desk.test/leave")
+        for name in ("desk:a", "web:a")
+    ]
+    store.hold(*twins)
+    assert files() == 1
+    store.ledger.save([Removed("desk:a")])
+    assert files() == 1
+    assert store.ledger.document("web:a") == twins[1]
+    store.hold(document("web:a", text="Leave is 30 days.", version="2"), generation=2)
+    assert files() == 1
+    store.ledger.save([Removed("web:a")])
+    assert files() == 0

@@ -1,0 +1,105 @@
+"""The runs: one of a source at a time, and what became of them."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
+
+from backend.store import runs
+from backend.store.runs import Process, Run
+from backend.store.tables import runs as run_rows
+from connectors.errors import RetryLater
+from tests.support.store import Store, store_with
+
+ME = Process("here", 4711, "100")
+
+
+def alive(run: Run) -> bool:
+    del run
+    return False
+
+
+def gone(run: Run) -> bool:
+    del run
+    return True
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return store_with(tmp_path, "desk", "web")
+
+
+def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
+    number = runs.begin(store.database, "desk", "sync", ME, alive)
+    runs.renew(store.database, number, "indexing", "leave.pdf", {"documents": 3})
+    going = runs.latest(store.database)["desk"]
+    assert (going.id, going.kind, going.state) == (number, "sync", "running")
+    assert (going.stage, going.item, going.counts) == ("indexing", "leave.pdf", {"documents": 3})
+    assert going.holder == ME
+    assert going.finished_at is None
+    runs.finish(store.database, number, "failed", {"documents": 5}, "the server is away")
+    ended = runs.latest(store.database)["desk"]
+    assert (ended.state, ended.error) == ("failed", "the server is away")
+    assert ended.counts == {"documents": 5}
+    assert ended.finished_at is not None
+    assert ended.started_at <= going.renewed_at <= ended.finished_at
+
+
+def test_a_second_run_is_told_who_holds_the_source_since_when(store: Store) -> None:
+    runs.begin(store.database, "desk", "sync", ME, alive)
+    with pytest.raises(RetryLater, match=r"sync of 'desk'.*since 20\d\d-.*process 4711 on here"):
+        runs.begin(store.database, "desk", "sync", ME, alive)
+    runs.begin(store.database, "web", "sync", ME, alive)
+
+
+def test_a_run_whose_process_is_gone_is_taken_over_and_cannot_go_on(store: Store) -> None:
+    first = runs.begin(store.database, "desk", "sync", ME, alive)
+    second = runs.begin(store.database, "desk", "sync", ME, gone)
+    assert second > first
+    with pytest.raises(RetryLater, match="taken over"):
+        runs.renew(store.database, first, "indexing", None, {})
+    runs.finish(store.database, first, "done", {})
+    newest, oldest = runs.history(store.database, "desk")
+    assert (newest.id, newest.state) == (second, "running")
+    assert (oldest.id, oldest.state) == (first, "interrupted")
+    assert oldest.error == "Its process ended before it was done."
+
+
+def test_of_many_that_begin_at_once_one_succeeds(store: Store) -> None:
+    refused = []
+
+    def begin() -> None:
+        try:
+            runs.begin(store.database, "desk", "sync", ME, alive)
+        except RetryLater as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=begin) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 7
+
+
+def test_the_database_itself_lets_no_two_runs_of_a_source_go_on(store: Store) -> None:
+    first = runs.begin(store.database, "desk", "sync", ME, alive)
+    with store.database.reading() as connection:
+        row = dict(connection.execute(run_rows.select()).mappings().one())
+    with pytest.raises(IntegrityError), store.database.writing() as connection:
+        connection.execute(insert(run_rows).values(row | {"id": first + 1}))
+
+
+def test_history_is_newest_first_and_of_one_source(store: Store) -> None:
+    numbers = []
+    for _ in range(3):
+        numbers.append(runs.begin(store.database, "desk", "sync", ME, alive))
+        runs.finish(store.database, numbers[-1], "done", {})
+    runs.begin(store.database, "web", "sync", ME, alive)
+    assert [run.id for run in runs.history(store.database, "desk", limit=2)] == [
+        numbers[2],
+        numbers[1],
+    ]
+    assert runs.latest(store.database).keys() == {"desk", "web"}

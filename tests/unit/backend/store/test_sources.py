@@ -1,0 +1,59 @@
+"""The sources."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.store import sources
+from connectors.connector import Checkpoint
+from connectors.errors import AskTheOwner
+from indexing.ledger import Reached
+from tests.support.store import Store, document, store_with
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return store_with(tmp_path, "desk", "web")
+
+
+def test_sources_are_listed_by_name_with_their_settings(store: Store) -> None:
+    sources.add(store.database, "規程", "folder", {"path": "/srv/規程", "exclude": ["*.tmp"]})
+    found = sources.listing(store.database)
+    assert [source.name for source in found] == ["desk", "web", "規程"]
+    assert found[-1].settings == {"path": "/srv/規程", "exclude": ["*.tmp"]}
+    assert found[-1].kind == "folder"
+    assert found[-1].checkpoint is None
+    assert found[-1].created_at.utcoffset() is not None
+    assert sources.find(store.database, "規程") == found[-1]
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a b", "a/b", "x" * 101, "tab\t"])
+def test_a_name_that_ids_could_not_begin_with_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(ValueError, match="cannot name a source"):
+        sources.add(store.database, name, "folder", {})
+
+
+def test_a_name_is_given_once(store: Store) -> None:
+    with pytest.raises(AskTheOwner, match="'desk' already"):
+        sources.add(store.database, "desk", "folder", {})
+
+
+def test_an_unknown_source_is_answered_with_those_there_are(store: Store) -> None:
+    with pytest.raises(AskTheOwner, match=r"no source named 'dest'.*desk, web"):
+        sources.find(store.database, "dest")
+
+
+def test_a_checkpoint_is_what_was_reached_last(store: Store) -> None:
+    store.ledger.save([Reached("desk", Checkpoint("1")), Reached("desk", Checkpoint("2"))])
+    assert sources.find(store.database, "desk").checkpoint == Checkpoint("2")
+    assert sources.find(store.database, "web").checkpoint is None
+    store.ledger.save([Reached("desk", None)])
+    assert sources.find(store.database, "desk").checkpoint is None
+
+
+def test_only_an_empty_source_is_removed(store: Store) -> None:
+    store.hold(document("desk:a"))
+    with pytest.raises(AskTheOwner, match="documents still"):
+        sources.remove(store.database, "desk")
+    sources.remove(store.database, "web")
+    assert [source.name for source in sources.listing(store.database)] == ["desk"]
