@@ -85,7 +85,7 @@ class Quarry:
 
     @property
     def models(self) -> Path:
-        return self.home / "models"
+        return self.settings.models or self.home / "models"
 
     @cached_property
     def embedder(self) -> "Embedder":

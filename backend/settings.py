@@ -32,6 +32,9 @@ class Settings(BaseSettings):
         default=None, description="An OpenAI-compatible endpoint for embeddings, ending in /v1"
     )
     embedding_key: SecretStr | None = Field(default=None, description="Its key, if it wants one")
+    models: Path | None = Field(
+        default=None, description="Where converted models are kept; by default within the home"
+    )
     embedding_tokens: int = Field(
         default=512, ge=32, description="The longest text that endpoint takes, in tokens"
     )

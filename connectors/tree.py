@@ -57,6 +57,9 @@ def walk(root: Path, enter: Callable[[Parts], bool], after: Parts = ()) -> Itera
     Links are not followed, so there is no cycle, no way out, and no file twice. Only names are
     held in memory, those of the folders that lead to the present file. `enter` says for each
     file or folder whether to look at it.
+
+    Raises:
+        OSError: the root itself cannot be listed.
     """
     above = [_children(root, (), after)]
     while above:
@@ -66,7 +69,8 @@ def walk(root: Path, enter: Callable[[Parts], bool], after: Parts = ()) -> Itera
         elif enter(parts):
             match _look(root, parts, after):
                 case File() | Closed() as found:
-                    yield found
+                    if parts != after:
+                        yield found
                 case None:
                     pass
                 case children:
@@ -78,7 +82,7 @@ def _look(root: Path, parts: Parts, after: Parts) -> File | Closed | Iterator[Pa
         found = os.lstat(root.joinpath(*parts))
         if stat.S_ISDIR(found.st_mode):
             return _children(root, parts, after)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return Closed(parts, error)
@@ -91,9 +95,7 @@ def _children(root: Path, folder: Parts, after: Parts) -> Iterator[Parts]:
     names = sorted(os.listdir(root.joinpath(*folder)))  # noqa: PTH208 (names, not paths: memory)
     depth = len(folder)
     if depth < len(after) and after[:depth] == folder:
-        first = bisect_left(names, after[depth])
-        done = depth == len(after) - 1 and names[first : first + 1] == [after[depth]]
-        names = names[first + done :]
+        names = names[bisect_left(names, after[depth]) :]
     return ((*folder, name) for name in names)
 
 

@@ -5,7 +5,7 @@ The rules, for whoever must build the same elsewhere:
 1. *Fold*: Unicode NFKC and case folding; Latin letters lose their diacritics (other scripts keep their
    marks, which carry meaning there); soft hyphens, joiners and variation selectors are dropped.
 2. *Words* are runs of letters, marks and digits, cut every 64 characters. A contraction's tail
-   (`'s`, `'t`, `'ll`, …) is left out.
+   (`'s`, `'t`, `'d`, `'m`, `'ll`, `'re`, `'ve`) is left out.
 3. Scripts written without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar) give every character
    and every two neighbours, in the order `c1 c1c2 c2 c2c3 c3`.
 4. Words joined by one of `- . _ : @ +` or by `::` are also kept whole, up to 128 characters, right
@@ -16,7 +16,6 @@ The rules, for whoever must build the same elsewhere:
 
 import threading
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -53,6 +52,7 @@ _QUOTED = regex.compile(
     r"""(?<![\p{Latin}\d])"([^"\s][^"\n]{0,199})"(?![\p{Latin}\d])|“([^“”\n]{1,200})”|„([^„“”\n]{1,200})[“”]"""
     r"""|«\s*([^«»\n]{1,200}?)\s*»|「([^「」\n]{1,200})」|『([^『』\n]{1,200})』"""
 )
+_TAIL_IN_TEXT = regex.compile(rf"(?V1)(?i)(?<={LETTER})['’](?:s|t|d|m|ll|re|ve)(?!{LETTER})")
 _PIECES = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:-{LETTER}++)*+")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
 _CHINESE = regex.compile("|".join(CHINESE))
@@ -60,16 +60,6 @@ _JAPANESE_REQUESTS = regex.compile("|".join(JAPANESE_REQUESTS))
 _JAPANESE = regex.compile(
     rf"(?<![\p{{Hiragana}}何誰])(?:{'|'.join(JAPANESE)})++(?![\p{{Hiragana}}何誰])"
 )
-_SCRIPTS = {
-    name: regex.compile(rf"\p{{{name}}}")
-    for name in (
-        "Latin", "Han", "Hiragana", "Katakana", "Hangul", "Cyrillic", "Greek", "Arabic", "Hebrew",
-        "Devanagari", "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi",
-        "Oriya", "Sinhala", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Georgian", "Armenian",
-        "Ethiopic", "Mongolian",
-    )
-}  # fmt: skip
-
 _of_thread = threading.local()
 
 
@@ -226,7 +216,7 @@ def _kept(text: str) -> list[Span]:
 
 
 def _content_words(text: str, dropped: frozenset[str]) -> Iterator[str]:
-    for piece in _PIECES.findall(_without_particles(text)):
+    for piece in _PIECES.findall(_TAIL_IN_TEXT.sub("", _without_particles(text))):
         if fold(piece) not in dropped:
             yield piece
 
@@ -246,18 +236,3 @@ def _function_words(text: str) -> frozenset[str]:
     }
     best = max(votes, key=lambda language: votes[language])
     return FUNCTION_WORDS[best if votes[best] > votes["English"] + 1 else "English"]
-
-
-def scripts(text: str) -> dict[str, float]:
-    """The shares of the letters of `text` by script, as Unicode names it; the largest first."""
-    counts: Counter[str] = Counter()
-    for letter, count in Counter(text).items():
-        if letter.isalpha():
-            counts[_script(letter)] += count
-    total = counts.total()
-    return {script: count / total for script, count in counts.most_common()}
-
-
-@lru_cache(maxsize=1 << 12)
-def _script(letter: str) -> str:
-    return next((name for name, of in _SCRIPTS.items() if of.match(letter)), "Other")

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from connectors.connector import Change, Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.document import Document
@@ -60,6 +60,28 @@ def batches(stream: Iterable[Change | Idle], size: BatchSize) -> Iterator[Batch]
 def pages(items: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(items)
     while page := list(islice(iterator, size)):
+        yield page
+
+
+class Weighty(Protocol):
+    @property
+    def characters(self) -> int: ...
+
+
+W = TypeVar("W", bound=Weighty)
+
+
+def weighed(items: Iterable[W], characters: int) -> Iterator[list[W]]:
+    """The items in lists that end with the one that reaches so many characters."""
+    page: list[W] = []
+    weight = 0
+    for item in items:
+        page.append(item)
+        weight += item.characters
+        if weight >= characters:
+            yield page
+            page, weight = [], 0
+    if page:
         yield page
 
 

@@ -18,8 +18,8 @@ _FILE_TYPE = (
     "sqlite|svg|tar|tex|tgz|tiff?|toml|tsx?|tsv|txt|wav|webp|xls[mx]?|xml|ya?ml|zip)"
 )
 _TOP_LEVEL = (
-    "(?i:com|org|net|edu|gov|int|info|io|ai|dev|app|cloud|local|internal|example|test|"
-    "eu|de|at|ch|fr|es|it|nl|pt|pl|se|uk|us|ca|au|br|in|jp|cn|kr)"
+    "(?:com|org|net|edu|gov|int|info|io|ai|dev|app|cloud|local|internal|example|test|"
+    "eu|de|ch|fr|es|nl|pt|pl|se|uk|ca|au|br|jp|cn|kr)"
 )
 
 _CANDIDATE = regex.compile(
@@ -36,11 +36,12 @@ _CANDIDATE = regex.compile(
 )
 _ADDRESS_END = ".,;:!?-"
 
-_QUANTITY = r"\d+(?:[.,]\d+)?\p{L}{0,3}"
+_UNIT = r"(?:\p{L}{0,2}\p{Ll}+|[KMGT]?[ABCDFGHKMSTVWX]|HZ|AM|PM|ST|ND|RD|TH|USD|EUR|GBP)"
+_QUANTITY = rf"\d+(?:[.,]\d+)?{_UNIT}?"
 _PERIOD = r"(?:Q[1-4]|H[12]|(?:FY|CY)-?\d{2,4}|(?:KW|CW|W)\d{1,2}|\d{4}|\d{2})"
 _ORDINARY = regex.compile(
     rf"""
-      {_QUANTITY}(?:-\p{{L}}\p{{Ll}}*+)*+        # 16GB, 1st, 3pm, 90s, 24-hour, 5-year-old, 3-D
+      {_QUANTITY}(?:-\p{{L}}\p{{Ll}}*+)*+        # 16GB, 100mbps, 1st, 3PM, 24-hour, 5-year-old, 3-D
     | [1-9]\d{{0,4}}x\d{{1,5}}                                    # 4x4
     | {_PERIOD}(?:[-.:]{_PERIOD})*+              # Q3, FY24, 2024-Q3, 2019-2024, 10:30
     | \d{{1,2}}(?::\d\d){{1,2}}\p{{L}}{{0,2}}    # 9:30am

@@ -11,7 +11,9 @@ SPACELESS = (
 LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{SPACELESS}]]"
 JOINER = r"(?:::|[-._:@+])"
 
-_DROPPED = regex.compile(r"[\u00AD\u200C\u200D\u2060\uFEFF\uFE00-\uFE0F\U000E0100-\U000E01EF™®©℠]+")
+_DROPPED = regex.compile(
+    r"[\u00AD\u200C\u200D\u2060\uFEFF\uD800-\uDFFF\uFE00-\uFE0F\U000E0100-\U000E01EF™®©℠]+"
+)
 _LATIN_MARKS = regex.compile(r"(?<=\p{Latin})\p{Mn}++")
 _UNDECOMPOSED = str.maketrans(
     {
@@ -23,7 +25,10 @@ _UNDECOMPOSED = str.maketrans(
 
 
 def fold(text: str) -> str:
-    """The form in which texts are compared: case, width, and the diacritics of Latin set aside."""
+    """The form in which texts are compared: case, width, and the diacritics of Latin set aside.
+
+    Half surrogates, which no index can store, are left out.
+    """
     if text.isascii():
         return text.lower()
     bare = _DROPPED.sub("", text)

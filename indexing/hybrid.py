@@ -20,6 +20,9 @@ CANDIDATES = 200
 SHIFT = 3.0
 """Nearly every candidate lies within three deviations of the mean, so hardly one is cut."""
 
+COMMON_SHARE = 0.05
+COMMON_COUNT = 50
+
 Key = TypeVar("Key", int, str)
 
 
@@ -111,6 +114,15 @@ def _evidence(candidates: Candidates[Key], ranks: _Ranks[Key], key: Key) -> Evid
         keyword_rank=ranks.keyword.get(key),
         exact_rank=ranks.exact.get(key),
     )
+
+
+def is_common(holders: int, chunks: int) -> bool:
+    """Whether a code-like word that `holders` of all `chunks` hold is too common to name any of them.
+
+    A word such as `2026` or `v2` in half of a corpus would put that half above everything else that the
+    question says. A quoted phrase is looked up however common it is: somebody took the trouble to quote it.
+    """
+    return holders > COMMON_COUNT and holders > COMMON_SHARE * chunks
 
 
 def _standardised(scores: Mapping[Key, float]) -> dict[Key, float]:

@@ -21,6 +21,7 @@ _WEIGHTS = ("*.safetensors",)
 _OLD_WEIGHTS = ("*.bin",)
 _OTHER_RUNTIMES = ("onnx/*", "openvino/*", "gguf/*", "coreml/*", "*/onnx/*")
 _HASHED = re.compile(r".*\.(?:json|txt|model|safetensors|bin)")
+_WEIGHT_ENDINGS = (".safetensors", ".bin")
 _READ_BYTES = 1 << 20
 
 
@@ -132,6 +133,9 @@ def weights_version(folder: Path, memory: Path) -> str:
 
     Reading them all is done once: `memory`, a folder, keeps the digest together with the names,
     sizes and times of the files, and while these stay the same it is taken from there.
+
+    Raises:
+        AskTheOwner: there are no weights among them.
     """
     state = list(_file_state(folder))
     note = memory / f"weights-{_short_digest(str(folder))}.json"
@@ -139,7 +143,10 @@ def weights_version(folder: Path, memory: Path) -> str:
         known = json.loads(note.read_text(encoding="utf-8"))
         if known["files"] == state:
             return str(known["version"])
-    version = _content_digest(folder, [str(name) for name, _, _ in state])
+    names = [str(name) for name, _, _ in state]
+    if not any(name.endswith(_WEIGHT_ENDINGS) for name in names):
+        raise AskTheOwner(f"The folder {folder} has no weights (*.safetensors): fetch it whole.")
+    version = _content_digest(folder, names)
     memory.mkdir(parents=True, exist_ok=True)
     if os.access(memory, os.W_OK):
         write_whole(note, json.dumps({"files": state, "version": version}))

@@ -8,21 +8,27 @@ speed of float32 at a cosine of 0.9999 with it.
 import json
 import os
 import shutil
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-import openvino as ov  # type: ignore[import-untyped]
 from filelock import FileLock
 from numpy.typing import NDArray
 
 from indexing.deadline import Deadline
 from indexing.embedding import EmbedderIdentity, Vectors
 from indexing.tokenization import ModelTokenizer
+
+# On import OpenVINO reports its use over the network, from a forked process. A module that is None
+# cannot be imported, and without this one it keeps quiet.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+
+import openvino as ov  # type: ignore[import-untyped]  # noqa: E402
 
 Precision: TypeAlias = Literal["bf16", "f32"]
 
@@ -33,6 +39,7 @@ _COMPILED_FOLDER = "compiled"
 
 # Small batches of like length are fastest on a CPU: four passages of 256 tokens.
 _BATCH_TOKENS = 1024
+"""Padding included."""
 _BATCH_TEXTS = 32
 # Kernels are made and kept per shape, so lengths are rounded up to bound how many there are.
 _LENGTH_STEP = 8
@@ -103,6 +110,12 @@ def compiled(folder: Path, precision: Precision, threads: int | None) -> ov.Comp
         return _core().compile_model(folder / MODEL_FILE, "CPU", settings)
 
 
+def save_converted(traceable: object, example: Mapping[str, object], folder: Path) -> None:
+    """Trace a torch module with example inputs, and save it with 16-bit weights."""
+    converted = ov.convert_model(traceable, example_input=dict(example))
+    ov.save_model(converted, folder / MODEL_FILE, compress_to_fp16=True)
+
+
 def forget_compiled(folder: Path) -> None:
     """For a folder that will be moved: the compiled form is known by the model's path."""
     shutil.rmtree(folder / _COMPILED_FOLDER, ignore_errors=True)
@@ -166,17 +179,24 @@ def _no_hurry() -> None:
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts of like length, together at most `_BATCH_TOKENS` tokens with padding."""
+    """Places of texts of like length, the shortest first; none is padded to twice its length."""
     batch: list[int] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (
-            len(batch) == _BATCH_TEXTS or (len(batch) + 1) * lengths[place] > _BATCH_TOKENS
-        ):
+        if batch and not _joins(lengths[place], len(batch), lengths[batch[0]]):
             yield batch
             batch = []
         batch.append(place)
     if batch:
         yield batch
+
+
+def _joins(length: int, texts: int, shortest: int) -> bool:
+    """Whether a text goes with a batch of so many, none of them longer than it."""
+    return (
+        texts < _BATCH_TEXTS
+        and (texts + 1) * length <= _BATCH_TOKENS
+        and length <= max(2 * shortest, _LENGTH_STEP)
+    )
 
 
 def padded(

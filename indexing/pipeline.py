@@ -6,22 +6,24 @@ puts right what is not repeated.
 """
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 
 from connectors.connector import Change, Checkpoint, Listed, Unreadable
 from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.batches import Batch, BatchSize, batches, document_id, pages
+from indexing.batches import Batch, BatchSize, batches, document_id, pages, weighed
 from indexing.embedding import Embedder, Vectors
 from indexing.index import Amend, Delete, IndexChange, IndexKeeper, Replace
 from indexing.ledger import (
     Amended,
+    Entry,
     Failed,
     Ledger,
     Lost,
@@ -29,10 +31,13 @@ from indexing.ledger import (
     Removed,
     Stored,
 )
-from indexing.planning import Prepared, Step, planned, printable, restored, sound
+from indexing.planning import Prepared, Step, owned, planned, restored, sound
 from indexing.read_ahead import Idle, read_ahead
 from indexing.repair import Difference, differences
 from indexing.report import Meter, Progress, Tally
+
+Progresses: TypeAlias = Generator[Progress, None, None]
+"""Told as the work goes on; closing it stops the work between two batches."""
 
 _PAGE = 500
 _MOST_TEXTS = 1024
@@ -58,7 +63,7 @@ class Pipeline:
     ledger: Ledger
     size: BatchSize = field(default_factory=BatchSize)
 
-    def index(self, changes: Iterable[Change], tally: Tally) -> Iterator[Progress]:
+    def index(self, changes: Iterable[Change], tally: Tally) -> Progresses:
         """Take over what changed, and tell how it goes. Whatever ends it, it can be repeated.
 
         Raises:
@@ -79,13 +84,14 @@ class Pipeline:
         number: int,
         tally: Tally,
         when_empty: EmptyListing = EmptyListing.REFUSE,
-    ) -> Iterator[Progress]:
+    ) -> Progresses:
         """Amend the access of what is listed, then delete what is not. Nothing is embedded.
 
         `number` differs from that of every earlier listing. Nothing is deleted unless the listing
         came to its end.
 
         Raises:
+            ValueError: the listing names a document that is not of this source.
             AskTheOwner: the listing is empty, the ledger is not, and that was not accepted.
         """
         meter = Meter(self.source, "listing", total=self.ledger.count(self.source))
@@ -98,7 +104,7 @@ class Pipeline:
             self._refuse_empty()
         yield from self._remove(self.ledger.unseen(self.source, number), tally)
 
-    def repair(self, tally: Tally) -> Iterator[Progress]:
+    def repair(self, tally: Tally) -> Progresses:
         """Bring the index in line with the ledger, from the kept sections, without the source.
 
         Documents that only the index has are deleted, also those of sources that are no more.
@@ -110,12 +116,13 @@ class Pipeline:
             self._forget(lost)
         after = ""
         while found := list(islice(self._differences(after), _MOST_DIFFERENCES)):
-            for page in pages(found, self.size.documents):
-                self._mend(page, tally)
+            for page in pages(found, _PAGE):
+                for plan in weighed(self._mending(page, tally), self.size.characters):
+                    self._carry_out(plan, tally)
                 yield meter.progress(page[-1].id, len(page))
             after = found[-1].id
 
-    def clear(self, tally: Tally) -> Iterator[Progress]:
+    def clear(self, tally: Tally) -> Progresses:
         """Delete all documents and failures of the source, from the index and the ledger."""
         yield from self._remove(self.ledger.unseen(self.source, _NO_LISTING), tally)
 
@@ -141,7 +148,7 @@ class Pipeline:
         )
 
     def _take_listed(self, page: Sequence[Listed], number: int, tally: Tally) -> None:
-        access = {printable(listed.document_id): listed.access for listed in page}
+        access = {owned(listed.document_id, self.source): listed.access for listed in page}
         entries = self.ledger.entries(list(access))
         self._carry_out(
             [
@@ -162,7 +169,7 @@ class Pipeline:
                 " again and accept the empty listing."
             )
 
-    def _remove(self, ids: Iterable[str], tally: Tally) -> Iterator[Progress]:
+    def _remove(self, ids: Iterable[str], tally: Tally) -> Progresses:
         meter = Meter(self.source, "removing")
         for page in pages(ids, _PAGE):
             held = self.ledger.entries(page)
@@ -196,27 +203,26 @@ class Pipeline:
         )
         return differences(self.ledger.survey(self.source, after), held)
 
-    def _mend(self, page: Sequence[Difference], tally: Tally) -> None:
-        plan: list[Prepared | Step] = []
-        with tally.timed("chunk"):
-            for difference in page:
-                if difference.told is None:
-                    plan.extend(self._orphan(difference.id))
-                else:
-                    plan.extend(self._restored(difference))
-        self._carry_out(plan, tally)
-
-    def _orphan(self, document: str) -> Iterator[Step]:
-        """Looked up again: since the comparison began, another process may have entered it."""
+    def _mending(self, page: Sequence[Difference], tally: Tally) -> Iterator[Prepared | Step]:
+        """What each difference asks for, by the ledger as it is now: it may have changed since."""
+        entries = self.ledger.entries([difference.id for difference in page])
         others = self.ledger.sources() - {self.source}
-        if _source_of(document) not in others and not self.ledger.entries([document]):
-            yield Step((Removed(document),), Delete(document), "deleted")
+        for difference in page:
+            entry = entries.get(difference.id)
+            if entry is not None:
+                yield from self._restoring(difference, entry, tally)
+            elif _source_of(difference.id) not in others:
+                yield Step((Removed(difference.id),), Delete(difference.id), "deleted")
 
-    def _restored(self, difference: Difference) -> Iterator[Prepared | Step]:
+    def _restoring(
+        self, difference: Difference, entry: Entry, tally: Tally
+    ) -> Iterator[Prepared | Step]:
         document = self.ledger.document(difference.id)
         if document is not None:
-            yield restored(document, difference.next_generation, self.embedder)
-        elif self.ledger.entries([difference.id])[difference.id].kept:
+            with tally.timed("chunk"):
+                part = restored(document, difference.next_generation, self.embedder)
+            yield part
+        elif entry.kept:
             yield Step((Lost(difference.id), Reached(self.source, None)))
 
     def _carry_out(

@@ -31,6 +31,10 @@ class Prepared:
         return _failed(self.document_id, self.source, self.item, error)
 
     @property
+    def characters(self) -> int:
+        return sum(len(chunk.embedded_text) for chunk in self.chunks)
+
+    @property
     def document_id(self) -> str:
         return self.then.document.id if isinstance(self.then, Stored) else self.then.document_id
 
@@ -42,6 +46,11 @@ class Step:
     then: tuple[LedgerChange, ...]
     first: IndexChange | None = None
     outcome: Outcome | None = None
+
+    @property
+    def characters(self) -> int:
+        """Of the texts to be embedded."""
+        return 0
 
 
 def planned(
@@ -109,14 +118,17 @@ def sound(change: DocumentChange, source: str) -> DocumentChange:
     Raises:
         ValueError: the id does not begin with the source's name and a colon.
     """
-    name = document_id(change)
-    if not name.startswith(f"{source}:"):
-        raise ValueError(f"not an id of {source!r}: {name!r}")
-    if printable(name) == name:
+    name = owned(document_id(change), source)
+    if name == document_id(change):
         return change
-    return Unreadable(
-        document_id=printable(name), item=printable(name), reason="its name is not valid text"
-    )
+    return Unreadable(document_id=name, item=name, reason="its name is not valid text")
+
+
+def owned(document: str, source: str) -> str:
+    """The id as it can be stored. Raises as `sound` does."""
+    if not document.startswith(f"{source}:"):
+        raise ValueError(f"not an id of {source!r}: {document!r}")
+    return printable(document)
 
 
 def printable(text: str) -> str:

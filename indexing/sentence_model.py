@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import openvino as ov  # type: ignore[import-untyped]
 from filelock import FileLock
 from tokenizers import Tokenizer
 
@@ -28,7 +27,6 @@ from indexing.deadline import Deadline
 from indexing.embedding import Embedder, EmbedderIdentity, Vectors
 from indexing.model_source import USUAL_HUB, Hub, ModelSource, find_model, weights_version
 from indexing.openvino_model import (
-    MODEL_FILE,
     TOKENIZER_FILE,
     ModelRecord,
     OpenVinoModel,
@@ -37,6 +35,7 @@ from indexing.openvino_model import (
     native_precision,
     normalised,
     read_record,
+    save_converted,
     write_record,
 )
 from indexing.tokenization import EstimatedTokens, ModelTokenizer, Tokenization, well_formed
@@ -190,7 +189,7 @@ def convert_main(arguments: Sequence[str]) -> None:
     write_record(folder, record)
     if tokenizer is None:
         raise ValueError("it has no tokenizer that the tokenizers library can run")
-    _save_converted(model, folder)
+    _convert(model, folder)
     write_record(folder, _trusted(model, folder, record))
     forget_compiled(folder)
 
@@ -262,8 +261,8 @@ def _prompts(model: "SentenceTransformer", name: str) -> tuple[str, str]:
     return "", ""
 
 
-def _save_converted(model: "SentenceTransformer", folder: Path) -> None:
-    """Trace the whole model, pooling and normalisation with it, and save it with 16-bit weights."""
+def _convert(model: "SentenceTransformer", folder: Path) -> None:
+    """Convert the whole model, pooling and normalisation with it."""
     import torch
 
     class Whole(torch.nn.Module):
@@ -280,10 +279,7 @@ def _save_converted(model: "SentenceTransformer", folder: Path) -> None:
         raise ValueError("its pooling leaves out the prompt")
     ids = torch.ones((2, 9), dtype=torch.int64)
     with torch.no_grad():
-        converted = ov.convert_model(
-            Whole().eval(), example_input={"input_ids": ids, "attention_mask": ids}
-        )
-    ov.save_model(converted, folder / MODEL_FILE, compress_to_fp16=True)
+        save_converted(Whole().eval(), {"input_ids": ids, "attention_mask": ids}, folder)
 
 
 def _trusted(model: "SentenceTransformer", folder: Path, record: ModelRecord) -> ModelRecord:

@@ -16,47 +16,50 @@ ENGLISH = _folded(
 """Not indexed and not searched. Short on purpose: what is left out can never be found."""
 
 _FUNCTION_WORDS: Mapping[str, str] = {
-    "English": """what which who whom whose when where why how whether do does did done doing can could
-        should would shall may might must have has had having am were been being i me my mine we us our
-        ours you your yours he him his she her hers its them theirs that's what's how's there's any some
-        so than too very just about from up down out over under again further once here all both each few
-        more most other only own same because until while during before after above below between through
-        against please tell show give find explain describe know want need let get anything something
-        anyone someone also""",
+    "English": """what which who whom whose when where why how whether do does did done doing can could should
+        would shall may might must have has had having am were been being i me my mine we us our
+        ours you your yours he him his she her hers its them theirs can cannot don doesn didn isn
+        aren wasn weren hasn haven hadn couldn shouldn wouldn mustn any some so than too very just
+        about from up down out over under again further once here all both each few more most other
+        only own same because until while during before after above below between through against
+        please tell show give find explain describe know want need let get anything something anyone
+        someone also""",
     "German": """der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren
-        wird werden wurde wurden hat habe hast habt haben hatte hatten kann können konnte soll sollen muss müssen darf
-        dürfen was wer wen wem wessen wann wo woher wohin warum wieso weshalb wie wieviel viele welche
-        welcher welches welchen welchem ich du er sie es wir ihr mich dich uns euch mir dir ihm ihnen mein
-        meine meinen unser unsere in im ins an am auf aus bei beim bis durch für gegen mit nach ohne seit
-        um über unter vom von vor zu zum zur zwischen nicht kein keine keinen auch nur noch schon sich man
-        dass wenn als so sehr bitte gibt es dieser diese dieses diesen diesem""",
-    "French": """le la les l un une des du de d et ou mais est sont était étaient sera être a ai as avons avez ont avait
-        avoir fait faire peut peuvent doit doivent dois puis que qu qui quoi quel quelle quels quelles
-        quand où comment pourquoi combien lequel laquelle je tu il elle on nous vous ils elles me te se
-        mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs ce cet cette ces c j m n s t y en
-        dans sur sous avec sans pour par à au aux chez entre vers ne pas plus aussi très si donc est-ce
-        dont""",
+        wird werden wurde wurden hat habe hast habt haben hatte hatten kann können konnte soll
+        sollen muss müssen darf dürfen was wer wen wem wessen wann wo woher wohin warum wieso
+        weshalb wie wieviel viele welche welcher welches welchen welchem ich du er sie es wir ihr
+        mich dich uns euch mir dir ihm ihnen mein meine meinen unser unsere in im ins an am auf aus
+        bei beim bis durch für gegen mit nach ohne seit um über unter vom von vor zu zum zur
+        zwischen nicht kein keine keinen auch nur noch schon sich man dass wenn als so sehr bitte
+        gibt es dieser diese dieses diesen diesem""",
+    "French": """le la les l un une des du de d et ou mais est sont était étaient sera être a ai as avons
+        avez ont avait avoir fait faire peut peuvent doit doivent dois puis que qu qui quoi quel
+        quelle quels quelles quand où comment pourquoi combien lequel laquelle je tu il elle on nous
+        vous ils elles me te se mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs ce
+        cet cette ces c j m n s t y en dans sur sous avec sans pour par à au aux chez entre vers ne
+        pas plus aussi très si donc est-ce dont""",
     "Spanish": """el la los las un una unos unas de del al y e o u pero es son era eran fue ser está están
-        estar ha han había haber hay hace hacer puede pueden puedo debe deben debo que qué quien quién
-        quienes cual cuál cuales cuáles cuando cuándo donde dónde como cómo cuanto cuánto cuántos cuántas
-        por para porque yo tú él ella nosotros ellos ellas usted ustedes me te se nos le les lo mi mis tu
-        tus su sus nuestro nuestra este esta estos estas ese esa eso en con sin sobre entre hasta desde
-        no ni más muy también si sí""",
-    "Italian": """il lo la i gli le un uno una l di del dello della dei degli delle a al allo alla ai agli
-        alle da dal dalla dai in nel nella nei nelle su sul sulla con per tra fra e ed o ma è sono era
-        erano essere ha hanno avere può possono posso deve devono devo fare che chi cosa quale quali
-        quando dove come perché quanto quanti quante io tu lui lei noi voi loro mi ti si ci vi mio mia
-        suo sua nostro nostra questo questa questi queste non più anche molto se""",
-    "Portuguese": """o a os as um uma uns umas de do da dos das em no na nos nas por pelo pela para com
-        sem sobre entre até e ou mas é são era eram foi ser está estão estar há tem têm ter pode podem
-        posso deve devem devo fazer que quem qual quais quando onde como porque quanto quantos quantas eu
-        tu ele ela nós eles elas você vocês me te se meu minha seu sua nosso nossa este esta isto esse
-        essa isso não mais muito também ao aos à às""",
-    "Dutch": """de het een en of maar is zijn was waren wordt worden werd heb hebt heeft hebben had hadden kan
-        kunnen kon moet moeten mag mogen zal zullen wat wie waar wanneer waarom hoe hoeveel welke welk ik
-        je jij u hij zij ze we wij jullie mij me mijn jouw uw haar ons onze hun in op aan van voor met
-        naar bij uit over onder tussen door tot om te niet geen ook nog wel er dat die dit deze als dan
-        zich men""",
+        estar ha han había haber hay hace hacer puede pueden puedo debe deben debo que qué quien
+        quién quienes cual cuál cuales cuáles cuando cuándo donde dónde como cómo cuanto cuánto
+        cuántos cuántas por para porque yo tú él ella nosotros ellos ellas usted ustedes me te se
+        nos le les lo mi mis tu tus su sus nuestro nuestra este esta estos estas ese esa eso en con
+        sin sobre entre hasta desde no ni más muy también si sí""",
+    "Italian": """il lo la i gli le un uno una l c d un all dell nell sull dall di del dello della dei degli
+        delle a al allo alla ai agli alle da dal dalla dai in nel nella nei nelle su sul sulla con
+        per tra fra e ed o ma è sono era erano essere ha hanno avere può possono posso deve devono
+        devo fare che chi cosa quale quali quando dove come perché quanto quanti quante io tu lui
+        lei noi voi loro mi ti si ci vi mio mia suo sua nostro nostra questo questa questi queste
+        non più anche molto se""",
+    "Portuguese": """o a os as um uma uns umas de do da dos das em no na nos nas por pelo pela para com sem sobre
+        entre até e ou mas é são era eram foi ser está estão estar há tem têm ter pode podem posso
+        deve devem devo fazer que quem qual quais quando onde como porque quanto quantos quantas eu
+        tu ele ela nós eles elas você vocês me te se meu minha seu sua nosso nossa este esta isto
+        esse essa isso não mais muito também ao aos à às""",
+    "Dutch": """de het een en of maar is zijn was waren wordt worden werd heb hebt heeft hebben had hadden
+        kan kunnen kon moet moeten mag mogen zal zullen wat wie waar wanneer waarom hoe hoeveel
+        welke welk ik je jij u hij zij ze we wij jullie mij me mijn jouw uw haar ons onze hun in op
+        aan van voor met naar bij uit over onder tussen door tot om te niet geen ook nog wel er dat
+        die dit deze als dan zich men""",
 }
 
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {

@@ -37,6 +37,8 @@ LONGEST_PAUSE = timedelta(seconds=60)
 QUOTED_CHARACTERS = 300
 """Of a server's own words in our messages."""
 USAGE = "stream_options"
+URL, MODEL, KEY, WINDOW = (f"QUARRY_LLM_{name}" for name in ("URL", "MODEL", "KEY", "WINDOW"))
+"""What a person sets, as messages name it."""
 
 Json: TypeAlias = dict[str, Any]
 
@@ -193,7 +195,7 @@ class LanguageModel:
         said = self._quote(error)
         match error.status_code:
             case 401 | 403:
-                return ModelRefused(f"The language model refused the key. Set a valid one. {said}")
+                return ModelRefused(f"The language model refused the key. Set {KEY} to a valid one. {said}")
             case 429 if error.code == "insufficient_quota":
                 return ModelRefused(f"The account of the language model is used up. {said}")
             case 408 | 409 | 425 | 429:
@@ -204,25 +206,24 @@ class LanguageModel:
             return ToolsRefused(f"The language model cannot call tools. {said}")
         if error.status_code == 404:
             return ModelRefused(
-                f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set the"
-                f" name of a model that is there, and a URL that ends in /v1. {said}"
+                f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set {MODEL} to"
+                f" a model that is there, and {URL} to an address that ends in /v1. {said}"
             )
         return ModelRefused(
-            "The language model refused the request. Check its name and its context window in the"
-            f" settings. {said}"
+            f"The language model refused the request. Check {MODEL} and {WINDOW}. {said}"
         )
 
     def _unreachable(self, error: Exception) -> str:
         cause = error.__cause__ or error
         return (
             f"No answer from the language model at {self.settings.base_url} ({cause}). Check that"
-            " it runs and that the URL is right."
+            f" it runs and that {URL} is right."
         )
 
     def _garbled(self) -> str:
         return (
             f"The answer of {self.settings.base_url} broke off or is no chat completion. Try"
-            " again; if it stays so, check that the URL is that of an OpenAI-compatible server."
+            f" again; if it stays so, check that {URL} is that of an OpenAI-compatible server."
         )
 
     def _quote(self, error: "openai.APIError") -> str:
@@ -305,7 +306,7 @@ def _expect_stream(stream: "Stream[ChatCompletionChunk]", base_url: str) -> None
     kind = stream.response.headers.get("content-type", "")
     if kind.startswith("text/html"):
         raise ModelRefused(
-            f"{base_url} answers with a web page. Set the URL of an OpenAI-compatible server; it"
+            f"{base_url} answers with a web page. Set {URL} to an OpenAI-compatible server; it"
             " usually ends in /v1."
         )
 

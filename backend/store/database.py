@@ -139,7 +139,12 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
     end = time.monotonic() + _PATIENCE_SECONDS
     while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != ("wal",):
+                raise AskTheOwner(
+                    "The database needs a file on a local disk, where readers and a writer can work"
+                    " at once. Set QUARRY_HOME to a folder on one."
+                )
         except sqlite3.OperationalError:
             if time.monotonic() > end:
                 raise

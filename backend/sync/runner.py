@@ -1,9 +1,8 @@
 """One run of one source: repair, take over what changed, compare with the listing."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 
 from backend.store import runs, sources
 from backend.store.database import Database
@@ -37,11 +36,9 @@ def sync(
     tally = Tally()
     run = runs.begin(database, source.name, "sync", this_process(), is_gone)
     with _closing(database, run, tally):
-        steps = chain(
-            _read(database, connector, pipeline, tally),
-            pipeline.reconcile(connector.listing(), run, tally, when_empty),
-        )
-        yield from _renewing(database, run, tally, steps)
+        yield from _renewing(database, run, tally, _read(database, connector, pipeline, tally))
+        listing = pipeline.reconcile(connector.listing(), run, tally, when_empty)
+        yield from _renewing(database, run, tally, listing)
     yield tally.report()
 
 
@@ -55,7 +52,7 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
     run = runs.begin(database, source.name, "removal", this_process(), is_gone)
     with _closing(database, run, tally):
         yield from _renewing(database, run, tally, pipeline.clear(tally))
-    sources.remove(database, source.name)
+        sources.remove(database, source.name)
     yield tally.report()
 
 
@@ -64,7 +61,7 @@ def _read(
     connector: Connector,
     pipeline: Pipeline,
     tally: Tally,
-) -> Iterator[Progress]:
+) -> Generator[Progress, None, None]:
     yield from pipeline.repair(tally)
     # Read only now: what the repair could not mend, it asks to read from the beginning.
     since = sources.find(database, pipeline.source).checkpoint
@@ -72,15 +69,16 @@ def _read(
 
 
 def _renewing(
-    database: Database, run: int, tally: Tally, steps: Iterator[Progress]
+    database: Database, run: int, tally: Tally, steps: Generator[Progress, None, None]
 ) -> Iterator[Progress]:
     """The same progress, and now and then word of it to the database."""
     due = 0.0
-    for progress in steps:
-        if time.monotonic() >= due:
-            runs.renew(database, run, progress.stage, progress.item, _counts(tally))
-            due = time.monotonic() + _RENEWAL_SECONDS
-        yield progress
+    with closing(steps):
+        for progress in steps:
+            if time.monotonic() >= due:
+                runs.renew(database, run, progress.stage, progress.item, _counts(tally))
+                due = time.monotonic() + _RENEWAL_SECONDS
+            yield progress
 
 
 @contextmanager

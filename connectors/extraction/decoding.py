@@ -24,14 +24,22 @@ _LIKE_WESTERN = {"cp1250", "cp1254", "cp1257"}
 # Browsers read these labels as the larger encoding, because files do not keep to the smaller.
 _LARGER = {
     **dict.fromkeys(("ascii", "iso8859-1", "latin_1", "latin-1"), "cp1252"),
-    **dict.fromkeys(("gb2312", "gbk", "hz"), "gb18030"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
     **dict.fromkeys(("shift_jis", "shift_jis_2004"), "cp932"),
     "euc_kr": "cp949",
     "iso8859-9": "cp1254",
 }
+# Encodings whose bytes are all ASCII, so that they look like it.
+_SEVEN_BIT = {"iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_kr", "hz"}
+# One of these without its mark is told by its zero bytes or not meant.
+_WIDE = {"utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"}
 _SAMPLE = 100_000
-_SYMBOL_IN_WORD = re.compile("[a-z][\xa1-\xa9\xab-\xb6\xb8\xb9\xbb-\xbf][a-z]", re.IGNORECASE)
+# Signs that stand inside a word only where a letter of another encoding was taken for them.
+_SYMBOL_IN_WORD = re.compile(
+    "[a-z\xc0-\xff][\xa1-\xa9\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbc-\xbf][a-z\xc0-\xff]", re.IGNORECASE
+)
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_FEW_CONTROL = 3
 _MOST_CONTROL = 0.01
 _MOST_BROKEN = 0.02
 
@@ -45,89 +53,85 @@ def decode(data: bytes, declared: str | None = None) -> str:
     Raises:
         CannotRead: no encoding makes text of it.
     """
-    text = _marked(data)
-    if text is None:
-        text = _declared(data, declared) if data.isascii() else _strictly(data, "utf-8")
-    if text is None:
-        text = _declared(data, declared)
-    if text is None:
-        text = _guessed(data)
+    text = data.decode(_encoding(data, declared), errors="replace")
     return safe(text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _encoding(data: bytes, declared: str | None) -> str:
+    sample = _sample(data)
+    stated = _stated(declared)
+    if wide := _marked(data) or _wide(data[:_SAMPLE]):
+        return wide
+    if not looks_like_text(sample):
+        raise CannotRead("it is not text: it holds control characters")
+    if data.isascii() and b"\x1b$" in data:
+        return stated if stated in _SEVEN_BIT else "iso2022_jp"
+    if _fits(data, "utf-8"):
+        return stated if stated in _SEVEN_BIT else "utf-8"
+    if stated is not None and stated not in _WIDE:
+        return stated
+    return "utf-8" if _is_broken_utf8(sample) else _legacy(sample)
 
 
 def looks_like_text(head: bytes) -> bool:
     """Whether these first bytes of a file are text rather than a format of its own."""
-    if any(head.startswith(mark) for mark, _ in _MARKS) or _wide(head):
+    if _marked(head) or _wide(head):
         return True
-    return len(_CONTROL.findall(head)) <= len(head) * _MOST_CONTROL
+    return len(_CONTROL.findall(head)) <= max(_FEW_CONTROL, len(head) * _MOST_CONTROL)
 
 
 def is_wide(data: bytes) -> bool:
     """Whether this is UTF-16 or UTF-32, which ASCII formats such as e-mail never are by themselves."""
-    wide = any(data.startswith(mark) for mark, name in _MARKS if name != "utf-8-sig")
-    return wide or _wide(data[:_SAMPLE]) is not None
+    return (_marked(data) or _wide(data[:_SAMPLE]) or "utf-8-sig") != "utf-8-sig"
 
 
 def _marked(data: bytes) -> str | None:
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    return None
+    return next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None)
 
 
-def _strictly(data: bytes, encoding: str) -> str | None:
+def _fits(data: bytes, encoding: str) -> bool:
     try:
-        return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
-        return None
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _declared(data: bytes, declared: str | None) -> str | None:
-    if declared is None:
-        return None
+def _stated(declared: str | None) -> str | None:
+    """The encoding that a declaration means, if there is one that makes text of bytes."""
     try:
-        codec = codecs.lookup(declared.strip())
+        name = codecs.lookup(declared or "").name
+        b"a".decode(name)
     except (LookupError, ValueError):
         return None
-    # Not every codec makes text of bytes: there is one that unpacks archives.
-    name = codec.name if isinstance(codec.decode(b"")[0], str) else "utf-8"
-    return data.decode(_LARGER.get(name, name), errors="replace")
+    return _LARGER.get(name, name)
 
 
-def _guessed(data: bytes) -> str:
-    if wide := _wide(data[:_SAMPLE]):
-        return data.decode(wide, errors="replace")
-    if not looks_like_text(data[:_SAMPLE]):
-        raise CannotRead("it is not text: it holds control characters")
-    if data.isascii() and b"\x1b" not in data:
-        return data.decode("ascii")
-    return _broken_utf8(data) or data.decode(_legacy(data), errors="replace")
-
-
-def _wide(head: bytes) -> str | None:
+def _wide(sample: bytes) -> str | None:
     """UTF-16 without its mark: in text with Latin letters or spaces every other byte is often 0."""
-    pairs = max(1, len(head) // 2)
-    low, high = head[1::2].count(0) / pairs, head[::2].count(0) / pairs
+    pairs = len(sample) // 2
+    if len(sample) % 2 or sample.count(0) < _FEW_CONTROL:
+        return None
+    low, high = sample[1::2].count(0) / pairs, sample[::2].count(0) / pairs
     if low > 0.3 > 0.05 > high:
         return "utf-16-le"
     return "utf-16-be" if high > 0.3 > 0.05 > low else None
 
 
-def _broken_utf8(data: bytes) -> str | None:
+def _is_broken_utf8(sample: bytes) -> bool:
     """UTF-8 in which a few bytes are broken, as when a file was cut or joined."""
-    text = data.decode("utf-8", errors="replace")
-    beyond_ascii = sum(not character.isascii() for character in text[:_SAMPLE])
-    broken = text.count("\ufffd", 0, _SAMPLE)
-    return text if broken <= max(1, _MOST_BROKEN * beyond_ascii) < beyond_ascii - 2 else None
+    text = sample.decode("utf-8", errors="replace")
+    beyond_ascii = sum(not character.isascii() for character in text)
+    return text.count("\ufffd") <= max(1, _MOST_BROKEN * beyond_ascii) < beyond_ascii - 2
 
 
-def _legacy(data: bytes) -> str:
-    sample = _sample(data)
+def _legacy(sample: bytes) -> str:
     best = from_bytes(sample, cp_isolation=_LEGACY).best()
     if best is None:
         return "cp1252"
-    if best.encoding in _LIKE_WESTERN and (western := _strictly(sample, "cp1252")):
-        return best.encoding if _SYMBOL_IN_WORD.search(western) else "cp1252"
+    if best.encoding in _LIKE_WESTERN and _fits(sample, "cp1252"):
+        is_other = _SYMBOL_IN_WORD.search(sample.decode("cp1252"))
+        return best.encoding if is_other else "cp1252"
     return best.encoding
 
 

@@ -61,15 +61,16 @@ def table_blocks(header: TableRow, rows: Iterable[TableRow], place: Place) -> It
     says where the table is; each section adds its rows and their span.
     """
     heading = _length(header)
-    most = max(_CHARACTERS_A_BLOCK, 4 * heading)
-    block, length = [header], 0
+    most_characters = max(_CHARACTERS_A_BLOCK, 4 * heading)
+    most_rows = _ROWS_A_BLOCK if heading <= _LONGEST_USUAL_HEADER else most_characters
+    block, count, length = [header], 0, 0
     for row in rows:
-        small = len(block) <= _ROWS_A_BLOCK or heading > _LONGEST_USUAL_HEADER
-        if not small or (length and length + _length(row) > most):
+        size = _length(row)
+        if count and (count >= most_rows or length + size > most_characters):
             yield _block(header, block, place)
-            block, length = [], 0
+            block, count, length = [], 0, 0
         block.append(row)
-        length += _length(row)
+        count, length = count + 1, length + size
     if block:
         yield _block(header, block, place)
 

@@ -112,7 +112,7 @@ def _beside(document: WordDocument) -> Mapping[str, Iterable[str]]:
         root = etree.fromstring(relation.target_part.blob, _safe_parser())
         texts = (paragraph_text(p) for p in root.iter(f"{W}p"))
         found.setdefault(name, {}).update(dict.fromkeys(filter(None, texts)))
-    return {name: texts for name, texts in found.items() if texts}
+    return {name: found[name] for name in dict.fromkeys(_BESIDE.values()) if found.get(name)}
 
 
 def _safe_parser() -> etree.XMLParser:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,7 @@ _READING = 1
 _FILES_A_CHECKPOINT = 200
 _LATER = timedelta(minutes=5)
 _LITTER = {"Thumbs.db", "desktop.ini", "lost+found"}
+_SUFFIX = re.compile(r"\.(?=\d*[A-Za-z])\w{1,8}$")
 _ESCAPED = re.compile("[\ud800-\udfff]")
 
 T = TypeVar("T")
@@ -112,9 +114,9 @@ class FolderConnector:
             AskTheOwner: the folder is not there, or its access file is malformed.
         """
         root = self._root()
+        identity = _identity(root)
         rules = _access_rules(root)
-        found = walk(root, self._enters, _position(since))
-        for batch in _batches(filter(self._includes, found), _FILES_A_CHECKPOINT):
+        for batch in _batches(self._walk(root, _position(since)), _FILES_A_CHECKPOINT):
             held = known([self._id(item.parts) for item in batch])
             for item in batch:
                 version = _Version.parse(held.get(self._id(item.parts)))
@@ -122,7 +124,7 @@ class FolderConnector:
                 if change is not None:
                     yield change
             yield Checkpoint(json.dumps({"after": batch[-1].parts}))
-        self._still(root)
+        self._still(root, identity)
         yield Checkpoint(json.dumps({"after": None}))
 
     def listing(self) -> Iterator[Listed]:
@@ -133,12 +135,13 @@ class FolderConnector:
             AskTheOwner: the folder, or one in it, cannot be listed, or the access file is malformed.
         """
         root = self._root()
+        identity = _identity(root)
         rules = _access_rules(root)
-        for item in filter(self._includes, walk(root, self._enters)):
+        for item in self._walk(root, ()):
             if isinstance(item, Closed):
                 _check_closed(item)
             yield Listed(self._id(item.parts), rules.access(item.parts))
-        self._still(root)
+        self._still(root, identity)
 
     def _root(self) -> Path:
         path = self._settings.path
@@ -153,14 +156,20 @@ class FolderConnector:
                 " user read it, or correct the path"
             ) from error
 
-    def _still(self, root: Path) -> None:
+    def _still(self, root: Path, was: tuple[int, int]) -> None:
         """A disk that goes away during a walk must not look like a folder with fewer files."""
         try:
-            gone = self._settings.path.resolve(strict=True) != root
+            gone = _identity(self._settings.path) != was
         except OSError:
             gone = True
         if gone:
             raise RetryLater(f"the folder {root} went away while it was read", _LATER)
+
+    def _walk(self, root: Path, after: Parts) -> Iterator[File | Closed]:
+        try:
+            yield from filter(self._includes, walk(root, self._enters, after))
+        except OSError as error:
+            raise RetryLater(f"the folder {root} went away: {_said(error)}", _LATER) from error
 
     def _enters(self, parts: Parts) -> bool:
         name = parts[-1]
@@ -218,7 +227,7 @@ class FolderConnector:
             owners=extracted.authors,
             created_at=extracted.created_at,
             updated_at=extracted.updated_at or _moment(content.mtime_ns),
-            parents=tuple(map(one_line, file.parts[:-1])),
+            parents=tuple(_readable([name]) for name in file.parts[:-1]),
         )
 
     def _unreadable(self, root: Path, parts: Parts, reason: str) -> Unreadable:
@@ -228,6 +237,11 @@ class FolderConnector:
             reason=reason,
             link=root.joinpath(*parts).as_uri(),
         )
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
 
 
 def _own_id(parts: Parts) -> str:
@@ -294,12 +308,12 @@ def _said(error: OSError) -> str:
 
 
 def _title(name: str) -> str:
-    stem = one_line(re.sub(r"[_-]+", " ", Path(name).stem))
-    return stem or one_line(name)
+    words = re.sub(r"[_-]+", " ", _SUFFIX.sub("", name))
+    return _readable([words]) or _readable([name])
 
 
 def _readable(parts: Sequence[str]) -> str:
-    return "/".join(map(one_line, parts))
+    return unicodedata.normalize("NFC", "/".join(map(one_line, parts)))
 
 
 def _moment(mtime_ns: int) -> datetime | None:

@@ -97,8 +97,8 @@ def _check_vectors(change: Replace, dimension: int) -> None:
 
 
 def _check_chunks(change: Replace) -> None:
-    if not change.document_id:
-        raise ValueError("a document without an id")
+    if not change.document_id or "\0" in change.document_id:
+        raise ValueError(f"an id is not empty and holds no NUL: {change.document_id!r}")
     for position, chunk in enumerate(change.chunks):
         if chunk.document_id != change.document_id:
             raise ValueError(f"{change.document_id}: holds a chunk of {chunk.document_id}")

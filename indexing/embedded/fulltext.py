@@ -95,13 +95,16 @@ class Fulltext:
             self._index.reload()
             return self._index.searcher()
 
-    def write(self, outdated: Iterable[int], entries: Iterable[Entry]) -> None:
+    def write(self, outdated: Sequence[int], entries: Iterable[Entry]) -> None:
         """Take out the versions `outdated`, put in `entries`, in one commit that is on disk on return."""
         with _named():
             writer = self._index.writer(HEAP, 1)
         try:
-            for version in outdated:
-                writer.delete_documents_by_term("version", version)
+            if outdated:
+                # Deleting by term takes the number for a signed one, and finds nothing.
+                writer.delete_documents_by_query(
+                    tantivy.Query.term_set_query(SCHEMA, "version", list(outdated))
+                )
             for entry in entries:
                 writer.add_document(_document(entry))
             with _named():
@@ -155,7 +158,7 @@ def between(field: str, since: int | None, until: int | None) -> Condition:
         tantivy.FieldType.Integer,
         lower_bound=since,
         upper_bound=until,
-        include_upper=False,
+        include_upper=until is None,  # tantivy's word for a side that is open
     )
     return _free(query)
 
@@ -203,9 +206,10 @@ def holders(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
     return int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's stub
 
 
-def rarest(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
-    """Chunks that hold the rarest of these plain words: no phrase of them is held by more."""
-    return min(searcher.doc_freq("plain", word) for word in words)
+def rarest(searcher: tantivy.Searcher, words: Sequence[str], plain: Sequence[str]) -> int:
+    """Chunks that hold the rarest of these words: what consists of them all is held by no more."""
+    held = [searcher.doc_freq("words", word) for word in words]
+    return min(held + [searcher.doc_freq("plain", word) for word in plain])
 
 
 def search(

@@ -11,17 +11,11 @@ from indexing.embedded.rows import Door
 from indexing.embedded.scope import Scope
 from indexing.embedded.view import View
 from indexing.embedding import Vector
-from indexing.hybrid import CANDIDATES, ExactMatch
+from indexing.hybrid import CANDIDATES, ExactMatch, is_common
 from indexing.index import IndexQuery
 
 CHECKED = 100
 """Candidates of the exact leg whose text is read: twice as many as a query usually asks for."""
-
-COMMON_SHARE = 0.05
-COMMON_COUNT = 50
-"""A code-like word in more than this many chunks *and* this share of all names none of them: `2026` or
-`v2` in half of a corpus would put half of it above everything else that the question says. A quoted
-phrase is looked up however common it is, for somebody took the trouble to quote it."""
 
 
 def keyword(view: View, scope: Scope, words: Sequence[str]) -> dict[int, float]:
@@ -60,15 +54,16 @@ def exact(view: View, scope: Scope, query: IndexQuery, door: Door) -> dict[int, 
 
 
 def _tells_apart(view: View, term: str) -> bool:
-    words = analysis.exact_words(term)
-    if not words:
+    plain = analysis.exact_words(term)
+    if not plain:
         return False
     if term not in analysis.exact_terms(term):
         return True  # Nothing about the term itself is code-like, so it was quoted.
-    common = max(COMMON_COUNT, COMMON_SHARE * view.state.chunks)
-    if fulltext.rarest(view.searcher, words) <= common:
+    if not is_common(
+        fulltext.rarest(view.searcher, analysis.words(term), plain), view.state.chunks
+    ):
         return True
-    return fulltext.holders(view.searcher, words) <= common
+    return not is_common(fulltext.holders(view.searcher, plain), view.state.chunks)
 
 
 def _seen(view: View, scope: Scope, query: Condition, wanted: int) -> Matches:

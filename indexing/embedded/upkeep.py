@@ -43,7 +43,7 @@ def settle(folder: Path, connection: Connection) -> None:
     dead = [(version, version + count) for version, count, is_live in outbox if not is_live]
     entries = chain.from_iterable(entries_of(connection, version) for version in live)
     epoch = read_state(connection).fulltext_epoch
-    Fulltext(folder, epoch).write((version for version, _, _ in outbox), entries)
+    Fulltext(folder, epoch).write([version for version, _, _ in outbox], entries)
     with transaction(connection):
         for statement in (sql.DROP_CHUNKS, sql.DROP_WORDS, sql.DROP_VECTORS):
             connection.executemany(statement, dead)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,9 @@ def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
             _write(descriptor, part.tobytes(), slots * width)
 
 
+_flush = getattr(os, "fdatasync", os.fsync)  # Lengths change in steps of GROWTH, and seldom.
+
+
 class _opened:
     """A file for writing in place, made where it is missing; on disk when left."""
 
@@ -119,7 +123,7 @@ class _opened:
 
     def __exit__(self, *_: object) -> None:
         try:
-            os.fsync(self._descriptor)
+            _flush(self._descriptor)
         finally:
             os.close(self._descriptor)
 
@@ -230,5 +234,5 @@ def _rescored(
 
 def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
     """Stored vectors in blocks small enough to keep memory flat."""
-    while block := [blob for (blob,), _ in zip(blobs, range(GROWTH), strict=False)]:
+    while block := [blob for (blob,) in islice(blobs, GROWTH)]:
         yield np.frombuffer(b"".join(block), np.float16).reshape(-1, dimension)

@@ -228,7 +228,7 @@ class Bench:
 
     def _vectors(self, index: EmbeddedIndex) -> dict[str, str]:
         matrix = np.concatenate([document.vectors for document in self.corpus.documents()])
-        queries = [query.vector for query in self.corpus.queries()]
+        queries = [q.vector for q in self.corpus.queries() if q.vector is not None]
         theirs, _ = _p50_p95(partial(_numpy_nearest, matrix), queries)
         figures = {"numpy float32 p50, ms": f"{theirs:.2f}"}
         for name, readers in READERS.items():

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder
+from indexing.embedding import Embedder, Vectors
 from indexing.hashing import HashingEmbedder
 from indexing.remote_model import RemoteModel, RemoteModelSettings
 from tests.support.embedding_server import embedding_server
@@ -51,7 +51,7 @@ def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
         yield embedder
 
 
-def queries(embedder: Embedder, *texts: str) -> np.ndarray:
+def queries(embedder: Embedder, *texts: str) -> Vectors:
     return embedder.embed_queries(texts, Deadline.after(SOON))
 
 

@@ -13,7 +13,7 @@ from indexing.chunk import Chunk
 from indexing.embedding import EmbedderIdentity, Vector, Vectors
 from indexing.index import IndexQuery, Replace
 
-DIMENSION = 16
+DIMENSION = 64
 IDENTITY = EmbedderIdentity(model="test", version="1", precision="float32", dimension=DIMENSION)
 
 

@@ -343,7 +343,7 @@ def test_the_source_is_read_while_others_work_but_not_without_bound() -> None:
     time.sleep(0.2)
     # Half a million characters each: four of them reach the two million that may wait.
     assert 1 <= read <= 5
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
 
 
 def test_closing_the_stream_ends_the_reader() -> None:
@@ -359,7 +359,7 @@ def test_closing_the_stream_ends_the_reader() -> None:
 
     stream = desk.pipeline.index(changes(), Tally())
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert closed.is_set()
     assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
 
@@ -600,6 +600,15 @@ def test_an_index_ahead_of_the_ledger_stops_the_run_before_the_ledger_is_told() 
     assert counts(desk.repair()) == {"restored": 1, "chunks": 1, "embedded": 1}
     assert desk.index(document(text="New.", version="2")).documents == 1
     assert desk.agrees()
+
+
+def test_a_listing_cannot_touch_another_source() -> None:
+    desk = Desk()
+    web = Pipeline("web", desk.embedder, desk.keeper, desk.ledger)
+    list(web.index([replace(document("web:a"), source="web")], Tally()))
+    with pytest.raises(ValueError, match="not an id of 'desk'"):
+        desk.reconcile(Listed("web:a", NOBODY))
+    assert desk.ledger.entries(["web:a"])["web:a"].access == EVERYBODY
 
 
 def test_clearing_a_source_leaves_nothing_of_it() -> None:

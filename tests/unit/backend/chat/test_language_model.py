@@ -34,6 +34,7 @@ from backend.chat.messages import (
     Usage,
 )
 from backend.search.completion import CompletionFailed, Message
+from backend.settings import variable
 from indexing.deadline import Deadline
 from tests.support.scripted_model import (
     Call,
@@ -256,12 +257,12 @@ def test_a_senseless_wait_is_passed_over(
 @pytest.mark.parametrize(
     ("reply", "advice"),
     [
-        (Refuse(401, "Incorrect key sk-secret"), "Set a valid one"),
-        (Refuse(403), "Set a valid one"),
-        (Refuse(404, "no such model"), "Set the name of a model"),
-        (Refuse(400, "context_length_exceeded"), "context window"),
+        (Refuse(401, "Incorrect key sk-secret"), variable("llm_key")),
+        (Refuse(403), variable("llm_key")),
+        (Refuse(404, "no such model"), variable("llm_model")),
+        (Refuse(400, "context_length_exceeded"), variable("llm_window")),
         (Refuse(429, code="insufficient_quota"), "used up"),
-        (Raw(b"<html>Welcome</html>", "text/html"), "usually ends in /v1"),
+        (Raw(b"<html>Welcome</html>", "text/html"), variable("llm_url")),
     ],
 )
 def test_what_a_person_must_change_is_not_repeated(

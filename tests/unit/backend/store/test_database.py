@@ -109,6 +109,11 @@ def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
         open_database(url(tmp_path))
 
 
+def test_a_database_that_readers_and_a_writer_cannot_share_is_refused() -> None:
+    with pytest.raises(AskTheOwner, match="local disk"):
+        open_database("sqlite://")
+
+
 def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
     database = open_database(url(tmp_path))
 

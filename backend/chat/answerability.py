@@ -1,0 +1,112 @@
+"""Whether the best sentence answers at all.
+
+Two figures decide. *Margin*: how far the best candidate stands above the bulk of them, since texts
+about the matter in general score alike, and an answer stands out. *Missing*: the word that matters
+most to the question and that nothing around the best candidate comes near. How much a word matters is
+how far the question's vector moves when the word is left out (occlusion: Li, Monroe and Jurafsky,
+"Understanding Neural Networks through Representation Erasure", 2016).
+
+PROVENANCE
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import regex
+
+from backend.chat.candidates import Candidate, context
+from backend.chat.relevance import Scores
+from indexing.analysis import keywords, words
+from indexing.embedding import Vectors
+from indexing.folding import LETTER, fold
+from indexing.stop_words import ENGLISH, FUNCTION_WORDS
+
+MOST_WORDS = 10
+"""Words of a question that are left out in turn."""
+MOST_HELD = 40
+"""Words around the best candidate that are compared by meaning."""
+PRIOR_BULK = 0.18
+PRIOR_WEIGHT = 8
+"""The bulk of few candidates says little; so many at the usual level are counted in."""
+NEAR = (0.3, 0.8)
+"""Cosines of two single words: unlike up to the first, the same thing from the second on."""
+
+_WORD = regex.compile(rf"(?V1){LETTER}++(?:['’._-]{LETTER}++)*+")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    margin: float
+    """Of scores, 0 to 1."""
+    missing: float
+    """0 where everything that matters is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A logistic model of whether the best sentence is right."""
+
+    intercept: float
+    margin: float
+    missing: float
+    least: float
+    """The probability from which on a sentence is told."""
+
+    def probability(self, evidence: Evidence) -> float:
+        logit = self.intercept + self.margin * evidence.margin + self.missing * evidence.missing
+        return 1 / (1 + math.exp(-logit))
+
+
+def margin(scores: Scores) -> float:
+    """The best score above the median, which few candidates only bend from its usual level."""
+    count = len(scores)
+    bulk = (count * float(np.median(scores)) + PRIOR_WEIGHT * PRIOR_BULK) / (count + PRIOR_WEIGHT)
+    return float(scores.max()) - bulk
+
+
+def mattering_words(question: str) -> list[str]:
+    """The words of a question that carry its subject, as they are written, each once."""
+    found = dict.fromkeys(_WORD.findall(keywords(question)))
+    return [word for word in found if fold(word) not in _SAYING_NOTHING][:MOST_WORDS]
+
+
+def without(question: str, word: str) -> str:
+    return regex.sub(rf"(?V1)(?<!{LETTER}){regex.escape(word)}(?!{LETTER})", "", question)
+
+
+def held_words(best: Candidate) -> list[str]:
+    """The words of the sentence, its headings and its chunk, nearest first."""
+    texts = (best.readable, context(best.chunk), best.chunk.embedded_text)
+    found = dict.fromkeys(fold(word) for text in texts for word in _WORD.findall(text))
+    return [word for word in found if len(word) > 1 and word not in _SAYING_NOTHING][:MOST_HELD]
+
+
+def stands_there(word: str, best: Candidate) -> bool:
+    """Whether the word itself, in any inflection, stands around the candidate."""
+    around = f"{context(best.chunk)}\n{best.chunk.embedded_text}"
+    return frozenset(words(word)) <= frozenset(words(around))
+
+
+def likeness(word: Vectors, held: Vectors) -> Scores:
+    """For each word, 0 to 1: how near the nearest of the held words is."""
+    if not len(held):
+        return np.zeros(len(word))
+    least, most = NEAR
+    nearest = (word @ held.T).max(axis=1).astype(np.float64)
+    bounded: Scores = np.clip((nearest - least) / (most - least), 0.0, 1.0)
+    return bounded
+
+
+def missing(weights: Scores, held: Scores) -> float:
+    """The weight of what matters most among what is not there.
+
+    Args:
+        weights: how much each word of the question matters, 0 to 1 or a little more.
+        held: how near something around the best candidate comes to it, 0 to 1.
+    """
+    return float((weights * (1 - held)).max(initial=0.0))
+
+
+_SAYING_NOTHING = ENGLISH | FUNCTION_WORDS["English"]

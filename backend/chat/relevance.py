@@ -1,0 +1,108 @@
+"""How well sentences go with a question: in meaning, in words, and by the kind of thing asked for.
+
+Meaning is the mean of two cosines with the question: of the sentence under its title and headings,
+and of its whole chunk. Words are the question's words that the sentence, its headings and its chunk
+hold, weighted by how rare they are among the candidates (after Robertson and Spärck Jones). Where
+the embedder does not understand the question, its words decide alone.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.chat.answer_types import answer_type, holds_answer
+from backend.chat.candidates import Candidate, context
+from backend.search.sections import InferenceSection
+from indexing.analysis import keywords, words
+
+MEANING_WEIGHT = 0.7
+WORDS_WEIGHT = 0.3
+MISMATCH = 0.07
+"""Taken off where a question asks for an amount, a time, a person, and the sentence holds none."""
+UNFOUND = 0.9
+"""A chunk that was read only as a neighbour is taken to be so near as the farthest one found, times this."""
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Weighted shares of the question's words, 0 to 1, one for each candidate."""
+
+    own: Scores
+    """In the sentence."""
+    around: Scores
+    """In the sentence and its headings."""
+    chunk: Scores
+    """In its chunk and the headings."""
+
+    @property
+    def all(self) -> Scores:
+        mean: Scores = (self.own + self.around + 2 * self.chunk) / 4
+        return mean
+
+
+def word_shares(question: str, found: Sequence[Candidate]) -> Shares:
+    weights = _word_weights(question, found)
+    headings = {c.chunk.key: frozenset(words(context(c.chunk))) for c in found}
+    chunks = {c.chunk.key: frozenset(words(c.chunk.embedded_text)) for c in found}
+    around = [headings[c.chunk.key] for c in found]
+    return Shares(
+        own=_shares(weights, [c.words for c in found]),
+        around=_shares(weights, [c.words | above for c, above in zip(found, around, strict=True)]),
+        chunk=_shares(weights, [chunks[c.chunk.key] | headings[c.chunk.key] for c in found]),
+    )
+
+
+def _word_weights(question: str, found: Sequence[Candidate]) -> dict[str, float]:
+    """Each word of the question with its rarity among the candidates, summing to 1."""
+    wanted = frozenset(words(keywords(question)))
+    holders = Counter(word for c in found for word in wanted & c.words)
+    raw = {
+        word: math.log(1 + (len(found) - holders[word] + 0.5) / (holders[word] + 0.5))
+        for word in sorted(wanted)
+    }
+    whole = sum(raw.values())
+    return {word: weight / whole for word, weight in raw.items()} if whole else {}
+
+
+def _shares(weights: Mapping[str, float], held: Sequence[frozenset[str]]) -> Scores:
+    return np.array([sum(weights[word] for word in weights.keys() & words) for words in held])
+
+
+def chunk_cosines(found: Sequence[Candidate]) -> Scores:
+    """The question's cosine with the chunk of each candidate, as the search measured it; 0 to 1."""
+    cosines: dict[tuple[str, int], float] = {}
+    for section in {id(c.section): c.section for c in found}.values():
+        cosines |= _cosines_of(section)
+    return np.clip([cosines[c.chunk.key] for c in found], 0.0, 1.0)
+
+
+def _cosines_of(section: InferenceSection) -> dict[tuple[str, int], float]:
+    known = {
+        ranked.chunk.key: ranked.evidence.cosine
+        for ranked in (section.best, *section.ranked)
+        if ranked.evidence.cosine is not None
+    }
+    unknown = UNFOUND * min(known.values(), default=0.0)
+    return {chunk.key: known.get(chunk.key, unknown) for chunk in section.chunks}
+
+
+def mismatches(question: str, found: Sequence[Candidate]) -> NDArray[np.bool_]:
+    """Which candidates lack the kind of thing that the question asks for."""
+    kind = answer_type(question)
+    if kind is None:
+        return np.zeros(len(found), dtype=np.bool_)
+    return np.array([not holds_answer(kind, c.readable) for c in found])
+
+
+def scores(meaning: Scores, shares: Scores, lacking: NDArray[np.bool_], trust: float) -> Scores:
+    """0 to 1; meaning weighs as much as the embedder is trusted with the question, 0 to 1."""
+    weight = trust * MEANING_WEIGHT
+    mixed = (weight * meaning + WORDS_WEIGHT * shares) / (weight + WORDS_WEIGHT)
+    bounded: Scores = np.clip(mixed - MISMATCH * lacking, 0.0, 1.0)
+    return bounded

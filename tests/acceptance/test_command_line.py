@@ -1,0 +1,249 @@
+"""The product as a person uses it: the real command, a home of its own, the sample handbook."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.sample import handbook
+from tests.support.models import MODEL_CACHE
+
+QUARRY = Path(sys.executable).parent / "quarry"
+
+
+@dataclass(frozen=True)
+class Run:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Home:
+    path: Path
+
+    def quarry(self, *arguments: str, **settings: str) -> Run:
+        environment: Mapping[str, str] = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.path),
+            "QUARRY_HOME": str(self.path / "state"),
+            "QUARRY_MODELS": str(MODEL_CACHE),
+            "HF_HUB_OFFLINE": "1",
+            **settings,
+        }
+        done = subprocess.run(
+            [str(QUARRY), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        return Run(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """The handbook, copied, synced, and then left alone."""
+    path = tmp_path_factory.mktemp("home")
+    shutil.copytree(handbook(), path / "handbook")
+    home = Home(path)
+    assert home.quarry("add", "folder", str(path / "handbook")).code == 0
+    synced = home.quarry("sync", "--json")
+    assert synced.code == 0, synced.err
+    (report,) = synced.json
+    assert (report["documents"], report["unreadable"]) == (45, [])
+    return home
+
+
+def test_help_needs_no_home(tmp_path: Path) -> None:
+    run = Home(tmp_path / "missing").quarry("--help")
+    assert run.code == 0
+    assert "search" in run.out
+
+
+def test_a_second_sync_embeds_nothing(home: Home) -> None:
+    (report,) = home.quarry("sync", "handbook", "--json").json
+    assert (report["embedded"], report["documents"], report["deleted"]) == (0, 0, 0)
+
+
+def test_search_finds_and_explains(home: Home) -> None:
+    run = home.quarry("search", "QX-4031", "--explain", "--json")
+    assert run.code == 0, run.err
+    first = run.json["results"][0]
+    assert first["document_id"] == "handbook:support/error-codes-scanners.html"
+    assert first["number"] == 1
+    assert "QX-4031" in first["content"]
+    assert "exact" in {why["leg"] for why in first["why"]}
+
+
+def test_filters_narrow(home: Home) -> None:
+    run = home.quarry("search", "warranty", "--type", "application/pdf", "--json")
+    assert {one["document_id"].rpartition(".")[2] for one in run.json["results"]} == {"pdf"}
+    late = home.quarry("search", "travel expenses", "--since", "2025-01-01", "--json").json
+    assert all(one["updated_at"] >= "2025" for one in late["results"])
+
+
+def test_an_answer_quotes_what_stands_there(home: Home) -> None:
+    run = home.quarry("ask", "What should a customer do when the scanner shows QX-4031?", "--json")
+    assert run.code == 0, run.err
+    answer = run.json
+    assert answer["model"] is None
+    (first, *_) = answer["citations"]
+    shown = home.quarry("show", first["document_id"], "--json").json
+    start, end = first["span"]
+    assert shown["sections"][first["section"]]["text"][start:end] == first["quote"]
+    assert f"[{first['number']}]" in answer["answer"]
+
+
+def test_what_nothing_answers_is_said_to_be_so(home: Home) -> None:
+    answer = home.quarry("ask", "When is this year's company football tournament?", "--json").json
+    assert answer["citations"] == []
+    assert "Nothing" in answer["answer"]
+
+
+@pytest.mark.parametrize(
+    ("readers", "code"),
+    [
+        ((), 1),  # public only
+        (("--as", "group:leadership"), 1),  # another group
+        (("--as", "group:finance"), 0),
+    ],
+)
+def test_a_restricted_document_is_shown_to_its_readers_alone(
+    home: Home, readers: tuple[str, ...], code: int
+) -> None:
+    document = "handbook:finance/salary-bands-2026.xlsx"
+    assert home.quarry("show", document, *readers).code == code
+    found = home.quarry("search", "salary band of a senior engineer", *readers, "--json").json
+    assert any(one["document_id"] == document for one in found["results"]) is (code == 0)
+
+
+def test_forbidden_and_missing_look_alike(home: Home) -> None:
+    forbidden = home.quarry("show", "handbook:finance/salary-bands-2026.xlsx")
+    missing = home.quarry("show", "handbook:finance/salary-bands-2027.xlsx")
+    assert forbidden.code == missing.code == 1
+    assert forbidden.err.replace("2026", "2027") == missing.err
+
+
+def test_a_file_is_answered_from(home: Home, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("# Canteen\n\nThe canteen in Graz serves lunch from 11:30 to 13:45.\n")
+    answer = home.quarry(
+        "ask", "When does the canteen in Graz serve lunch?", "--file", str(note), "--json"
+    ).json
+    assert "11:30" in answer["answer"]
+    assert answer["citations"][0]["link"] == note.as_uri()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "x", "--as", "everybody"),  # not a reader token
+        ("search", "x", "--since", "soon"),  # not a day
+        ("search", "   "),  # nothing to look for
+        ("search", "x", "--limit", "0"),
+        ("add", "folder", "/nowhere/at/all"),
+        ("add", "folder", "/", "--name", "a:b"),  # ids begin with the name and a colon
+        ("quarry",),
+    ],
+)
+def test_wrong_use_is_told_as_such(home: Home, arguments: tuple[str, ...]) -> None:
+    run = home.quarry(*arguments)
+    assert run.code == 2
+    assert "Traceback" not in run.err
+
+
+def test_a_wrong_setting_is_named(home: Home) -> None:
+    run = home.quarry("sources", QUARRY_THREADS="many")
+    assert run.code == 2
+    assert "QUARRY_THREADS" in run.err
+
+
+def test_another_model_is_refused_with_what_to_do(home: Home, tmp_path: Path) -> None:
+    run = home.quarry("search", "x", QUARRY_EMBEDDING_MODEL=str(tmp_path / "nothing"))
+    assert run.code == 1
+    assert "Traceback" not in run.err
+    assert str(tmp_path / "nothing") in run.err
+
+
+def test_doctor_speaks_of_every_part(home: Home) -> None:
+    checks = {check["name"]: check for check in home.quarry("doctor", "--json").json}
+    assert list(checks) == [
+        "settings",
+        "database",
+        "model",
+        "languages",
+        "index",
+        "language model",
+    ]
+    assert checks["index"]["state"] == "ok"
+    assert checks["language model"]["state"] == "off"
+
+
+def test_a_broken_file_is_named_and_stops_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "good.md").write_text("# Good\n\nThe gate code is 4711.\n")
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.7 and then nothing of a PDF")
+    home = Home(tmp_path)
+    home.quarry("add", "folder", str(folder), "--name", "docs")
+    run = home.quarry("sync", "--json")
+    assert run.code == 3
+    assert [one["item"] for one in run.json[0]["unreadable"]] == ["bad.pdf"]
+    (failure,) = home.quarry("failures", "--json").json
+    assert (failure["source"], failure["item"], failure["tries"]) == ("docs", "bad.pdf", 1)
+    assert home.quarry("search", "gate code", "--json").json["results"]
+
+
+def test_edit_rename_and_delete_change_exactly_those(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("a", "b", "c", "d"):
+        (folder / f"{name}.md").write_text(f"# Note {name}\n\nThe word of {name} is {name}word.\n")
+    home = Home(tmp_path)
+    home.quarry("add", "folder", str(folder), "--name", "docs")
+    assert home.quarry("sync").code == 0
+    (folder / "a.md").write_text("# Note a\n\nThe word is now changedword.\n")
+    (folder / "b.md").rename(folder / "moved.md")
+    (folder / "c.md").unlink()
+    (report,) = home.quarry("sync", "--json").json
+    assert (report["documents"], report["deleted"]) == (2, 2)
+    held = {one["id"] for one in home.quarry("documents", "--json").json}
+    assert held == {"docs:a.md", "docs:moved.md", "docs:d.md"}
+
+
+def test_readers_follow_the_access_file_without_embedding(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "plan.md").write_text("# Plan\n\nThe plan is to buy a quarry.\n")
+    home = Home(tmp_path)
+    home.quarry("add", "folder", str(folder), "--name", "docs")
+    home.quarry("sync")
+    assert home.quarry("search", "plan", "--json").code == 0
+    (folder / "access.yaml").write_text("rules:\n- match: '**'\n  readers: [group:owners]\n")
+    (report,) = home.quarry("sync", "--json").json
+    assert (report["amended"], report["embedded"]) == (1, 0)
+    assert home.quarry("search", "plan", "--json").code == 1
+    assert home.quarry("search", "plan", "--as", "group:owners", "--json").code == 0
+
+
+def test_a_malformed_access_file_fails_the_sync_with_its_line(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "access.yaml").write_text("rules:\n- match: '**'\n  readers: [everybody]\n")
+    home = Home(tmp_path)
+    home.quarry("add", "folder", str(folder), "--name", "docs")
+    run = home.quarry("sync", "--json")
+    assert run.code == 1
+    assert "line 3" in run.json[0]["error"]

@@ -1,0 +1,993 @@
+"""What every index does, whatever it is made of."""
+
+import multiprocessing
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from connectors.document import EVERYBODY, NOBODY, Access, Readers
+from indexing.chunk import Chunk, ChunkRange
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.embedding import Vectors
+from indexing.index import (
+    Amend,
+    DateRange,
+    Delete,
+    Facets,
+    Filters,
+    Found,
+    Hit,
+    Index,
+    IndexChange,
+    IndexedDocument,
+    IndexKeeper,
+    IndexQuery,
+    Replace,
+    Written,
+)
+from tests.support.chunks import DIMENSION, chunk, document, near, query, unit, vector, vectors
+from tests.support.index_engines import (
+    PUBLIC,
+    Embedded,
+    Engine,
+    generations_seen,
+    is_whole,
+    replace_again_and_again,
+    soon,
+    step,
+    version,
+    write_until_killed,
+)
+
+ANN = Readers.of("user:ann@example.com", "group:finance")
+MAY = datetime(2026, 5, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(params=["embedded"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """Each kind of index, new and empty."""
+    match request.param:
+        case "embedded":
+            return Embedded(tmp_path / "index")
+        case other:
+            raise ValueError(other)
+
+
+@pytest.fixture
+def keeper(engine: Engine) -> IndexKeeper:
+    return engine.keeper()
+
+
+@pytest.fixture
+def index(engine: Engine) -> Index:
+    return engine.index()
+
+
+def found(index: Index, asked: IndexQuery, readers: Readers = PUBLIC) -> list[str]:
+    """Ids of the documents, best first."""
+    return [hit.chunk.document_id for hit in hits(index, asked, readers)]
+
+
+def hits(index: Index, asked: IndexQuery, readers: Readers = PUBLIC) -> tuple[Hit, ...]:
+    (ranking,) = index.find([asked], readers, soon()).rankings
+    return ranking
+
+
+# --- finding
+
+
+def test_an_empty_index_answers_with_nothing(index: Index, keeper: IndexKeeper) -> None:
+    asked = query("anything", vector=vector("anything"), alpha=0.5, exact=("ERR-1",))
+    assert index.find([asked, asked], PUBLIC, soon()) == Found(rankings=((), ()))
+    assert index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon()) == [[]]
+    assert index.facets(Filters(), PUBLIC, soon()) == Facets(sources={}, media_types={}, months={})
+    assert list(keeper.survey()) == []
+
+
+def test_no_question_has_no_answer(index: Index) -> None:
+    assert index.find([], PUBLIC, soon()) == Found(rankings=())
+    assert index.chunks([], PUBLIC, soon()) == []
+
+
+def test_what_was_written_is_found_as_it_was(index: Index, keeper: IndexKeeper) -> None:
+    written = Chunk(
+        document_id="a",
+        position=0,
+        text="Leave is granted by the manager.",
+        embedded_text="Handbook > Leave\nLeave is granted by the manager.\nteam: people",
+        section=3,
+        span=chunk("a", 0, "x" * 32).span,
+        title="Handbook",
+        link="https://example.com/a#leave",
+        source="folder",
+        media_type="text/markdown",
+        access=Access.to(["public", "group:finance"]),
+        page=7,
+        heading_path=("Handbook", 'Leave "of absence"'),
+        tags=frozenset({"team=people", "year=2026"}),
+        sets=frozenset({"policies"}),
+        owners=("Ann", "Bob"),
+        boost=1.5,
+        created_at=MAY,
+        updated_at=MAY + timedelta(microseconds=1),
+    )
+    keeper.write(
+        [
+            Replace(
+                document_id="a",
+                generation=1,
+                content_hash="h",
+                chunks=(written,),
+                vectors=vectors(["a"]),
+            )
+        ]
+    )
+    assert [hit.chunk for hit in hits(index, query("leave"))] == [written]
+    assert [hit.chunk for hit in hits(index, query("", vector=vector("a"), alpha=1.0))] == [written]
+    assert index.chunks([ChunkRange("a", 0, 1)], PUBLIC, soon()) == [[written]]
+
+
+def test_a_text_that_is_not_in_the_embedded_text_is_kept(index: Index, keeper: IndexKeeper) -> None:
+    written = chunk("a", 0, "| a | b |", embedded_text="columns a and b")
+    keeper.write(
+        [
+            Replace(
+                document_id="a",
+                generation=1,
+                content_hash="h",
+                chunks=(written,),
+                vectors=vectors(["a"]),
+            )
+        ]
+    )
+    assert [hit.chunk for hit in hits(index, query("columns"))] == [written]
+
+
+def test_every_query_has_its_ranking_in_their_order(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "apples"), document("b", "pears"), document("c", "plums")])
+    asked = [query("pears"), query("quinces"), query("apples"), query("pears")]
+    rankings = index.find(asked, PUBLIC, soon()).rankings
+    assert [[hit.chunk.document_id for hit in ranking] for ranking in rankings] == [
+        ["b"],
+        [],
+        ["a"],
+        ["b"],
+    ]
+
+
+def test_no_more_are_found_than_were_asked_for(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", *["apples and pears"] * 30)])
+    for size in (1, 7, 30, 400):
+        asked = query("apples", size=size, vector=vector("apples and pears"), alpha=0.5)
+        assert len(hits(index, asked)) == min(size, 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("The vacation policies of the company", "policy"),
+        ("Ein Café in Zürich", "cafe zurich"),
+        ("有给年假的规定", "年假"),
+        ("就業規則と休暇", "休暇"),
+        ("휴가 정책 안내", "휴가"),
+        ("Правила отпуска", "отпуска"),
+        ("see foo_bar.py for it", "foo_bar.py"),
+    ],
+)
+def test_words_are_found_in_their_forms_and_scripts(
+    index: Index, keeper: IndexKeeper, text: str, asked: str
+) -> None:
+    keeper.write([document("a", text), document("b", "nothing of the kind")])
+    assert found(index, query(asked)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text", ['") OR (', "words:x", "*", "a AND", "[1 TO 2]", "\\", "-", "^2", "~", "", " ", "the"]
+)
+def test_no_query_is_syntax(index: Index, keeper: IndexKeeper, text: str) -> None:
+    keeper.write([document("a", "entirely other things")])
+    assert found(index, query(text, exact=(text,) if text.strip() else ())) == []
+
+
+def test_nearest_vectors_come_first_with_their_cosine(index: Index, keeper: IndexKeeper) -> None:
+    asked = vector("asked")
+    cosines = [0.1, 0.9, -0.4, 0.6]
+    keeper.write(
+        document(f"{cosine}", "text", vectors_of=near(asked, cosine)[None]) for cosine in cosines
+    )
+    ranking = hits(index, query("", vector=asked, alpha=1.0))
+    assert [hit.chunk.document_id for hit in ranking] == ["0.9", "0.6", "0.1", "-0.4"]
+    measured = [hit.evidence.cosine for hit in ranking]
+    assert measured == pytest.approx([0.9, 0.6, 0.1, -0.4], abs=2e-3)
+    assert [hit.evidence.vector_rank for hit in ranking] == [1, 2, 3, 4]
+
+
+def test_alpha_changes_the_ranking(index: Index, keeper: IndexKeeper) -> None:
+    asked = vector("asked")
+    keeper.write(
+        [
+            document("by words", "refund refund refund", vectors_of=near(asked, 0.1)[None]),
+            document("by both", "refund and other things", vectors_of=near(asked, 0.5)[None]),
+            document("by vector", "money back", vectors_of=near(asked, 0.9)[None]),
+        ]
+    )
+    rankings = {
+        alpha: found(index, query("refund", vector=asked, alpha=alpha))
+        for alpha in (0.0, 0.2, 0.8, 1.0)
+    }
+    # At 0 and 1 the other leg is not asked at all.
+    assert rankings[0.0] == ["by words", "by both"]
+    assert rankings[1.0] == ["by vector", "by both", "by words"]
+    # By words 4 and 2 (one deviation either side of the mean, plus 3), by vector 3 - 1.22, 3, 3 + 1.22:
+    # at 0.2: 3.2 + 0.36 = 3.56, 1.6 + 0.6 = 2.2, 0 + 0.84; at 0.8: 0.8 + 1.42 = 2.22, 0.4 + 2.4 = 2.8, 3.38.
+    assert rankings[0.2] == ["by words", "by both", "by vector"]
+    assert rankings[0.8] == ["by vector", "by both", "by words"]
+
+
+def test_without_a_vector_words_alone_decide(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "refund"), document("b", "money")])
+    assert found(index, query("refund", vector=None, alpha=0.7)) == ["a"]
+
+
+def test_hits_say_why(index: Index, keeper: IndexKeeper) -> None:
+    asked = vector("asked")
+    keeper.write(
+        [
+            document("words", "travel costs are refunded", vectors_of=near(asked, 0.2)[None]),
+            document("vector", "money comes back", vectors_of=near(asked, 0.8)[None]),
+            document("code", "form HR-2041 of 2019", vectors_of=near(asked, -0.5)[None]),
+        ]
+    )
+    asked_for = query("refunded travel costs HR-2041", vector=asked, alpha=0.5, exact=("HR-2041",))
+    why = {hit.chunk.document_id: hit.evidence for hit in hits(index, asked_for)}
+    assert (why["code"].exact, why["code"].exact_rank) == (1, 1)
+    assert (why["words"].exact, why["words"].exact_rank) == (0, None)
+    assert why["vector"].keyword_rank is None
+    assert why["vector"].bm25 is None
+    assert {name: evidence.vector_rank for name, evidence in why.items()} == {
+        "vector": 1,
+        "words": 2,
+        "code": 3,
+    }
+    # Its words are: refund, travel, cost, hr-2041, hr, 2041.
+    assert {name: evidence.word_share for name, evidence in why.items()} == {
+        "words": 3 / 6,
+        "vector": 0.0,
+        "code": 3 / 6,
+    }
+
+
+def test_raw_evidence_does_not_depend_on_the_other_candidates(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    keeper.write(
+        [document("a", "refund of costs"), *(document(f"{n}", "refund " * n) for n in range(2, 9))]
+    )
+    (one,) = [
+        hit.evidence.bm25 for hit in hits(index, query("refund")) if hit.chunk.document_id == "a"
+    ]
+    (other,) = hits(index, query("refund", filters=Filters(document_ids=frozenset({"a"}))))
+    assert one is not None
+    assert other.evidence.bm25 == pytest.approx(one)
+
+
+def test_a_keyword_hit_tells_its_cosine_too(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "refund", vectors_of=near(vector("asked"), 0.3)[None])])
+    (hit,) = hits(index, query("refund", vector=vector("asked"), alpha=0.0))
+    assert hit.evidence.cosine == pytest.approx(0.3, abs=2e-3)
+    assert hit.evidence.vector_rank is None
+
+
+def test_equals_are_ranked_alike_each_time(index: Index, keeper: IndexKeeper) -> None:
+    same = vector("same")[None]
+    keeper.write(document(f"{n}", "the very same text", vectors_of=same) for n in range(40))
+    asked = query("same text", vector=vector("same"), alpha=0.5, size=20)
+    first = found(index, asked)
+    assert len(set(first)) == 20
+    assert all(found(index, asked) == first for _ in range(5))
+
+
+def test_boost_multiplies(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write(document(name, "the same text", vectors_of=vector("v")[None]) for name in "abc")
+    keeper.write([Amend(document_id="b", boost=2.0), Amend(document_id="c", boost=0.5)])
+    ranking = hits(index, query("same text", vector=vector("v"), alpha=0.5))
+    assert [(hit.chunk.document_id, hit.chunk.boost) for hit in ranking] == [
+        ("b", 2.0),
+        ("a", 1.0),
+        ("c", 0.5),
+    ]
+    scores = [hit.score for hit in ranking]
+    assert scores == pytest.approx([2 * scores[1], scores[1], scores[1] / 2])
+
+
+# --- exact things first
+
+
+EXACT = [
+    # what, the term, a text that holds it, and one that holds all its words but not the term
+    (
+        "part number",
+        "PX-4410/B",
+        "The gasket PX-4410/B fits the older pump.",
+        "B 4410 PX PX-4411/B",
+    ),
+    ("error code", "ERR-1042", "When ERR-1042 is shown, restart.", "1042 ERR ERR-10421"),
+    ("file name", "deploy_all.sh", "Run deploy_all.sh by hand.", "sh all deploy deploy-all.sh"),
+    ("address", "ops@example.com", "Write to ops@example.com then.", "com example ops@example.org"),
+    ("phrase", "to be or not", "He asked: to be, or not? To be or not.", "not or be to"),
+    (
+        "phrase of two words",
+        "annual leave",
+        "Each has annual leave.",
+        "leave annual annually leaves",
+    ),
+    ("Japanese phrase", "就業規則", "新しい就業規則です", "規則の就業 則規業就"),
+]
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "decoy"), [row[1:] for row in EXACT], ids=[row[0] for row in EXACT]
+)
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_what_holds_an_exact_term_comes_first_though_the_vectors_disagree(
+    index: Index, keeper: IndexKeeper, term: str, text: str, decoy: str, alpha: float
+) -> None:
+    asked = vector("asked")
+    decoys = [
+        document(f"{n}", f"restart gasket {decoy} " * 3, vectors_of=near(asked, 0.99)[None])
+        for n in range(60)
+    ]
+    holder = document("holder", text, vectors_of=near(asked, -0.9)[None])
+    keeper.write([*decoys, holder])
+    ranking = hits(index, query(f"restart gasket {term}", vector=asked, alpha=alpha, exact=(term,)))
+    assert ranking[0].chunk.document_id == "holder"
+    assert ranking[0].evidence.exact == 1
+    assert all(hit.evidence.exact == 0 for hit in ranking[1:])
+
+
+def test_more_exact_terms_come_before_fewer(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write(
+        [
+            document("none", "E-1 E-2 E-30 E-20 E-10" + " valve" * 9),
+            document("one", "E-10 valve valve valve"),
+            document("two", "E-10 and, far from it, E-22"),
+        ]
+    )
+    terms = ("E-10", "E-22")
+    asked = query("valve E-10 E-22", exact=terms)
+    ranking = [(hit.chunk.document_id, hit.evidence.exact) for hit in hits(index, asked)]
+    assert ranking[:2] == [("two", 2), ("one", 1)]
+
+
+def test_a_longer_code_is_another_code(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "E-22.1 E-220 XE-22"), document("b", "E-22 here")])
+    ranking = hits(index, query("E-22", exact=("E-22",)))
+    assert {hit.chunk.document_id: hit.evidence.exact for hit in ranking} == {"b": 1, "a": 0}
+
+
+def test_a_code_that_very_many_hold_names_none(index: Index, keeper: IndexKeeper) -> None:
+    # 120 of 200 chunks is more than 50 and more than 5 %: the code counts as a word like any other.
+    keeper.write(
+        document(f"{n}", f"report {'ISO-9001' if n < 120 else 'older'} page") for n in range(200)
+    )
+    keeper.write([document("right", "travel report of the board")])
+    ranking = hits(index, query("travel ISO-9001", exact=("ISO-9001",), size=10))
+    assert ranking[0].chunk.document_id == "right"
+    assert {hit.evidence.exact for hit in ranking} == {0}
+
+
+# --- access: through every door
+
+
+def by_words(index: Index, readers: Readers, filters: Filters) -> set[str]:
+    return set(found(index, query("secret", filters=filters), readers))
+
+
+def by_vector(index: Index, readers: Readers, filters: Filters) -> set[str]:
+    return set(found(index, query("", vector=vector("near"), alpha=1.0, filters=filters), readers))
+
+
+def by_exact_term(index: Index, readers: Readers, filters: Filters) -> set[str]:
+    return set(found(index, query("?", alpha=1.0, exact=("X-77",), filters=filters), readers))
+
+
+def by_facets(index: Index, readers: Readers, filters: Filters) -> set[str]:
+    return set(index.facets(filters, readers, soon()).sources)
+
+
+def by_id(index: Index, readers: Readers, filters: Filters) -> set[str]:
+    ids = sorted(filters.document_ids or {"a", "b", "c", "d", "e"})
+    parts = index.chunks([ChunkRange(name, 0, 9) for name in ids], readers, soon())
+    return {chunk.document_id for part in parts for chunk in part}
+
+
+Door = Callable[[Index, Readers, Filters], set[str]]
+
+FILTERED_DOORS = [by_words, by_vector, by_exact_term, by_facets]
+DOORS = [*FILTERED_DOORS, by_id]
+
+
+@pytest.fixture(params=DOORS, ids=lambda door: door.__name__)
+def door(request: pytest.FixtureRequest) -> Door:
+    chosen: Door = request.param
+    return chosen
+
+
+@pytest.fixture(params=FILTERED_DOORS, ids=lambda door: door.__name__)
+def filtered_door(request: pytest.FixtureRequest) -> Door:
+    chosen: Door = request.param
+    return chosen
+
+
+def secret(name: str, **fields: Any) -> Replace:
+    """A document that each door finds; its source is its name, so that facets tell it too."""
+    return document(name, "a secret X-77", **{"source": name, **fields})
+
+
+def test_only_holders_of_a_token_see_a_document(
+    index: Index, keeper: IndexKeeper, door: Door
+) -> None:
+    keeper.write(
+        [
+            secret("a", access=EVERYBODY),
+            secret("b", access=Access.to(["user:ann@example.com"])),
+            secret("c", access=Access.to(["group:finance", "group:board"])),
+            secret("d", access=Access.to(["external:drive:42"])),
+            secret("e", access=NOBODY),
+        ]
+    )
+    everything = Filters()
+    assert door(index, PUBLIC, everything) == {"a"}
+    assert door(index, Readers.of("user:ann@example.com"), everything) == {"a", "b"}
+    assert door(index, Readers.of("group:board"), everything) == {"a", "c"}
+    assert door(index, ANN, everything) == {"a", "b", "c"}
+    assert door(index, Readers.of("external:drive:42"), everything) == {"a", "d"}
+    assert door(index, Readers.of("group:fin", "group:finance2"), everything) == {"a"}
+    assert door(index, Readers(frozenset({"user:ann@example.com"})), everything) == {"b"}
+    assert door(index, Readers(frozenset()), everything) == set()
+
+
+def test_new_access_holds_when_the_write_returns(
+    index: Index, keeper: IndexKeeper, door: Door
+) -> None:
+    keeper.write([secret("a"), secret("b")])
+    steps = [
+        (Access.to(["group:finance"]), {"b"}, {"a", "b"}),
+        (NOBODY, {"b"}, {"b"}),
+        (Access.to(["user:ann@example.com"]), {"b"}, {"a", "b"}),
+        (EVERYBODY, {"a", "b"}, {"a", "b"}),
+    ]
+    for access, public, ann in steps:
+        assert keeper.write([Amend(document_id="a", access=access)]) == Written(amended=1)
+        assert door(index, PUBLIC, Filters()) == public
+        assert door(index, ANN, Filters()) == ann
+
+
+def test_an_amendment_leaves_text_and_vectors_as_they_are(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    keeper.write(
+        [
+            document(
+                "a", "first", "second", sets=frozenset({"old"}), tags=frozenset({"k=v"}), boost=2.0
+            )
+        ]
+    )
+    asked = query("", vector=vector("first"), alpha=1.0)
+    before = hits(index, asked)
+    keeper.write(
+        [Amend(document_id="a", access=Access.to(["group:finance"]), sets=frozenset({"new"}))]
+    )
+    after = hits(index, asked, ANN)
+    access, sets = Access.to(["group:finance"]), frozenset({"new"})
+    assert [hit.chunk for hit in after] == [
+        replace(hit.chunk, access=access, sets=sets) for hit in before
+    ]
+    assert [hit.evidence for hit in after] == [hit.evidence for hit in before]
+    assert list(keeper.survey()) == [IndexedDocument("a", 1, 2, "hash of a 1")]
+
+
+def test_what_is_hidden_is_told_to_nobody(index: Index, keeper: IndexKeeper, door: Door) -> None:
+    keeper.write([secret("a", hidden=True), secret("b")])
+    assert door(index, PUBLIC, Filters()) == {"b"}
+    keeper.write([Amend(document_id="a", hidden=False), Amend(document_id="b", hidden=True)])
+    assert door(index, PUBLIC, Filters()) == {"a"}
+    keeper.write([Amend(document_id="b", access=EVERYBODY)])
+    assert door(index, PUBLIC, Filters()) == {"a"}
+
+
+def test_a_replacement_brings_its_own_access(index: Index, keeper: IndexKeeper, door: Door) -> None:
+    keeper.write([secret("a")])
+    keeper.write([secret("a", generation=2, access=Access.to(["group:finance"]))])
+    assert door(index, PUBLIC, Filters()) == set()
+    assert door(index, ANN, Filters()) == {"a"}
+
+
+def test_a_crowd_of_forbidden_documents_does_not_stand_in_the_way(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    asked = vector("asked")
+    crowd = document(
+        "crowd",
+        *["refund X-77 " * 3] * 700,
+        readers=["group:board"],
+        vectors_of=np.repeat(asked[None], 700, axis=0),
+    )
+    mine = document("mine", "one refund of many X-77", vectors_of=near(asked, 0.1)[None])
+    keeper.write([crowd, mine])
+    assert found(index, query("refund")) == ["mine"]
+    assert found(index, query("", vector=asked, alpha=1.0)) == ["mine"]
+    assert found(index, query("?", exact=("X-77 X-77", "one refund"))) == ["mine"]
+
+
+# --- filters
+
+
+def test_each_filter_lets_pass_what_it_names(
+    index: Index, keeper: IndexKeeper, filtered_door: Door
+) -> None:
+    keeper.write(
+        [
+            secret(
+                "a",
+                media_type="text/html",
+                sets=frozenset({"hr", "it"}),
+                tags=frozenset({"lang=en"}),
+            ),
+            secret(
+                "b",
+                media_type="text/plain",
+                sets=frozenset({"it"}),
+                tags=frozenset({"lang=de", "team=x"}),
+            ),
+            secret("c", media_type="application/pdf"),
+        ]
+    )
+
+    def passed(**fields: Any) -> set[str]:
+        return filtered_door(index, PUBLIC, Filters(**fields))
+
+    assert passed() == {"a", "b", "c"}
+    assert passed(sources=frozenset({"a", "c", "none"})) == {"a", "c"}
+    assert passed(media_types=frozenset({"text/html", "application/pdf"})) == {"a", "c"}
+    assert passed(sets=frozenset({"hr"})) == {"a"}
+    assert passed(sets=frozenset({"hr", "it"})) == {"a", "b"}
+    assert passed(tags=frozenset({"team=x", "lang=en"})) == {"a", "b"}
+    assert passed(document_ids=frozenset({"b", "none"})) == {"b"}
+    assert passed(sets=frozenset({"it"}), tags=frozenset({"lang=en"})) == {"a"}
+    # The same word in another field is another thing, and nothing named lets nothing pass.
+    assert passed(sources=frozenset({"hr"})) == set()
+    for field in ("sources", "media_types", "sets", "tags", "document_ids"):
+        assert passed(**{field: frozenset()}) == set()
+
+
+@pytest.mark.parametrize("field", ["created", "updated"])
+def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
+    index: Index, keeper: IndexKeeper, filtered_door: Door, field: str
+) -> None:
+    moments = {
+        "a": MAY - DAY,
+        "b": MAY,
+        "c": MAY + DAY,
+        "d": None,
+        "e": datetime(1965, 1, 1, tzinfo=UTC),
+    }
+    keeper.write([secret(name, **{f"{field}_at": moment}) for name, moment in moments.items()])
+
+    def passed(since: datetime | None, until: datetime | None) -> set[str]:
+        dates: dict[str, Any] = {field: DateRange(since, until)}
+        return filtered_door(index, PUBLIC, Filters(**dates))
+
+    assert passed(None, None) == {"a", "b", "c", "d", "e"}
+    assert passed(MAY, None) == {"b", "c"}
+    assert passed(None, MAY) == {"a", "e"}
+    assert passed(MAY, MAY + DAY) == {"b"}
+    assert passed(MAY, MAY) == set()
+    moved = (MAY + timedelta(hours=5)).astimezone(
+        datetime.fromisoformat("2026-01-01T00:00+05:00").tzinfo
+    )
+    assert passed(None, moved) == {"a", "b", "e"}
+
+
+def test_a_filter_follows_an_amendment(
+    index: Index, keeper: IndexKeeper, filtered_door: Door
+) -> None:
+    keeper.write([secret("a", sets=frozenset({"hr"})), secret("b")])
+    keeper.write(
+        [Amend(document_id="a", sets=frozenset()), Amend(document_id="b", sets=frozenset({"hr"}))]
+    )
+    assert filtered_door(index, PUBLIC, Filters(sets=frozenset({"hr"}))) == {"b"}
+
+
+def test_queries_of_one_call_keep_their_own_filters(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([secret("a"), secret("b")])
+    asked = [
+        query("secret", vector=vector("v"), alpha=0.5, filters=Filters(sources=frozenset({name})))
+        for name in ("b", "none", "a")
+    ]
+    rankings = index.find(asked, PUBLIC, soon()).rankings
+    assert [[hit.chunk.document_id for hit in ranking] for ranking in rankings] == [
+        ["b"],
+        [],
+        ["a"],
+    ]
+
+
+def test_facets_count_documents(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write(
+        [
+            document("a", "x", "y", "z", source="mail", updated_at=MAY),
+            document(
+                "b",
+                "x",
+                source="mail",
+                media_type="text/html",
+                updated_at=MAY - timedelta(microseconds=1),
+            ),
+            document("c", "x", source="wiki"),
+            document("d", "x", source="wiki", readers=["group:finance"], updated_at=MAY + 31 * DAY),
+        ]
+    )
+    assert index.facets(Filters(), PUBLIC, soon()) == Facets(
+        sources={"mail": 2, "wiki": 1},
+        media_types={"text/plain": 2, "text/html": 1},
+        months={"2026-05": 1, "2026-04": 1},
+    )
+    assert index.facets(Filters(sources=frozenset({"wiki"})), ANN, soon()) == Facets(
+        sources={"wiki": 2}, media_types={"text/plain": 2}, months={"2026-06": 1}
+    )
+
+
+# --- chunks by place
+
+
+def test_chunks_come_by_place(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", *(f"part {n}" for n in range(6))), document("b", "other")])
+    ranges = [
+        ChunkRange("a", 2, 4),
+        ChunkRange("b", 0, 1),
+        ChunkRange("a", 4, 99),
+        ChunkRange("a", -3, 1),
+        ChunkRange("a", 9, 12),
+        ChunkRange("a", 3, 3),
+        ChunkRange("missing", 0, 5),
+        ChunkRange("a", 2, 4),
+    ]
+    parts = index.chunks(ranges, PUBLIC, soon())
+    assert [[chunk.key for chunk in part] for part in parts] == [
+        [("a", 2), ("a", 3)],
+        [("b", 0)],
+        [("a", 4), ("a", 5)],
+        [("a", 0)],
+        [],
+        [],
+        [],
+        [("a", 2), ("a", 3)],
+    ]
+
+
+# --- writing
+
+
+def test_writing_tells_what_it_did(index: Index, keeper: IndexKeeper) -> None:
+    assert keeper.write([]) == Written()
+    first = keeper.write([document("a", "one", "two", generation=5), document("b", "three")])
+    assert first == Written(replaced=2, chunks=3)
+    second = keeper.write(
+        [
+            document("a", "older", generation=4),
+            document("a", "newer", generation=6),
+            Delete("b"),
+            Delete("b"),
+            Amend(document_id="none", hidden=True),
+            Amend(document_id="a", boost=2.0),
+        ]
+    )
+    assert second == Written(
+        replaced=1, chunks=1, deleted=1, amended=1, stale=("a",), missing=("b", "none")
+    )
+    assert list(keeper.survey()) == [IndexedDocument("a", 6, 1, "hash of a 6")]
+    assert found(index, query("older newer one two three")) == ["a"]
+
+
+def test_the_same_generation_may_be_written_again(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "before"), document("a", "after")])
+    assert found(index, query("before")) == []
+    assert found(index, query("after")) == ["a"]
+
+
+def test_changes_are_made_in_their_order(index: Index, keeper: IndexKeeper) -> None:
+    changes: list[IndexChange] = [
+        document("a", "first"),
+        Amend(document_id="a", access=NOBODY),
+        document("b", "first"),
+        Delete("a"),
+        document("a", "again", generation=1),
+        Delete("b"),
+    ]
+    assert keeper.write(iter(changes)) == Written(replaced=3, chunks=3, deleted=2, amended=1)
+    assert found(index, query("first again")) == ["a"]
+
+
+def test_of_an_old_version_nothing_is_left(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "apples", "pears", "plums")])
+    keeper.write([document("a", "cherries", generation=2)])
+    assert found(index, query("apples pears plums")) == []
+    everything = hits(index, query("", vector=vector("pears"), alpha=1.0))
+    assert [hit.chunk.text for hit in everything] == ["cherries"]
+    assert len(index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon())[0]) == 1
+    keeper.write([Delete("a")])
+    assert found(index, query("cherries", vector=vector("cherries"), alpha=0.5)) == []
+    assert list(keeper.survey()) == []
+
+
+def test_a_document_without_chunks_is_known_and_not_found(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    keeper.write([document("a", "text"), document("empty"), document("b", "text")])
+    keeper.write([document("a", generation=2)])
+    assert list(keeper.survey()) == [
+        IndexedDocument("a", 2, 0, "hash of a 2"),
+        IndexedDocument("b", 1, 1, "hash of b 1"),
+        IndexedDocument("empty", 1, 0, "hash of empty 1"),
+    ]
+    assert found(index, query("text", vector=vector("text"), alpha=0.5)) == ["b"]
+    assert index.facets(Filters(), PUBLIC, soon()).sources == {"folder": 1}
+    assert keeper.write([Amend(document_id="empty", access=EVERYBODY), Delete("empty")]) == Written(
+        amended=1, deleted=1
+    )
+
+
+def test_the_survey_is_by_id(keeper: IndexKeeper) -> None:
+    names = [f"{n:05}" for n in range(2_500)]
+    keeper.write(document(name) for name in reversed(names))
+    assert [known.id for known in keeper.survey()] == names
+
+
+def _wrong() -> Iterator[tuple[str, Replace]]:
+    right = document("a", "one", "two")
+    one, two = right.chunks
+    nan = right.vectors.copy()
+    nan[1, 0] = np.nan
+    yield "no id", document("", "one")
+    yield "id with NUL", document("a\0b", "one")
+    yield "fewer vectors", replace(right, vectors=right.vectors[:1])
+    yield "dimension", replace(right, vectors=unit(right.vectors[:, :-1]))
+    yield "length", replace(right, vectors=right.vectors * 1.1)
+    yield "zero", replace(right, vectors=right.vectors * 0)
+    yield "not a number", replace(right, vectors=nan)
+    yield "another's chunk", replace(right, chunks=(one, replace(two, document_id="b")))
+    yield "gap", replace(right, chunks=(one, replace(two, position=2)))
+    yield "doubled", replace(right, chunks=(one, one))
+
+
+@pytest.mark.parametrize(
+    "wrong", [case for _, case in _wrong()], ids=[name for name, _ in _wrong()]
+)
+def test_what_cannot_be_right_is_refused(index: Index, keeper: IndexKeeper, wrong: Replace) -> None:
+    keeper.write([document("a", "former text")])
+    with pytest.raises(ValueError, match=r"a|id"):
+        keeper.write([wrong])
+    assert found(index, query("former one two")) == ["a"]
+    assert keeper.write([document("b", "one")]) == Written(replaced=1, chunks=1)
+
+
+def test_a_query_vector_of_another_dimension_is_refused(index: Index) -> None:
+    with pytest.raises(ValueError, match="dimension"):
+        index.find([query("x", vector=vector("x", 7), alpha=0.5)], PUBLIC, soon())
+
+
+IDS = [
+    "folder:plain",
+    "folder:with space/and/slashes.md",
+    "folder:'quotes\" and `ticks`",
+    "folder:100% [a-z]* {x} \\ ^$ | ? + ; -- DROP",
+    "folder:日本語/規程　第１章.docx",
+    "folder:Ünïcödé",
+    "folder:U\u0308ni\u0308co\u0308de\u0301",
+    "folder:עברית",
+    "folder:🙂👩‍👩‍👧",
+    "folder:tab\tand\nline",
+    "folder:CASE",
+    "folder:case",
+    "folder: case ",
+    "folder:" + "long/" * 3_000,
+]
+
+
+def test_ids_are_of_any_script(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write(document(name, f"text number{n}", source=name) for n, name in enumerate(IDS))
+    assert [known.id for known in keeper.survey()] == sorted(IDS)
+    for number, name in enumerate(IDS):
+        assert found(index, query(f"number{number}")) == [name]
+        only = Filters(document_ids=frozenset({name}))
+        assert found(index, query("text", filters=only)) == [name]
+        assert index.facets(Filters(sources=frozenset({name})), PUBLIC, soon()).sources == {name: 1}
+        (part,) = index.chunks([ChunkRange(name, 0, 1)], PUBLIC, soon())
+        assert [chunk.document_id for chunk in part] == [name]
+    keeper.write(Delete(name) for name in IDS[::2])
+    assert [known.id for known in keeper.survey()] == sorted(IDS[1::2])
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00nul", "🙂" * 50, "w" * 70_000, "a\tb\r\nc\u2028d", "\ufeffbom", " "]
+)
+def test_texts_are_whatever_they_are(index: Index, keeper: IndexKeeper, text: str) -> None:
+    keeper.write([document("a", text, "findable")])
+    assert [hit.chunk.document_id for hit in hits(index, query("findable"))] == ["a"]
+    (part,) = index.chunks([ChunkRange("a", 0, 1)], PUBLIC, soon())
+    assert [chunk.text for chunk in part] == [text]
+
+
+def test_when_the_time_is_up_it_is_said(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "text")])
+    over = Deadline(time.monotonic() - 1.0)
+    with pytest.raises(DeadlineExceeded):
+        index.find([query("text")], PUBLIC, over)
+    with pytest.raises(DeadlineExceeded):
+        index.chunks([ChunkRange("a", 0, 1)], PUBLIC, over)
+    with pytest.raises(DeadlineExceeded):
+        index.facets(Filters(), PUBLIC, over)
+
+
+# --- many at once
+
+
+def test_what_was_opened_before_a_write_sees_it(engine: Engine) -> None:
+    keeper, index = engine.keeper(), engine.index()
+    assert found(index, query("late")) == []
+    engine.keeper().write([document("a", "late")])
+    assert found(index, query("late")) == ["a"]
+    assert [known.id for known in keeper.survey()] == ["a"]
+    assert found(engine.index(), query("late")) == ["a"]
+
+
+def test_a_document_is_never_absent_or_mixed_while_it_is_replaced(
+    index: Index, engine: Engine, keeper: IndexKeeper
+) -> None:
+    keeper.write([version("a", 1), document("other", "version of nothing")])
+    writer = threading.Thread(target=replace_again_and_again, args=(engine, "a", 24))
+    writer.start()
+    seen: list[list[list[int]]] = []
+    while writer.is_alive():
+        seen.append(generations_seen(index, "a"))
+    writer.join()
+    assert all(is_whole(generations) for doors in seen for generations in doors)
+    assert len({doors[0][0] for doors in seen}) > 3, (
+        "the searches should have seen several versions"
+    )
+    assert {doors[0] for doors in generations_seen(index, "a")} == {25}
+
+
+def test_threads_share_an_index_and_keepers_wait_for_each_other(engine: Engine) -> None:
+    index = engine.index()
+    engine.keeper().write(version(f"{n}", 1) for n in range(3))
+    writers = [
+        threading.Thread(target=replace_again_and_again, args=(engine, f"{n}", 6)) for n in range(3)
+    ]
+    broken: list[list[int]] = []
+
+    def search() -> None:
+        while any(writer.is_alive() for writer in writers):
+            for name in "012":
+                broken.extend(g for g in generations_seen(index, name) if not is_whole(g))
+
+    searchers = [threading.Thread(target=search) for _ in range(3)]
+    for thread in writers + searchers:
+        thread.start()
+    for thread in writers + searchers:
+        thread.join()
+    assert broken == []
+    assert [g[0] for name in "012" for g in generations_seen(index, name)] == [7] * 9
+
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def test_one_process_writes_while_another_reads(
+    index: Index, engine: Engine, keeper: IndexKeeper
+) -> None:
+    keeper.write([version("a", 1)])
+    writer = SPAWN.Process(target=replace_again_and_again, args=(engine, "a", 15))
+    writer.start()
+    seen = []
+    while writer.is_alive():
+        seen.append(generations_seen(index, "a"))
+    writer.join()
+    assert writer.exitcode == 0
+    assert all(is_whole(generations) for doors in seen for generations in doors)
+    assert {doors[0] for doors in generations_seen(index, "a")} == {16}
+
+
+def test_a_killed_writer_leaves_nothing_half(engine: Engine, tmp_path: Path) -> None:
+    log, rng = tmp_path / "log", random.Random(7)
+    before = engine.index()
+    for _ in range(6):
+        # What was under way is done again: every change may be.
+        first = _number(log, "done") + 1
+        writer = SPAWN.Process(target=write_until_killed, args=(engine, log, first))
+        writer.start()
+        last = first + rng.randrange(8)
+        while _number(log, "done") < last:
+            time.sleep(0.002)
+            assert writer.is_alive()
+        time.sleep(rng.uniform(0.0, 0.04))
+        writer.kill()
+        writer.join()
+        for index in (before, engine.index()):
+            _check_after_kill(index, engine.keeper(), log)
+    assert _number(log, "done") >= 6
+
+
+def _number(log: Path, what: str) -> int:
+    """The last number that the writer noted as `begun` or `done`."""
+    lines = log.read_text().split("\n")[:-1] if log.exists() else []
+    return max((int(line.split()[1]) for line in lines if line.startswith(what)), default=-1)
+
+
+def _check_after_kill(index: Index, keeper: IndexKeeper, log: Path) -> None:
+    """Every document is as its last acknowledged change left it, or as the change under way would."""
+    known = {document.id: document for document in keeper.survey()}
+    done, begun = _number(log, "done"), _number(log, "begun")
+    for name in {step(number)[0] for number in range(done + 1)}:
+        numbers = [n for n in range(done + 1) if step(n)[0] == name]
+        allowed = [_expected(numbers)]
+        if begun > done and step(begun)[0] == name:
+            allowed.append(_expected([*numbers, begun]))
+        # The words, the vectors and the chunks.
+        shown = generations_seen(index, name)
+        assert shown in [
+            [sorted([g] * (2 + g % 5))] * 3 if g is not None else [[]] * 3 for g, _ in allowed
+        ]
+        assert (known[name].generation if name in known else None) in [kept for _, kept in allowed]
+
+
+def _expected(numbers: list[int]) -> tuple[int | None, int | None]:
+    """The generation that everybody sees, and that the index holds, after these changes."""
+    seen: int | None = None
+    kept: int | None = None
+    for number in numbers:
+        match step(number)[1]:
+            case Replace(generation=generation):
+                seen = kept = generation
+            case Delete():
+                seen = kept = None
+            case Amend(access=access):
+                seen = kept if access == EVERYBODY else None
+    return seen, kept
+
+
+def test_a_hundred_thousand_chunks(index: Index, keeper: IndexKeeper) -> None:
+    rng = np.random.default_rng(3)
+    base = unit(rng.standard_normal((100, DIMENSION)))
+
+    def around(n: int) -> Vectors:
+        return unit(base + 0.5 * vector(f"document {n}"))
+
+    def corpus() -> Iterator[Replace]:
+        for n in range(1_000):
+            texts = [f"chunk{n}x{place} of report{n} and everything" for place in range(100)]
+            readers = ["group:few"] if n % 100 == 0 else ["group:many"]
+            yield document(f"{n:04}", *texts, readers=readers, vectors_of=around(n))
+
+    assert keeper.write(corpus()) == Written(replaced=1_000, chunks=100_000)
+    many, few = Readers.of("group:many"), Readers.of("group:few")
+    assert [hit.chunk.key for hit in hits(index, query("chunk777x42"), many)] == [("0777", 42)]
+    assert len(hits(index, query("everything", size=200), few)) == 200
+    own = around(500)[7]
+    (nearest, *_) = hits(index, query("", vector=own, alpha=1.0), few)
+    assert nearest.chunk.key == ("0500", 7)
+    assert index.facets(Filters(), few, soon()).sources == {"folder": 10}
+    assert sum(known.chunks for known in keeper.survey()) == 100_000
+    keeper.write(Delete(f"{n:04}") for n in range(500))
+    assert found(index, query("chunk400x0"), few) == []
+    assert index.facets(Filters(), few, soon()).sources == {"folder": 5}

@@ -1,0 +1,106 @@
+"""Implementations of the index for the contract suite, in a form that other processes can open too."""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from connectors.document import EVERYBODY, NOBODY, Readers
+from indexing.chunk import ChunkRange
+from indexing.deadline import Deadline
+from indexing.embedded import open_index, open_keeper
+from indexing.index import Amend, Delete, Index, IndexChange, IndexKeeper, Replace
+from tests.support.chunks import IDENTITY, document, query, vector
+
+PUBLIC = Readers.of()
+
+
+class Engine(Protocol):
+    """Opens one and the same index, any number of times, here or in another process."""
+
+    def index(self) -> Index: ...
+
+    def keeper(self) -> IndexKeeper: ...
+
+
+@dataclass(frozen=True)
+class Embedded:
+    folder: Path
+
+    def index(self) -> Index:
+        return open_index(self.folder, IDENTITY)
+
+    def keeper(self) -> IndexKeeper:
+        return open_keeper(self.folder, IDENTITY)
+
+
+def soon() -> Deadline:
+    return Deadline.after(30)
+
+
+def version(document_id: str, generation: int) -> Replace:
+    """A document of 2 to 6 chunks, every one of which tells its generation."""
+    count = 2 + generation % 5
+    texts = [f"version of {document_id} generation{generation} part{n}" for n in range(count)]
+    return document(document_id, *texts, generation=generation)
+
+
+def generations_seen(index: Index, document_id: str) -> list[list[int]]:
+    """For the words, the vectors and the chunks of a `version`: the generations that each shows."""
+    asked = [
+        query("version", size=50),
+        query("", size=50, vector=vector("any"), alpha=1.0),
+    ]
+    rankings = index.find(asked, PUBLIC, soon()).rankings
+    found = [[hit.chunk for hit in ranking] for ranking in rankings]
+    found += index.chunks([ChunkRange(document_id, 0, 50)], PUBLIC, soon())
+    return [
+        [_generation(chunk.text) for chunk in chunks if chunk.document_id == document_id]
+        for chunks in found
+    ]
+
+
+def _generation(text: str) -> int:
+    return int(text.partition("generation")[2].partition(" ")[0])
+
+
+def is_whole(generations: list[int]) -> bool:
+    """Whether these are the generations of all chunks of one version."""
+    return len(set(generations)) == 1 and len(generations) == 2 + generations[0] % 5
+
+
+def replace_again_and_again(engine: Engine, document_id: str, times: int) -> None:
+    keeper = engine.keeper()
+    for generation in range(2, times + 2):
+        keeper.write([version(document_id, generation)])
+
+
+DOCUMENTS = 5
+
+
+def step(number: int) -> tuple[str, IndexChange]:
+    """The `number`-th change of `write_until_killed`, and the document it is about."""
+    name = f"document {number % DOCUMENTS}"
+    match number // DOCUMENTS % 6:
+        case 2:
+            return name, Amend(document_id=name, access=NOBODY)
+        case 3:
+            return name, Amend(document_id=name, access=EVERYBODY)
+        case 5:
+            return name, Delete(name)
+        case _:
+            return name, version(name, number)
+
+
+def write_until_killed(engine: Engine, log: Path, start: int) -> None:
+    """Note the number of every change when it begins and when it has been acknowledged."""
+    keeper = engine.keeper()
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    number = start
+    while True:
+        os.write(descriptor, f"begun {number}\n".encode())
+        keeper.write([step(number)[1]])
+        os.write(descriptor, f"done {number}\n".encode())
+        number += 1
+        time.sleep(0.001)

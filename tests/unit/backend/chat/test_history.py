@@ -1,0 +1,138 @@
+"""What is said to the model always fits its window."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chat.history import (
+    Conversation,
+    Exchange,
+    MessageTooLong,
+    Opening,
+    recent_messages,
+)
+from backend.chat.messages import CallMessage, ModelMessage, ToolCall, ToolResult
+from backend.chat.prompts import NO_LONGER_SHOWN
+from backend.chat.tools import INTERNAL_SEARCH
+from backend.search.completion import Message
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def said(role: str, text: str) -> Message:
+    return Message("user" if role == "user" else "assistant", text)
+
+
+def exchange(name: str, size: int) -> Exchange:
+    call = ToolCall(name, "internal_search", f'{{"queries": ["{name}"]}}')
+    return Exchange(CallMessage("", (call,)), (ToolResult(name, f"{name} " * size),))
+
+
+def conversation(
+    window: int, message: str = "why?", history: tuple[Message, ...] = ()
+) -> Conversation:
+    opening = Opening(duties=(), today=None, history=history, message=message, files="")
+    return Conversation(opening, window, words)
+
+
+def size(messages: list[ModelMessage]) -> int:
+    return sum(
+        words(m.text)
+        if not isinstance(m, CallMessage)
+        else words(m.text) + sum(words(call.arguments) for call in m.calls)
+        for m in messages
+    )
+
+
+def results(messages: list[ModelMessage]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, ToolResult)]
+
+
+HISTORY = (
+    said("user", "a a a"),
+    said("assistant", "b b"),
+    said("user", "c c c c"),
+    said("assistant", "d"),
+)
+
+
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [
+        (100, HISTORY),
+        (10, HISTORY),  # 3 + 2 + 4 + 1
+        (9, HISTORY[2:]),  # b alone would fit, but an answer without its question is left out
+        (7, HISTORY[2:]),
+        (5, HISTORY[2:]),  # 4 + 1
+        (4, ()),  # d fits, but is an answer without its question
+        (0, ()),
+        (-3, ()),
+    ],
+)
+def test_the_oldest_messages_go_first(room: int, kept: tuple[Message, ...]) -> None:
+    assert recent_messages(HISTORY, room, lambda m: words(m.text)) == list(kept)
+
+
+def test_the_oldest_results_go_before_later_ones() -> None:
+    talk = conversation(500)
+    for name in ("one", "two", "three"):
+        talk.add_exchange(exchange(name, 150))
+    assert [text[:5] for text in results(talk.messages([]))] == [
+        NO_LONGER_SHOWN[:5],
+        "two t",
+        "three",
+    ]
+
+
+def test_results_go_before_history() -> None:
+    talk = conversation(420, history=(said("user", "old " * 200),))
+    assert len(talk.messages([])) == 3
+    talk.add_exchange(exchange("one", 150))
+    texts = [m.text for m in talk.messages([])]
+    assert not any(text.startswith("old") for text in texts)
+    assert texts[-1].startswith("one one")
+
+
+def test_a_search_is_given_no_more_than_still_fits() -> None:
+    assert conversation(40_000).budgets([INTERNAL_SEARCH]).answer == 10_000
+    assert conversation(200_000).budgets([INTERNAL_SEARCH]).answer == 12_800
+    assert conversation(1_000, "word " * 400).budgets([INTERNAL_SEARCH]).answer <= 250
+
+
+def test_a_message_that_leaves_no_room_is_refused() -> None:
+    with pytest.raises(MessageTooLong):
+        conversation(1_000, "word " * 990).messages([])
+    with pytest.raises(MessageTooLong):
+        conversation(1_000, "word " * 800).budgets([])
+
+
+def test_a_model_that_is_offered_no_tools_is_told_of_none() -> None:
+    talk = conversation(2_000)
+    with_tools, without = talk.messages([INTERNAL_SEARCH])[0], talk.messages([])[0]
+    assert "internal_search" in with_tools.text
+    assert "internal_search" not in without.text
+
+
+@given(
+    st.integers(600, 3_000),
+    st.lists(st.integers(0, 400), max_size=8),
+    st.lists(st.integers(0, 100), max_size=6),
+)
+def test_every_prompt_fits_and_the_latest_results_are_in_it(
+    window: int, history: list[int], found: list[int]
+) -> None:
+    turns = tuple(
+        said("user" if i % 2 == 0 else "assistant", "h " * n) for i, n in enumerate(history)
+    )
+    talk = conversation(window, history=turns)
+    for number, n in enumerate(found):
+        talk.add_exchange(exchange(f"r{number}", n))
+    messages = talk.messages([INTERNAL_SEARCH])
+    assert size(messages) <= window
+    if found:
+        assert results(messages)[-1] == f"r{len(found) - 1} " * found[-1]
+    assert [m.calls[0].id for m in messages if isinstance(m, CallMessage)] == [
+        m.call_id for m in messages if isinstance(m, ToolResult)
+    ]
