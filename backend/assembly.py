@@ -133,9 +133,12 @@ class Quarry:
 
     @cached_property
     def count_tokens(self) -> "CountTokens":
-        from indexing.tokens import chat_token_counter, estimated_tokens
+        from indexing.tokens import chat_token_counter, rough_tokens
 
-        return chat_token_counter() if self.language_model else estimated_tokens
+        if self.language_model is None:
+            return rough_tokens
+        folder = self.settings.tiktoken_cache_dir
+        return chat_token_counter(folder) if folder else chat_token_counter()
 
     @cached_property
     def language_model(self) -> "LanguageModel | None":

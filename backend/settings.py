@@ -60,6 +60,11 @@ class Settings(BaseSettings):
     answer_seconds: float = Field(
         default=180.0, gt=0, description="How long an answer may take in all"
     )
+    tiktoken_cache_dir: Path | None = Field(
+        default=None,
+        validation_alias="TIKTOKEN_CACHE_DIR",
+        description="Where tiktoken keeps its vocabularies; its own variable",
+    )
 
     @property
     def resolved_home(self) -> Path:

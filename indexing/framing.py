@@ -11,7 +11,7 @@ from indexing.tokens import head
 _FRAME_SHARE = 4
 _HEADINGS = 8
 _OPAQUE_KEY = re.compile(
-    r"_.*|(?:.*[\W_])?(?:id|uuid|guid|hash|etag|checksum|md5|sha\d*|cursor|revision|size|bytes)|\w+Id",
+    r"_.*|(?:.*[\W_])?(?:id|uuid|guid|hash|etag|checksum|md5|sha\d*|cursor|revision|size|bytes)|(?-i:\w+Id)",
     re.IGNORECASE,
 )
 _OPAQUE_VALUE = re.compile(

@@ -6,7 +6,7 @@ import os
 import pkgutil
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -17,9 +17,7 @@ from connectors.errors import AskTheOwner
 _HOME_OF_BARE_NAMES = "sentence-transformers"
 _LOADABLE = ("modules.json", "config.json")
 _SMALL_FILES = ("*.json", "*.txt", "*.model")
-_WEIGHTS = ("*.safetensors",)
-_OLD_WEIGHTS = ("*.bin",)
-_OTHER_RUNTIMES = ("onnx/*", "openvino/*", "gguf/*", "coreml/*", "*/onnx/*")
+_OTHER_RUNTIMES = ["onnx/*", "openvino/*", "gguf/*", "coreml/*", "*/onnx/*"]
 _HASHED = re.compile(r".*\.(?:json|txt|model|safetensors|bin)")
 _WEIGHT_ENDINGS = (".safetensors", ".bin")
 _READ_BYTES = 1 << 20
@@ -67,12 +65,17 @@ def _holds_model(folder: Path) -> bool:
 
 
 def _in_package(model: str) -> ModelSource | None:
-    wanted = re.sub(r"[^a-z0-9]+", "_", model.rpartition("/")[2].lower())
+    """Other teams' models may end in the same name and are not taken for it."""
+    team, _, name = model.rpartition("/")
+    if team not in ("", _HOME_OF_BARE_NAMES):
+        return None
+    wanted = re.sub(r"[^a-z0-9]+", "_", name.lower())
     for module in (wanted, *_modules_ending_in(f"_{wanted}")):
         for folder in _package_folders(module):
             if _holds_model(folder / "model"):
-                name = module.replace("_", "-")
-                return ModelSource(name, folder / "model", f"the installed package {name}")
+                package = module.replace("_", "-")
+                found_in = f"the installed package {package}"
+                return ModelSource(package, folder / "model", found_in)
     return None
 
 
@@ -88,36 +91,43 @@ def _package_folders(module: str) -> list[Path]:
 
 def _from_hub(model: str, hub: Hub) -> ModelSource:
     # A fifth of a second, which a model of a path or a package need not wait for.
-    from huggingface_hub import snapshot_download  # noqa: PLC0415
-    from huggingface_hub.errors import (  # noqa: PLC0415
-        HfHubHTTPError,
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (  # type: ignore[attr-defined]
         HFValidationError,
+        HTTPError,
         LocalEntryNotFoundError,
     )
 
     name = model if "/" in model else f"{_HOME_OF_BARE_NAMES}/{model}"
     fetch = partial(snapshot_download, name, cache_dir=hub.cache, endpoint=hub.endpoint)
     try:
-        return ModelSource(name, Path(fetch(local_files_only=True)), "the local model cache")
+        folder = _snapshot(partial(fetch, local_files_only=True))
+        if _has_weights(folder):
+            return ModelSource(name, folder, "the local model cache")
     except HFValidationError as error:
-        raise AskTheOwner(
-            _nowhere(model, "no such folder, and no name a hub would take")
-        ) from error
+        raise AskTheOwner(_nowhere(model, "no hub has a model of such a name")) from error
     except LocalEntryNotFoundError:
         pass
     try:
-        folder = Path(fetch(allow_patterns=_patterns(_WEIGHTS), ignore_patterns=_OTHER_RUNTIMES))
-        if not any(folder.rglob("*.safetensors")):
-            fetch(allow_patterns=_patterns(_OLD_WEIGHTS), ignore_patterns=_OTHER_RUNTIMES)
+        return ModelSource(name, _snapshot(fetch), "the model hub")
     except LocalEntryNotFoundError as error:
         raise AskTheOwner(_nowhere(model, "the model hub cannot be reached")) from error
-    except HfHubHTTPError as error:
-        raise AskTheOwner(_nowhere(model, f"the model hub refuses: {error}")) from error
-    return ModelSource(name, folder, "the model hub")
+    except HTTPError as error:
+        raise AskTheOwner(_nowhere(model, f"the model hub does not give it: {error}")) from error
 
 
-def _patterns(weights: tuple[str, ...]) -> list[str]:
-    return [*_SMALL_FILES, *weights]
+def _snapshot(fetch: Callable[..., str]) -> Path:
+    """The small files and the weights; in the older format only where there are no others."""
+    for weights in ("*.safetensors", "*.bin"):
+        patterns = [*_SMALL_FILES, weights]
+        folder = Path(fetch(allow_patterns=patterns, ignore_patterns=_OTHER_RUNTIMES))
+        if _has_weights(folder):
+            break
+    return folder
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(path.suffix in _WEIGHT_ENDINGS for path in folder.rglob("*"))
 
 
 def _nowhere(model: str, reason: str) -> str:
@@ -144,7 +154,7 @@ def weights_version(folder: Path, memory: Path) -> str:
         if known["files"] == state:
             return str(known["version"])
     names = [str(name) for name, _, _ in state]
-    if not any(name.endswith(_WEIGHT_ENDINGS) for name in names):
+    if not _has_weights(folder):
         raise AskTheOwner(f"The folder {folder} has no weights (*.safetensors): fetch it whole.")
     version = _content_digest(folder, names)
     memory.mkdir(parents=True, exist_ok=True)

@@ -6,41 +6,25 @@ puts right what is not repeated.
 """
 
 import enum
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import islice
-from typing import TypeAlias
-
-import numpy as np
 
 from connectors.connector import Change, Checkpoint, Listed, Unreadable
 from connectors.document import Access, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import AskTheOwner
 from indexing.batches import Batch, BatchSize, batches, document_id, pages, weighed
-from indexing.embedding import Embedder, Vectors
-from indexing.index import Amend, Delete, IndexChange, IndexKeeper, Replace
-from indexing.ledger import (
-    Amended,
-    Entry,
-    Failed,
-    Ledger,
-    Lost,
-    Reached,
-    Removed,
-    Stored,
-)
+from indexing.embedding import Embedder
+from indexing.index import Amend, Delete, IndexKeeper
+from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed
 from indexing.planning import Prepared, Step, owned, planned, restored, sound
 from indexing.read_ahead import Idle, read_ahead
 from indexing.repair import Difference, differences
-from indexing.report import Meter, Progress, Tally
-
-Progresses: TypeAlias = Generator[Progress, None, None]
-"""Told as the work goes on; closing it stops the work between two batches."""
+from indexing.report import Meter, Tally
+from indexing.writing import InFlight, Plan, Progresses, Writing
 
 _PAGE = 500
-_MOST_TEXTS = 1024
 _MOST_DIFFERENCES = 10_000
 _NO_LISTING = -1
 
@@ -63,6 +47,10 @@ class Pipeline:
     ledger: Ledger
     size: BatchSize = field(default_factory=BatchSize)
 
+    @property
+    def _writing(self) -> Writing:
+        return Writing(self.embedder, self.keeper, self.ledger)
+
     def index(self, changes: Iterable[Change], tally: Tally) -> Progresses:
         """Take over what changed, and tell how it goes. Whatever ends it, it can be repeated.
 
@@ -70,13 +58,10 @@ class Pipeline:
             ValueError: a document that is not of this source.
             RetryLater, AskTheOwner: the source's, the embedder's or the index's.
         """
-        meter = Meter(self.source, "indexing")
+        meter, in_flight = Meter(self.source, "indexing"), InFlight()
         with closing(read_ahead(changes)) as stream:
-            for batch in _timed(batches(self._checked(stream), self.size), tally):
-                item = _item(batch)
-                yield meter.progress(item)
-                self._take(batch, tally)
-                yield meter.progress(item, len(batch.changes))
+            plans = self._plans(stream, in_flight, tally)
+            yield from self._writing.carry_out_ahead(plans, in_flight, meter, tally)
 
     def reconcile(
         self,
@@ -116,10 +101,8 @@ class Pipeline:
             self._forget(lost)
         after = ""
         while found := list(islice(self._differences(after), _MOST_DIFFERENCES)):
-            for page in pages(found, _PAGE):
-                for plan in weighed(self._mending(page, tally), self.size.characters):
-                    self._carry_out(plan, tally)
-                yield meter.progress(page[-1].id, len(page))
+            plans = self._mending_plans(found, tally)
+            yield from self._writing.carry_out_ahead(plans, InFlight(), meter, tally)
             after = found[-1].id
 
     def clear(self, tally: Tally) -> Progresses:
@@ -136,28 +119,30 @@ class Pipeline:
                 case _:
                     yield sound(change, self.source)
 
-    def _take(self, batch: Batch, tally: Tally) -> None:
-        entries = self.ledger.entries([document_id(change) for change in batch.changes])
-        with tally.timed("chunk"):
-            plan = [
-                planned(change, entries.get(document_id(change)), self.source, self.embedder)
-                for change in batch.changes
-            ]
-        self._carry_out(
-            plan, tally, [Reached(self.source, batch.checkpoint)] if batch.checkpoint else []
-        )
+    def _plans(
+        self, stream: Iterable[Change | Idle], in_flight: InFlight, tally: Tally
+    ) -> Iterator[Plan]:
+        for batch in _timed(batches(self._checked(stream), self.size), tally):
+            ids = frozenset(document_id(change) for change in batch.changes)
+            in_flight.enter(ids)
+            entries = self.ledger.entries(list(ids))
+            with tally.timed("chunk"):
+                parts = tuple(
+                    planned(change, entries.get(document_id(change)), self.source, self.embedder)
+                    for change in batch.changes
+                )
+            reached = (Reached(self.source, batch.checkpoint),) if batch.checkpoint else ()
+            yield Plan(parts, reached, ids, _item(batch))
 
     def _take_listed(self, page: Sequence[Listed], number: int, tally: Tally) -> None:
         access = {owned(listed.document_id, self.source): listed.access for listed in page}
         entries = self.ledger.entries(list(access))
-        self._carry_out(
-            [
-                Step((Amended(each, access[each]),), _amend(each, access[each]), "amended")
-                for each, entry in entries.items()
-                if entry.access != access[each]
-            ],
-            tally,
+        amended = (
+            Step((Amended(each, access[each]),), _amend(each, access[each]), "amended")
+            for each, entry in entries.items()
+            if entry.access != access[each]
         )
+        self._writing.carry_out(Plan(tuple(amended)), tally)
         self.ledger.see(self.source, number, list(access))
 
     def _refuse_empty(self) -> None:
@@ -173,23 +158,21 @@ class Pipeline:
         meter = Meter(self.source, "removing")
         for page in pages(ids, _PAGE):
             held = self.ledger.entries(page)
-            self._carry_out(
-                [
-                    Step((Removed(each),), Delete(each), "deleted" if each in held else None)
-                    for each in page
-                ],
-                tally,
+            removed = (
+                Step((Removed(each),), Delete(each), "deleted" if each in held else None)
+                for each in page
             )
+            self._writing.carry_out(Plan(tuple(removed)), tally)
             yield meter.progress(page[-1], len(page))
 
     def _settle(self) -> None:
         """Show to its readers, as the ledger names them, what was left between two states."""
         for page in pages(self.ledger.unsettled(self.source), _PAGE):
-            steps = [
+            settled = (
                 Step((Amended(each, entry.access),), _amend(each, entry.access))
                 for each, entry in self.ledger.entries(page).items()
-            ]
-            self._carry_out(steps, Tally())
+            )
+            self._writing.carry_out(Plan(tuple(settled)), Tally())
 
     def _forget(self, lost: Sequence[str]) -> None:
         self.ledger.save([*map(Lost, lost), Reached(self.source, None)])
@@ -202,6 +185,11 @@ class Pipeline:
             if document.id > after and _source_of(document.id) not in known
         )
         return differences(self.ledger.survey(self.source, after), held)
+
+    def _mending_plans(self, found: Sequence[Difference], tally: Tally) -> Iterator[Plan]:
+        for page in pages(found, _PAGE):
+            for parts in weighed(self._mending(page, tally), self.size.characters):
+                yield Plan(tuple(parts), item=page[-1].id)
 
     def _mending(self, page: Sequence[Difference], tally: Tally) -> Iterator[Prepared | Step]:
         """What each difference asks for, by the ledger as it is now: it may have changed since."""
@@ -224,85 +212,6 @@ class Pipeline:
             yield part
         elif entry.kept:
             yield Step((Lost(difference.id), Reached(self.source, None)))
-
-    def _carry_out(
-        self, plan: Sequence[Prepared | Step], tally: Tally, reached: Sequence[Reached] = ()
-    ) -> None:
-        """Embed what is prepared, then tell the index, then the ledger."""
-        prepared = [part for part in plan if isinstance(part, Prepared)]
-        steps = [
-            *self._embedded(prepared, tally),
-            *(part for part in plan if isinstance(part, Step)),
-        ]
-        saved = [*(change for step in steps for change in step.then), *reached]
-        with tally.timed("write"):
-            self._write([step.first for step in steps if step.first])
-            if saved:
-                self.ledger.save(saved)
-        for step in steps:
-            _count(step, tally)
-
-    def _write(self, changes: Sequence[IndexChange]) -> None:
-        if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
-            self.ledger.unsettle(amended)
-        stale = self.keeper.write(changes).stale if changes else ()
-        if stale:
-            raise RetryLater(
-                f"The index holds newer versions of {len(stale)} documents than the ledger, of"
-                f" {stale[0]} for one. The next sync repairs that.",
-                after=timedelta(seconds=1),
-            )
-
-    def _embedded(self, prepared: Sequence[Prepared], tally: Tally) -> Iterator[Step]:
-        """All chunks of all documents together; one by one only where the embedder refuses."""
-        try:
-            with tally.timed("embed"):
-                vectors = self._vectors(
-                    [chunk.embedded_text for part in prepared for chunk in part.chunks], tally
-                )
-        except ValueError as error:
-            if len(prepared) == 1:
-                yield Step((prepared[0].failed(error),))
-                return
-            for part in prepared:
-                yield from self._embedded([part], tally)
-            return
-        start = 0
-        for part in prepared:
-            end = start + len(part.chunks)
-            yield _written(part, vectors[start:end])
-            start = end
-
-    def _vectors(self, texts: Sequence[str], tally: Tally) -> Vectors:
-        found = [
-            np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
-            *(self.embedder.embed_passages(some) for some in pages(texts, _MOST_TEXTS)),
-        ]
-        tally.counts["embedded"] += len(texts)
-        return np.concatenate(found)
-
-
-def _written(part: Prepared, vectors: Vectors) -> Step:
-    if not np.isfinite(vectors).all():
-        return Step((part.failed(ValueError("the embedding model gave no vector for it")),))
-    replace = Replace(
-        document_id=part.document_id,
-        generation=part.then.generation,
-        content_hash=part.then.content_hash,
-        chunks=part.chunks,
-        vectors=vectors,
-    )
-    return Step((part.then,), replace, "documents" if isinstance(part.then, Stored) else "restored")
-
-
-def _count(step: Step, tally: Tally) -> None:
-    if step.outcome:
-        tally.counts[step.outcome] += 1
-    if isinstance(step.first, Replace):
-        tally.counts["chunks"] += len(step.first.chunks)
-    for change in step.then:
-        if isinstance(change, Failed):
-            tally.failed(change.item, change.reason)
 
 
 def _amend(document: str, access: Access) -> Amend:

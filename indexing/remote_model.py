@@ -138,6 +138,7 @@ class RemoteModel:
             deadline.check()
             wait = max(pause, outcome.after.total_seconds())
             if pause > _LAST_PAUSE or wait > min(deadline.left(), _LONGEST_WAIT):
+                outcome.after = max(outcome.after, timedelta(seconds=_LONGEST_WAIT))
                 raise outcome
             time.sleep(wait)
             pause *= 2

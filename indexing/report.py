@@ -1,11 +1,10 @@
 """What a run has done so far, and what it is doing now."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 Outcome: TypeAlias = Literal[
     "documents", "chunks", "embedded", "unchanged", "amended", "deleted", "restored"
@@ -58,11 +57,11 @@ class Progress:
 
 
 class Tally:
-    """Counts and times a run as it goes on."""
+    """Counts and times a run as it goes on; each figure is changed by one thread at a time."""
 
     def __init__(self) -> None:
-        self.counts: Counter[Outcome] = Counter()
-        self.seconds: dict[TimedStage, float] = {}
+        self.counts: dict[Outcome, int] = dict.fromkeys(get_args(Outcome), 0)
+        self.seconds: dict[TimedStage, float] = dict.fromkeys(get_args(TimedStage), 0.0)
         self.unreadable_count = 0
         self._unreadable: list[UnreadableItem] = []
 
@@ -77,7 +76,7 @@ class Tally:
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - began
+            self.seconds[stage] += time.perf_counter() - began
 
     def report(self) -> Report:
         return Report(

@@ -44,9 +44,9 @@ def chat_token_counter(vocabularies: Path = _TIKTOKEN_FOLDER) -> CountTokens:
     """Count by tiktoken's o200k_base, or by `estimated_tokens` where it cannot be had.
 
     Args:
-        vocabularies: the folder where tiktoken keeps what it has fetched, as its own environment
-            variable TIKTOKEN_CACHE_DIR names it. Nothing is fetched from here: a vocabulary that
-            is not there, or is damaged, costs one warning and no waiting.
+        vocabularies: the folder where tiktoken looks for what it has fetched: its environment
+            variable TIKTOKEN_CACHE_DIR, or this default. Nothing is fetched from here: a
+            vocabulary that is not there, or is damaged, costs one warning and no waiting.
     """
     if not _has_vocabulary(vocabularies):
         _warn_once(vocabularies)
@@ -84,6 +84,11 @@ def estimated_tokens(text: str) -> int:
     every other character has one, and two beyond the Basic Multilingual Plane.
     """
     return len(estimated_ends(text))
+
+
+def rough_tokens(text: str) -> int:
+    """A token for every four bytes: for budgets where no language model will read the text."""
+    return (len(text.encode(errors="replace")) + 3) // 4
 
 
 def estimated_ends(text: str) -> list[int]:

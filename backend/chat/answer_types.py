@@ -77,9 +77,7 @@ _NUMBER_WORDS = (
     "|hundert|tausend"
 )
 _NUMBER = rf"(?:\d[\d.,]*|\b(?:(?:{_NUMBER_WORDS})[\s-]?(?:and\s)?)+(?!\w)|[一二三四五六七八九十百千万两]+)"
-_CURRENCY = (
-    r"€|\$|£|¥|元|円|\b(?:euros?|dollars?|pounds?|yuan|yen|francs?|cents?|eur|usd|gbp|cny|rmb|jpy|chf)\b"
-)
+_CURRENCY = r"€|\$|£|¥|元|円|\b(?:euros?|dollars?|pounds?|yuan|yen|francs?|cents?|eur|usd|gbp|cny|rmb|jpy|chf)\b"
 _MONTHS = (
     "january|february|march|april|june|july|august|september|october|november|december"
     "|januar|februar|märz|juni|juli|oktober|dezember"
@@ -94,19 +92,27 @@ _ROLES = (
 _HELD = {
     AnswerType.AMOUNT: regex.compile(fold(_NUMBER)),
     AnswerType.MONEY: regex.compile(
-        fold(rf"(?:{_CURRENCY})\s?(?:{_NUMBER})|(?:{_NUMBER})[\s-]*(?:million |billion |万|千)?(?:{_CURRENCY}|per cent|percent|%)")
+        fold(
+            rf"(?:{_CURRENCY})\s?(?:{_NUMBER})|(?:{_NUMBER})[\s-]*(?:million |billion |万|千)?(?:{_CURRENCY}|per cent|percent|%)"
+        )
     ),
     AnswerType.DURATION: regex.compile(
-        fold(rf"(?:{_NUMBER}|\b(?:an?|one|half an?|each|every|ein(?:e[nmrs]?)?)\b)[\s-]*(?:\w+[\s-]+){{0,2}}?(?:{_UNITS})\b|{_NUMBER}(?:{_SPACELESS_UNITS})")
+        fold(
+            rf"(?:{_NUMBER}|\b(?:an?|one|half an?|each|every|ein(?:e[nmrs]?)?)\b)[\s-]*(?:\w+[\s-]+){{0,2}}?(?:{_UNITS})\b|{_NUMBER}(?:{_SPACELESS_UNITS})"
+        )
     ),
     AnswerType.TIME: regex.compile(
-        fold(rf"\b(?:1\d|20)\d\ds?\b|\b(?:{_MONTHS}|{_DAYS})\b|\bmay \d|\d may\b|\d:\d\d|\bo'clock\b|\buhr\b|\b\d+ ?[ap]\.?m\b|\bnoon\b|\bmidnight\b"
-             rf"|\b(?:spring|summer|autumn|winter|today|tomorrow|yesterday|daily|weekly|monthly|yearly)\b|(?:{_NUMBER}|\b(?:an?|one|each|every|first|last|next)\b)[\s-]*(?:\w+[\s-]+)?(?:{_UNITS})\b"
-             rf"|{_NUMBER}(?:{_SPACELESS_UNITS})|[早晚午]")
+        fold(
+            rf"\b(?:1\d|20)\d\ds?\b|\b(?:{_MONTHS}|{_DAYS})\b|\bmay \d|\d may\b|\d:\d\d|\bo'clock\b|\buhr\b|\b\d+ ?[ap]\.?m\b|\bnoon\b|\bmidnight\b"
+            rf"|\b(?:spring|summer|autumn|winter|today|tomorrow|yesterday|daily|weekly|monthly|yearly)\b|(?:{_NUMBER}|\b(?:an?|one|each|every|first|last|next)\b)[\s-]*(?:\w+[\s-]+)?(?:{_UNITS})\b"
+            rf"|{_NUMBER}(?:{_SPACELESS_UNITS})|[早晚午]"
+        )
     ),
 }
 _ROLE = regex.compile(rf"\b(?:{fold(_ROLES)})s?\b")
-_NAME = regex.compile(r"\b\p{Lu}[\p{L}'’-]+\s+(?:\p{Lu}\.?\s+)?\p{Lu}[\p{L}'’-]+|\S@\S|[\p{Han}\p{Katakana}]")
+_NAME = regex.compile(
+    r"\b\p{Lu}[\p{L}'’-]+\s+(?:\p{Lu}\.?\s+)?\p{Lu}[\p{L}'’-]+|\S@\S|[\p{Han}\p{Katakana}]"
+)
 
 
 def answer_type(question: str) -> AnswerType | None:

@@ -10,7 +10,6 @@ PROVENANCE
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +26,6 @@ MOST_WORDS = 10
 """Words of a question that are left out in turn."""
 MOST_HELD = 40
 """Words around the best candidate that are compared by meaning."""
-PRIOR_BULK = 0.18
 PRIOR_WEIGHT = 8
 """The bulk of few candidates says little; so many at the usual level are counted in."""
 NEAR = (0.3, 0.8)
@@ -51,6 +49,8 @@ class Model:
     intercept: float
     margin: float
     missing: float
+    bulk: float
+    """The usual median of scores."""
     least: float
     """The probability from which on a sentence is told."""
 
@@ -59,11 +59,15 @@ class Model:
         return 1 / (1 + math.exp(-logit))
 
 
-def margin(scores: Scores) -> float:
-    """The best score above the median, which few candidates only bend from its usual level."""
+def bulk(scores: Scores, usual: float) -> float:
+    """The median, drawn to its usual level where there are few scores."""
     count = len(scores)
-    bulk = (count * float(np.median(scores)) + PRIOR_WEIGHT * PRIOR_BULK) / (count + PRIOR_WEIGHT)
-    return float(scores.max()) - bulk
+    return (count * float(np.median(scores)) + PRIOR_WEIGHT * usual) / (count + PRIOR_WEIGHT)
+
+
+def margin(scores: Scores, model: Model) -> float:
+    """How far the best score stands above the bulk."""
+    return float(scores.max()) - bulk(scores, model.bulk)
 
 
 def mattering_words(question: str) -> list[str]:
@@ -73,7 +77,8 @@ def mattering_words(question: str) -> list[str]:
 
 
 def without(question: str, word: str) -> str:
-    return regex.sub(rf"(?V1)(?<!{LETTER}){regex.escape(word)}(?!{LETTER})", "", question)
+    bare = regex.sub(rf"(?V1)(?<!{LETTER}){regex.escape(word)}(?!{LETTER})", "", question)
+    return bare if bare.strip() else "?"
 
 
 def held_words(best: Candidate) -> list[str]:
@@ -108,5 +113,8 @@ def missing(weights: Scores, held: Scores) -> float:
     """
     return float((weights * (1 - held)).max(initial=0.0))
 
+
+BY_MEANING = Model(intercept=-0.3, margin=10.0, missing=-20.0, bulk=0.18, least=0.055)
+BY_WORDS = Model(intercept=-0.3, margin=10.0, missing=-2.0, bulk=0.05, least=0.055)
 
 _SAYING_NOTHING = ENGLISH | FUNCTION_WORDS["English"]

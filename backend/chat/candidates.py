@@ -64,7 +64,9 @@ def context(chunk: Chunk) -> str:
 
 def candidates(sections: Sequence[InferenceSection]) -> list[Candidate]:
     """In the order of the sections; each chunk once, though several sections hold it."""
-    chunks = {chunk.key: (section, chunk) for section in reversed(sections) for chunk in section.chunks}
+    chunks = {
+        chunk.key: (section, chunk) for section in reversed(sections) for chunk in section.chunks
+    }
     ordered = {chunk.key: chunks[chunk.key] for section in sections for chunk in section.chunks}
     return [found for section, chunk in ordered.values() for found in _of_chunk(section, chunk)]
 
@@ -107,11 +109,18 @@ def _row(row: str, header: Sequence[str]) -> str:
     cells = _cells(row)
     if len(header) != len(cells):
         return "; ".join(cell for cell in cells if cell)
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(header, cells, strict=True) if cell)
+    return "; ".join(
+        f"{name}: {cell}" if name else cell
+        for name, cell in zip(header, cells, strict=True)
+        if cell
+    )
 
 
 def _cells(row: str) -> list[str]:
-    return [_one_line(cell).replace("\\|", "|") for cell in regex.split(r"(?<!\\)\|", row.strip().strip("|"))]
+    return [
+        _one_line(cell).replace("\\|", "|")
+        for cell in regex.split(r"(?<!\\)\|", row.strip().strip("|"))
+    ]
 
 
 def _one_line(text: str) -> str:

@@ -149,10 +149,8 @@ def recent_messages(
         if room < 0:
             break
         kept += 1
-    recent = list(history[len(history) - kept :])
-    while recent and recent[0].role != "user":
-        recent.pop(0)
-    return recent
+    recent = history[len(history) - kept :]
+    return list(itertools.dropwhile(lambda message: message.role != "user", recent))
 
 
 def _spoken(exchange: Exchange) -> list[ModelMessage]:

@@ -133,7 +133,8 @@ class LanguageModel:
                 time.sleep(pause)
             except ModelRefused as refusal:
                 # An older server that does not know how to tell the usage.
-                if begun or USAGE not in str(refusal) or not request.pop(USAGE, None):
+                knows = begun or attempt == TRIES or USAGE not in str(refusal)
+                if knows or not request.pop(USAGE, None):
                     raise
             else:
                 return
@@ -156,9 +157,10 @@ class LanguageModel:
 
     def _attempt(self, request: Json, deadline: Deadline) -> Iterator[ModelEvent]:
         assembly = Assembly()
-        with self._wrapped(request, deadline), self._opened(request, deadline) as stream:
-            for chunk in stream:
-                yield from assembly.feed(chunk)
+        with self._wrapped(request, deadline):
+            with self._opened(request, deadline) as stream:
+                for chunk in stream:
+                    yield from assembly.feed(chunk)
             yield from assembly.end()
 
     @contextmanager
@@ -188,14 +190,18 @@ class LanguageModel:
             raise ModelUnavailable(self._unreachable(error)) from error
         except openai.APIError as error:
             raise ModelUnavailable(f"The language model failed: {self._quote(error)}") from error
-        except ValueError as error:
+        except UnicodeEncodeError as error:
+            raise ModelRefused(f"{KEY} holds a character that no key has. Set it again.") from error
+        except (ValueError, RecursionError) as error:
             raise ModelBroken(self._garbled()) from error
 
     def _refusal(self, error: "openai.APIStatusError", request: Json) -> ModelError:
         said = self._quote(error)
         match error.status_code:
             case 401 | 403:
-                return ModelRefused(f"The language model refused the key. Set {KEY} to a valid one. {said}")
+                return ModelRefused(
+                    f"The language model refused the key. Set {KEY} to a valid one. {said}"
+                )
             case 429 if error.code == "insufficient_quota":
                 return ModelRefused(f"The account of the language model is used up. {said}")
             case 408 | 409 | 425 | 429:
@@ -347,15 +353,20 @@ def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:
 def _message(message: ModelMessage) -> Json:
     match message:
         case Message(role, text):
-            return {"role": role, "content": text}
+            return {"role": role, "content": _sendable(text)}
         case CallMessage(text, calls):
             return {
                 "role": "assistant",
-                "content": text or None,
+                "content": _sendable(text) or None,
                 "tool_calls": [_call(call) for call in calls],
             }
         case ToolResult(call_id, text):
-            return {"role": "tool", "tool_call_id": call_id, "content": text}
+            return {"role": "tool", "tool_call_id": call_id, "content": _sendable(text)}
+
+
+def _sendable(text: str) -> str:
+    """Half a surrogate pair, as a broken file name holds it, cannot be sent."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _call(call: ToolCall) -> Json:

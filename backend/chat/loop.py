@@ -205,11 +205,20 @@ class _Turn:
         if queries:
             told |= {each.call.id: prompts.WITH_THE_FIRST for each in searches}
             pending = _exchange(step, calls, told)
-            result = yield from self._search(tuple(queries), (pending,))
-            told[searches[0].call.id] = _shown(result)
+            told[searches[0].call.id] = yield from self._look(tuple(queries), pending)
         self._conversation.add_exchange(_exchange(step, calls, told))
         if self._mistakes > MAX_MISTAKES:
             yield from self._do_without_tools()
+
+    def _look(self, queries: tuple[str, ...], pending: Exchange) -> Generator[ChatEvent, None, str]:
+        """What the model is told of a search; one that fails costs the turn only if it is the first."""
+        try:
+            result = yield from self._search(queries, (pending,))
+        except (DeadlineExceeded, RetryLater, AskTheOwner):
+            if not self._searched:
+                raise
+            return prompts.SEARCH_FAILED
+        return _shown(result)
 
     def _search(
         self, queries: tuple[str, ...], pending: Sequence[Exchange]

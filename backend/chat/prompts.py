@@ -40,6 +40,7 @@ NO_LONGER_SHOWN = (
 )
 WITH_THE_FIRST = "The results of all queries stand with the first call."
 SEARCHED_ALREADY = "These queries were searched before. Answer from what was found, or ask others."
+SEARCH_FAILED = "This search failed. Answer from what was found before, and say what is missing."
 NOTHING_FITS = "There is no room for results. Say that the question could not be looked up."
 
 

@@ -23,7 +23,8 @@ HEAVY = {
     "backend/cli.py": None,
     "backend/assembly.py": None,
     "indexing/sentence_model.py": {"torch", "sentence_transformers", "transformers", "openvino"},
-    "backend/chat/language_model.py": {"openai"},
+    "indexing/model_source.py": {"huggingface_hub"},
+    "backend/chat/language_model.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
 }
 

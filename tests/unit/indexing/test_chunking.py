@@ -62,21 +62,34 @@ def test_an_abstract_is_its_title_and_its_text() -> None:
     )
 
 
+MACHINES = {
+    "file_id": "nine",
+    "driveId": "four",
+    "link": "https://x.org/a",
+    "rev": "0123456789abcdef",
+}
+
+
 def test_a_chunk_carries_what_its_document_and_section_say() -> None:
     place = Place(page=3, heading_path=("Travel", "Abroad", "Visa"))
     moment = datetime(2026, 3, 1, tzinfo=UTC)
     section = Section(text="Ask early.", link="file:///travel.md#visa", place=place)
     whole = replace(
-        document(section, metadata={"team": "People", "tags": ("a", "b"), "file_id": "9f"}),
+        document(
+            section, metadata={"team": "People", "tags": ("a", "b"), "paid": "yes", **MACHINES}
+        ),
         owners=(Person("Ann Lee", "ann@example.com"),),
         updated_at=moment,
     )
     (chunk,) = chunks_of(whole, HashingEmbedder())
     # The heading that says the title again is left out, and so is what only machines read.
-    assert chunk.embedded_text == "Travel\nAbroad > Visa\nAsk early.\ntags: a, b\nteam: People"
+    assert (
+        chunk.embedded_text
+        == "Travel\nAbroad > Visa\nAsk early.\npaid: yes\ntags: a, b\nteam: People"
+    )
     assert chunk.link == "file:///travel.md#visa"
     assert (chunk.page, chunk.heading_path) == (3, ("Travel", "Abroad", "Visa"))
-    assert chunk.tags == {"team=People", "tags=a", "tags=b", "file_id=9f"}
+    assert {"team=People", "tags=a", "tags=b", "driveId=four"} < chunk.tags
     assert (chunk.owners, chunk.updated_at, chunk.access) == (("Ann Lee",), moment, EVERYBODY)
 
 

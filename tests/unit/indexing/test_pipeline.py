@@ -38,8 +38,10 @@ class CountingEmbedder(HashingEmbedder):
     """Remembers how many texts each call was given; refuses the word `poison`."""
 
     calls: list[int] = field(default_factory=list)
+    seconds: float = 0
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        time.sleep(self.seconds)
         self.calls.append(len(texts))
         if any("poison" in text for text in texts):
             raise ValueError("the model refuses poison")
@@ -212,6 +214,15 @@ def test_two_versions_of_a_document_keep_their_order() -> None:
     assert desk.agrees()
 
 
+def test_a_next_version_is_planned_only_when_the_one_before_is_saved() -> None:
+    desk = Desk(BatchSize(documents=1))
+    slow = replace(desk.pipeline, embedder=CountingEmbedder(seconds=0.05))
+    versions = [document(text=f"Leave is {number} days.") for number in range(25, 31)]
+    desk.run(lambda tally: slow.index(versions, tally))
+    assert desk.keeper.held["desk:a"].generation == 6
+    assert desk.agrees()
+
+
 def test_a_document_without_text_is_held_and_has_no_chunks() -> None:
     desk = Desk()
     assert counts(desk.index(document(text=""))) == {"documents": 1}
@@ -341,12 +352,13 @@ def test_the_source_is_read_while_others_work_but_not_without_bound() -> None:
     stream = desk.pipeline.index(changes(), Tally())
     next(stream)
     time.sleep(0.2)
-    # Half a million characters each: four of them reach the two million that may wait.
-    assert 1 <= read <= 5
+    # Half a million characters each: four of them reach the two million that may wait, one waits
+    # to be put there, and two have been taken: one to be embedded, one to be cut.
+    assert 1 <= read <= 7
     stream.close()
 
 
-def test_closing_the_stream_ends_the_reader() -> None:
+def test_closing_the_stream_ends_its_threads() -> None:
     desk = Desk()
     closed = threading.Event()
 
@@ -361,7 +373,8 @@ def test_closing_the_stream_ends_the_reader() -> None:
     next(stream)
     stream.close()
     assert closed.is_set()
-    assert not [thread for thread in threading.enumerate() if "reader" in thread.name]
+    ours = ("reader", "planner", "writer")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(ours)]
 
 
 def test_what_a_slow_source_yielded_is_indexed_while_it_is_waited_for() -> None:
@@ -386,7 +399,7 @@ def test_progress_counts_to_all_documents() -> None:
     desk = Desk(BatchSize(documents=2))
     changes = [document(f"desk:{number}") for number in range(5)]
     progress = list(desk.pipeline.index(changes, Tally()))
-    assert [each.done for each in progress] == [0, 2, 2, 4, 4, 5]
+    assert [each.done for each in progress] == [0, 0, 2, 2, 4, 5]
     assert {each.stage for each in progress} == {"indexing"}
     assert progress[-1].item == "Leave"
     assert progress[-1].rate > 0

@@ -195,8 +195,9 @@ def test_a_model_is_found_in_the_local_cache(tiny: Path, tmp_path: Path) -> None
     [
         ("our-team/nowhere", "cannot be reached"),
         ("nowhere", "cannot be reached"),
-        ("./no/such/folder", "no such folder"),
-        ("", "no such folder"),
+        ("./no/such/folder", "no hub has"),
+        ("", "no hub has"),
+        ("another-team/all-MiniLM-L6-v2", "cannot be reached"),
     ],
 )
 def test_a_model_that_is_nowhere_is_for_the_owner(name: str, reason: str, tmp_path: Path) -> None:

@@ -300,6 +300,14 @@ def test_an_older_server_is_asked_without_usage(
     assert "stream_options" not in server.requests[1].body
 
 
+def test_an_older_server_that_fails_as_well_is_no_silence(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
+    server.play([Refuse(500), Refuse(500), Refuse(400, "unknown field: stream_options")])
+    with pytest.raises(ModelRefused):
+        list(model.stream(QUESTION, soon()))
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -313,6 +321,7 @@ def test_an_older_server_is_asked_without_usage(
         Raw(b'data: {"choices": 7}\n\n'),
         Raw(b'data: {"choices": [{"delta": {"content": {"a": 1}}}]}\n\n'),
         Raw(b'data: {"choices": [null]}\n\n'),
+        Raw(b"data: " + b"[" * 100_000 + b"\n\n"),
         Raw(b"Good morning."),
         Raw(b""),
     ],
@@ -414,6 +423,21 @@ def _answer_half_an_error(listening: socket.socket, stream: Iterator[ModelEvent]
         next(stream)
     finally:
         thread.join()
+
+
+def test_half_a_character_does_not_stop_a_request(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
+    server.play([Say("here")])
+    assert said(list(model.stream((Message("user", "a\udc80b"),), soon()))) == "here"
+    assert server.requests[0].messages[0]["content"] == "a?b"
+
+
+def test_a_key_that_cannot_be_sent_is_told(server: ScriptedModel) -> None:
+    model = LanguageModel(settings_for(server.base_url, api_key="clé"))
+    with pytest.raises(ModelRefused, match=variable("llm_key")):
+        list(model.stream(QUESTION, soon()))
+    model.close()
 
 
 def test_the_key_is_not_shown_with_the_settings() -> None:

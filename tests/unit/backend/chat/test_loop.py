@@ -3,8 +3,8 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 
 import pytest
 
@@ -20,7 +20,7 @@ from backend.search.rendering import DocumentNumbers
 from backend.search.request import SearchRequest
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.hashing import HashingEmbedder
 from indexing.index import Filters
@@ -436,6 +436,23 @@ def test_a_failing_search_ends_the_turn_with_what_to_do(asked: Asked, error: Exc
     failed = asked.ask(look_for("leave"), parts=parts)
     assert isinstance(failed, Failed)
     assert str(error) in f"{failed.message} {failed.advice}"
+
+
+def test_a_later_search_that_fails_leaves_what_was_found(asked: Asked) -> None:
+    whole = asked.parts()
+
+    def search(request: SearchRequest) -> Iterator[SearchEvent]:
+        if asked.searches:
+            raise RetryLater("The embedder is away.", timedelta(seconds=5))
+        assert whole.search is not None
+        return whole.search(request)
+
+    done = asked.ask(
+        look_for("leave"), look_for("sick"), Say("25 [1]."), parts=replace(whole, search=search)
+    )
+    assert isinstance(done, AnswerDone)
+    assert done.citations[0].document_id == "kb:leave"
+    assert "search failed" in tool_results(asked.server.requests[2])[1]
 
 
 def test_a_stopped_turn_is_on_record_and_the_model_is_stopped(asked: Asked) -> None:

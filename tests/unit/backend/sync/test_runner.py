@@ -103,7 +103,8 @@ def test_a_run_indexes_reports_and_is_closed(room: Room) -> None:
     report = room.sync(shelf(5))
     assert (report.documents, report.embedded, report.unreadable_count) == (5, 5, 0)
     assert (room.last().state, room.last().error) == ("done", None)
-    assert room.last().counts == {"documents": 5, "chunks": 5, "embedded": 5, "unreadable": 0}
+    counted = {name: count for name, count in room.last().counts.items() if count}
+    assert counted == {"documents": 5, "chunks": 5, "embedded": 5}
     assert len(room.keeper.held) == 5
 
 

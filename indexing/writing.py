@@ -1,0 +1,188 @@
+"""Plans carried out: embedded, written to the index, then told to the ledger.
+
+While one plan is embedded, the next is made and the last is written, each in a thread of its own:
+the cores that a model leaves idle are few, and so are those that a cut or a write needs.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from threading import Condition
+from typing import TypeAlias
+
+import numpy as np
+
+from connectors.errors import RetryLater
+from indexing.batches import pages
+from indexing.embedding import Embedder, Vectors
+from indexing.index import Amend, IndexChange, IndexKeeper, Replace
+from indexing.ledger import Failed, Ledger, Reached, Stored
+from indexing.planning import Prepared, Step
+from indexing.report import Meter, Progress, Tally
+
+Progresses: TypeAlias = Generator[Progress, None, None]
+"""Told as the work goes on; closing it stops the work between two plans."""
+
+_MOST_TEXTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    parts: tuple[Prepared | Step, ...]
+    """No two of the same document. None at all means that there is nothing to do yet."""
+    reached: tuple[Reached, ...] = ()
+    ids: frozenset[str] = frozenset()
+    """Of documents that no other plan may be made of before this one is saved."""
+    item: str | None = None
+    """What a person is shown while it is carried out."""
+
+
+class InFlight:
+    """The documents of plans that are not saved yet."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._closed = False
+        self._changed = Condition()
+
+    def enter(self, ids: frozenset[str]) -> None:
+        """Wait until none of these is in flight; from then on they are."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._ids.isdisjoint(ids))
+            self._ids |= ids
+
+    def leave(self, ids: frozenset[str]) -> None:
+        with self._changed:
+            self._ids -= ids
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    embedder: Embedder
+    keeper: IndexKeeper
+    ledger: Ledger
+
+    def carry_out(self, plan: Plan, tally: Tally) -> None:
+        """Raises RetryLater, AskTheOwner: the embedder's or the index's. The ledger is as before."""
+        self._write(self._embedded(plan, tally), tally)
+
+    def carry_out_ahead(
+        self, plans: Iterator[Plan], in_flight: InFlight, meter: Meter, tally: Tally
+    ) -> Progresses:
+        """The plans one after the other, as `carry_out`, but overlapping.
+
+        Whoever makes the plans enters their ids to `in_flight` first. No plan is written before all
+        earlier ones have been saved.
+        """
+        with ThreadPoolExecutor(1, "planner") as planner, ThreadPoolExecutor(1, "writer") as writer:
+            try:
+                coming = planner.submit(next, plans, None)
+                saving: Future[Plan] | None = None
+                while (plan := coming.result()) is not None:
+                    coming = planner.submit(next, plans, None)
+                    yield meter.progress(plan.item)
+                    embedded = self._embedded(plan, tally)
+                    if saving:
+                        yield _saved(saving.result(), meter)
+                    saving = writer.submit(self._write_and_leave, embedded, in_flight, tally)
+                if saving:
+                    yield _saved(saving.result(), meter)
+            finally:
+                in_flight.close()
+
+    def _write_and_leave(self, plan: Plan, in_flight: InFlight, tally: Tally) -> Plan:
+        try:
+            self._write(plan, tally)
+        finally:
+            in_flight.leave(plan.ids)
+        return plan
+
+    def _write(self, plan: Plan, tally: Tally) -> None:
+        """First the index, then the ledger."""
+        steps = [part for part in plan.parts if isinstance(part, Step)]
+        saved = [*(change for step in steps for change in step.then), *plan.reached]
+        with tally.timed("write"):
+            self._write_index([step.first for step in steps if step.first])
+            if saved:
+                self.ledger.save(saved)
+        for step in steps:
+            _count(step, tally)
+
+    def _write_index(self, changes: Sequence[IndexChange]) -> None:
+        if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
+            self.ledger.unsettle(amended)
+        stale = self.keeper.write(changes).stale if changes else ()
+        if stale:
+            raise RetryLater(
+                f"The index holds newer versions of {len(stale)} documents than the ledger, of"
+                f" {stale[0]} for one. The next sync repairs that.",
+                after=timedelta(seconds=1),
+            )
+
+    def _embedded(self, plan: Plan, tally: Tally) -> Plan:
+        """The same plan, with nothing left to embed."""
+        prepared = [part for part in plan.parts if isinstance(part, Prepared)]
+        steps = [part for part in plan.parts if isinstance(part, Step)]
+        return replace(plan, parts=(*self._steps(prepared, tally), *steps))
+
+    def _steps(self, prepared: Sequence[Prepared], tally: Tally) -> Iterator[Step]:
+        """All chunks of all documents together; one by one only where the embedder refuses."""
+        try:
+            with tally.timed("embed"):
+                vectors = self._vectors(prepared, tally)
+        except ValueError as error:
+            if len(prepared) == 1:
+                yield Step((prepared[0].failed(error),))
+                return
+            for part in prepared:
+                yield from self._steps([part], tally)
+            return
+        start = 0
+        for part in prepared:
+            end = start + len(part.chunks)
+            yield _step(part, vectors[start:end])
+            start = end
+
+    def _vectors(self, prepared: Iterable[Prepared], tally: Tally) -> Vectors:
+        texts = [chunk.embedded_text for part in prepared for chunk in part.chunks]
+        found = [
+            np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
+            *(self.embedder.embed_passages(some) for some in pages(texts, _MOST_TEXTS)),
+        ]
+        tally.counts["embedded"] += len(texts)
+        return np.concatenate(found)
+
+
+def _step(part: Prepared, vectors: Vectors) -> Step:
+    if not np.isfinite(vectors).all():
+        return Step((part.failed(ValueError("the embedding model gave no vector for it")),))
+    written = Replace(
+        document_id=part.document_id,
+        generation=part.then.generation,
+        content_hash=part.then.content_hash,
+        chunks=part.chunks,
+        vectors=vectors,
+    )
+    return Step((part.then,), written, "documents" if isinstance(part.then, Stored) else "restored")
+
+
+def _count(step: Step, tally: Tally) -> None:
+    if step.outcome:
+        tally.counts[step.outcome] += 1
+    if isinstance(step.first, Replace):
+        tally.counts["chunks"] += len(step.first.chunks)
+    for change in step.then:
+        if isinstance(change, Failed):
+            tally.failed(change.item, change.reason)
+
+
+def _saved(plan: Plan, meter: Meter) -> Progress:
+    return meter.progress(plan.item, len(plan.parts))
