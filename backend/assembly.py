@@ -276,7 +276,8 @@ class Quarry:
             numbers=numbers,
             search_seconds=self.settings.search_seconds,
         )
-        checker = Checker(self.embedder, state, {file.id: file for file in files})
+        whole = {file.id: file for file in files}
+        checker = Checker(self.embedder, self.understanding, state, whole)
         return checker.checked(run_llm_loop(turn, parts, state))
 
     def connector(self, source: "Source") -> "Connector":

@@ -153,6 +153,7 @@ def add_folder(
     from backend import encoding
     from backend.store import sources
     from connectors.catalog import connect
+    from connectors.errors import AskTheOwner
 
     with _told(as_json):
         folder = path.expanduser().absolute()
@@ -165,11 +166,11 @@ def add_folder(
             settings["exclude"] = exclude
         called = name or folder.name or "folder"
         quarry = _quarry()
-        connect("folder", called, settings)
         try:
-            added = sources.add(quarry.database, called, "folder", settings)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--name") from error
+            connect("folder", called, settings)
+        except AskTheOwner as error:
+            raise typer.BadParameter(str(error)) from error
+        added = sources.add(quarry.database, called, "folder", settings)
         if as_json:
             _print_wire(encoding.source(added, documents=0, failures=0, run=None))
         else:

@@ -15,7 +15,7 @@ from connectors.sources.folder import FolderConnector, FolderSettings
 
 S = TypeVar("S", bound=BaseModel)
 
-_SOURCE_NAME = re.compile(r"[^\s:/]{1,100}")
+_SOURCE_NAME = re.compile(r"[^\s:/\x00-\x1f\x7f]([^:/\x00-\x1f\x7f]{0,98}[^\s:/\x00-\x1f\x7f])?")
 
 
 class Capability(StrEnum):
@@ -62,7 +62,7 @@ def connect(kind: str, source: str, settings: Mapping[str, object]) -> Connector
         raise AskTheOwner(f"no kind of source is called {kind!r}; there is: {', '.join(KINDS)}")
     if not _SOURCE_NAME.fullmatch(source):
         raise AskTheOwner(
-            f"{source!r} cannot name a source: write 1 to 100 characters without blanks, ':' and '/'"
+            f"{source!r} cannot name a source: write 1 to 100 characters without ':' and '/', and no blank at the ends"
         )
     try:
         return known.connect(source, settings)

@@ -132,6 +132,7 @@ class Checker:
     """Finds, for each cited sentence, what in its document bears it out."""
 
     embedder: Embedder
+    understanding: Understanding
     state: ChatStateContainer
     files: Mapping[str, Document] = field(default_factory=dict)
     """Those that the model read whole, by their ids."""
@@ -150,7 +151,9 @@ class Checker:
             (citation.claim, self._passages(citation, sections)) for citation in answer.citations
         ]
         try:
-            found = best_supports(claims, self.embedder, Deadline.after(CHECKING_SECONDS))
+            found = best_supports(
+                claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
+            )
         except (RetryLater, AskTheOwner, DeadlineExceeded):
             return answer
         supported = [

@@ -1,27 +1,38 @@
 """Does a cited passage bear out the sentence that cites it?
 
 Likeness alone is no support: the numbers, dates, codes, names and negations of the sentence must
-stand in the passage too, else it is weak at most.
+stand in the passage too, else it is weak at most. Names and codes may stand in the title and the
+headings above the passage, which say what it is about.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from itertools import pairwise
 
-import numpy as np
-
-from backend.chat.anchors import anchors, negated
+from backend.chat.anchors import anchors, clauses, negated
 from connectors.document import Span
-from indexing.analysis import words
+from connectors.errors import RetryLater
+from indexing.analysis import plain_words, words
 from indexing.chunk import Chunk
-from indexing.deadline import Deadline
-from indexing.embedding import Embedder
+from indexing.codes import codes
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.embedding import Embedder, Vector
+from indexing.folding import fold
 from indexing.sentences import sentences
+from indexing.understanding import Understanding
 
 SUPPORTED_SCORE = 0.6
 WEAK_SCORE = 0.35
 EMBEDDED_PASSAGES = 24
-"""Passages of a section that are compared by meaning: those that share most words."""
+"""Passages for one sentence that are compared by meaning: those that share most words."""
+EMBEDDED_TEXTS = 192
+"""Passages for all sentences together; of many sentences, each has fewer."""
+PAIR_COST = 0.03
+"""Two sentences are quoted only where they say so much more than one."""
+ANCHOR_WEIGHT = 0.2
+"""How much a passage gains over others by holding all numbers, dates, codes and names."""
 
 
 class Verdict(StrEnum):
@@ -30,7 +41,7 @@ class Verdict(StrEnum):
     UNSUPPORTED = "unsupported"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Passage:
     """One sentence, or two neighbouring ones, of a section."""
 
@@ -39,6 +50,20 @@ class Passage:
     """Number of the section in its document."""
     span: Span
     """In the text of that section; `text` stands there verbatim."""
+    heading: str = ""
+    """The title and headings above it."""
+    sentences: int = 1
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(words(self.text))
+
+    @cached_property
+    def anchors(self) -> frozenset[str]:
+        """All that may be taken from it; any of its words may be a name."""
+        named = {f"name:{word}" for word in plain_words(f"{self.text}\n{self.heading}")}
+        above = {f"code:{fold(span.of(self.heading))}" for span in codes(self.heading)}
+        return anchors(self.text) | named | above
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,59 +77,136 @@ class Support:
 
 
 def passages_of(chunks: Sequence[Chunk]) -> list[Passage]:
-    """The sentences of the chunks, and each with the one after it."""
-    return [passage for chunk in chunks for passage in _passages(chunk)]
+    """The sentences of the chunks, and each with the one after it; each chunk once."""
+    once = {chunk.key: chunk for chunk in chunks}
+    return [passage for chunk in once.values() for passage in _passages(chunk)]
 
 
 def _passages(chunk: Chunk) -> list[Passage]:
     spans = sentences(chunk.text)
-    pairs = [Span(a.start, b.end) for a, b in zip(spans, spans[1:], strict=False)]
-    return [_passage(chunk, span) for span in [*spans, *pairs]]
-
-
-def _passage(chunk: Chunk, span: Span) -> Passage:
-    start = chunk.span.start
-    within = Span(start + span.start, start + span.end)
-    return Passage(span.of(chunk.text), chunk.section, within)
+    pairs = [Span(a.start, b.end) for a, b in pairwise(spans)]
+    heading = " ".join((chunk.title, *chunk.heading_path))
+    return [
+        Passage(
+            text=span.of(chunk.text),
+            section=chunk.section,
+            span=Span(chunk.span.start + span.start, chunk.span.start + span.end),
+            heading=heading,
+            sentences=count,
+        )
+        for count, found in ((1, spans), (2, pairs))
+        for span in found
+    ]
 
 
 def best_support(
-    sentence: str, passages: Sequence[Passage], embedder: Embedder, deadline: Deadline
+    sentence: str,
+    passages: Sequence[Passage],
+    embedder: Embedder,
+    understanding: Understanding,
+    deadline: Deadline,
 ) -> Support | None:
-    """The passage that bears the sentence out best; None where there is no passage at all.
+    """`best_supports` of one sentence."""
+    return best_supports([(sentence, passages)], embedder, understanding, deadline)[0]
+
+
+def best_supports(
+    claims: Sequence[tuple[str, Sequence[Passage]]],
+    embedder: Embedder,
+    understanding: Understanding,
+    deadline: Deadline,
+) -> list[Support | None]:
+    """For each sentence, the one of its passages that bears it out best; None where it has none.
+
+    All sentences share one call of the embedder. Where it is late, does not answer, or does not
+    understand the sentence, words alone decide.
 
     Raises:
-        DeadlineExceeded, RetryLater, AskTheOwner: as the embedder does.
+        AskTheOwner: as the embedder does.
     """
-    if not passages or not sentence.strip():
-        return None
-    claim = frozenset(words(sentence))
-    by_words = sorted(passages, key=lambda p: -word_share(claim, p.text))[:EMBEDDED_PASSAGES]
-    cosines = _cosines(sentence, by_words, embedder, deadline)
-    scored = [
-        (0.5 * cosine + 0.5 * word_share(claim, passage.text), -len(passage.text), i)
-        for i, (passage, cosine) in enumerate(zip(by_words, cosines, strict=True))
-    ]
-    score, _, best = max(scored)
-    passage = by_words[best]
-    verdict = _verdict(sentence, passage.text, score)
-    return Support(passage.text, passage.section, passage.span, round(score, 4), verdict)
+    compared = [_Claim.of(sentence, passages, len(claims)) for sentence, passages in claims]
+    texts = [text for claim in compared for text in claim.texts()]
+    vectors = _vectors(list(dict.fromkeys(texts)), embedder, deadline)
+    return [claim.support(vectors, understanding.share_of(claim.sentence)) for claim in compared]
 
 
-def _cosines(
-    sentence: str, passages: Sequence[Passage], embedder: Embedder, deadline: Deadline
-) -> list[float]:
-    vectors = embedder.embed_queries([sentence, *(p.text for p in passages)], deadline)
-    return [float(c) for c in np.clip(vectors[1:] @ vectors[0], 0.0, 1.0)]
+def _vectors(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> dict[str, Vector]:
+    if not texts:
+        return {}
+    try:
+        vectors = embedder.embed_queries(texts, deadline)
+    except (DeadlineExceeded, RetryLater):
+        return {}
+    return dict(zip(texts, vectors, strict=True))
 
 
-def word_share(wanted: frozenset[str], text: str) -> float:
-    """Share of the wanted words that the text holds, 0 to 1."""
-    return len(wanted.intersection(words(text))) / len(wanted) if wanted else 0.0
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    sentence: str
+    words: frozenset[str]
+    passages: tuple[Passage, ...]
+    """Those that share most words with it."""
+
+    @classmethod
+    def of(cls, sentence: str, passages: Sequence[Passage], claims: int) -> "_Claim":
+        wanted = frozenset(words(sentence))
+        most = max(1, min(EMBEDDED_PASSAGES, EMBEDDED_TEXTS // claims))
+        ordered = sorted(passages, key=lambda p: (-share(wanted, p.words), len(p.text)))
+        return cls(sentence, wanted, tuple(ordered[:most]) if sentence.strip() else ())
+
+    def texts(self) -> list[str]:
+        return [self.sentence, *(p.text for p in self.passages)] if self.passages else []
+
+    def support(self, vectors: dict[str, Vector], trust: float) -> Support | None:
+        if not self.passages:
+            return None
+        wanted = anchors(self.sentence)
+        scored = [(self._score(passage, vectors, trust), passage) for passage in self.passages]
+        score, best = max(
+            scored,
+            key=lambda each: (
+                each[0]
+                + ANCHOR_WEIGHT * (wanted <= each[1].anchors)
+                - PAIR_COST * (each[1].sentences - 1),
+                -len(each[1].text),
+            ),
+        )
+        return Support(
+            best.text, best.section, best.span, round(score, 4), self._verdict(best, score)
+        )
+
+    def _score(self, passage: Passage, vectors: dict[str, Vector], trust: float) -> float:
+        by_words = share(self.words, passage.words)
+        if not vectors or not trust:
+            return by_words
+        cosine = max(0.0, min(1.0, float(vectors[self.sentence] @ vectors[passage.text])))
+        return (by_words + trust * cosine) / (1 + trust)
+
+    def _verdict(self, passage: Passage, score: float) -> Verdict:
+        if score < WEAK_SCORE:
+            return Verdict.UNSUPPORTED
+        stands = anchors(self.sentence) <= passage.anchors and denies_alike(
+            self.sentence, passage.text
+        )
+        return Verdict.SUPPORTED if stands and score >= SUPPORTED_SCORE else Verdict.WEAK
 
 
-def _verdict(sentence: str, passage: str, score: float) -> Verdict:
-    if score < WEAK_SCORE:
-        return Verdict.UNSUPPORTED
-    holds = anchors(sentence) <= anchors(passage) and negated(sentence) == negated(passage)
-    return Verdict.SUPPORTED if holds and score >= SUPPORTED_SCORE else Verdict.WEAK
+def share(wanted: frozenset[str], held: frozenset[str]) -> float:
+    """Share of the wanted words that are held, 0 to 1."""
+    return len(wanted & held) / len(wanted) if wanted else 0.0
+
+
+def denies_alike(sentence: str, passage: str) -> bool:
+    """Whether each clause of the sentence denies just where its counterpart in the passage does.
+
+    The counterpart of a clause is the one of the passage that shares most words with it; a clause
+    that shares none has no counterpart, and agrees unless it denies.
+    """
+    parts = [(frozenset(words(part)), negated(part)) for part in clauses(passage)]
+    for clause in clauses(sentence):
+        wanted = frozenset(words(clause))
+        most = max((len(wanted & held) for held, _ in parts), default=0)
+        denials = {denies for held, denies in parts if len(wanted & held) == most and most}
+        if negated(clause) not in (denials or {False}):
+            return False
+    return True

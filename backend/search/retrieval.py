@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indexing.understanding import Understanding
-
 from backend.search.events import VariantLost, VariantQuery
 from backend.search.fusion import VariantRanking
 from connectors.document import Readers
@@ -12,6 +10,7 @@ from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.embedding import Embedder, Vector
 from indexing.index import Filters, Index, IndexQuery
+from indexing.understanding import Understanding
 
 HYBRID_ALPHA = 0.5
 KEYWORD_ALPHA = 0.2

@@ -5,8 +5,6 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from indexing.understanding import Understanding
-
 from backend.search.background import Pending, in_background
 from backend.search.budget import fit_answer_budget, trim_sections_by_tokens
 from backend.search.completion import Complete, CompletionFailed
@@ -50,6 +48,7 @@ from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.embedding import Embedder
 from indexing.index import Filters, Index
 from indexing.tokens import CountTokens
+from indexing.understanding import Understanding
 
 VARIANT_SECONDS = 4.0
 VARIANT_SHARE = 0.3

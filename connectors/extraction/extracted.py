@@ -7,6 +7,10 @@ from datetime import UTC, datetime
 
 from connectors.document import Metadata, Person, Place, Section, SectionKind
 
+LONGEST_HEADING = 300
+"""Characters. What is longer was meant as text."""
+
+_LONGEST_NAME = 300
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -27,21 +31,21 @@ class Extracted:
     updated_at: datetime | None = None
 
 
-@dataclass(slots=True)
 class Allowance:
     """How much of something may still be read; `limit` says in words what is too much."""
 
-    left: int
-    limit: str
+    def __init__(self, most: int, limit: str) -> None:
+        self._left = most
+        self._limit = limit
 
     def take(self, amount: int) -> None:
         """
         Raises:
             CannotRead: more than is left.
         """
-        self.left -= amount
-        if self.left < 0:
-            raise CannotRead(self.limit)
+        self._left -= amount
+        if self._left < 0:
+            raise CannotRead(self._limit)
 
 
 def safe(text: str) -> str:
@@ -51,6 +55,11 @@ def safe(text: str) -> str:
 
 def one_line(text: str) -> str:
     return " ".join(safe(text).split())
+
+
+def shortened(text: str) -> str:
+    """A title of a length that people and prompts can bear."""
+    return text if len(text) <= LONGEST_HEADING else f"{text[:LONGEST_HEADING]}…"
 
 
 def section(text: str, place: Place, kind: SectionKind = "text") -> Section:
@@ -80,8 +89,8 @@ def parsed_time(text: str) -> datetime | None:
 
 def people(names: Iterable[str]) -> tuple[Person, ...]:
     """Persons from names as files state them: `Ann Lee`, `Ann Lee <ann@example.com>`."""
-    found = dict.fromkeys(map(_person, filter(None, map(one_line, names))))
-    return tuple(found)
+    lines = (one_line(name[:_LONGEST_NAME]) for name in names)
+    return tuple(dict.fromkeys(map(_person, filter(None, lines))))
 
 
 def _person(text: str) -> Person:

@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from connectors.extraction.extracted import CannotRead, one_line
 
@@ -20,13 +19,13 @@ _BROKEN = (
 _LONGEST_REASON = 200
 
 
-@dataclass(slots=True)
 class _Quiet:
     """Warnings are ignored while any thread reads: their filters belong to the whole process."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    readers: int = 0
-    before: "warnings.catch_warnings[None]" = field(default_factory=warnings.catch_warnings)
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.readers = 0
+        self.before = warnings.catch_warnings()
 
     def begin(self) -> None:
         with self.lock:

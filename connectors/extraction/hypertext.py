@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from lxml import etree, html
@@ -106,11 +105,11 @@ def _first_time(named: dict[str, str], names: tuple[str, ...]) -> datetime | Non
     return next(filter(None, (parsed_time(named.get(name, "")) for name in names)), None)
 
 
-@dataclass(slots=True)
 class _List:
     """An open list; `number` is that of its next item, None where items are only marked."""
 
-    number: int | None
+    def __init__(self, number: int | None) -> None:
+        self.number = number
 
     def mark(self) -> str:
         if self.number is None:
@@ -119,18 +118,16 @@ class _List:
         return f"{self.number - 1}. "
 
 
-@dataclass(slots=True)
 class _Page:
     """What has been read of a page so far."""
 
-    outline: Outline = field(default_factory=Outline)
-    _text: list[str] = field(default_factory=list)
-    _lists: list[_List] = field(default_factory=list)
-    _mark: str = ""
-    _verbatim: int = 0
-    _cells: Allowance = field(
-        default_factory=lambda: Allowance(MOST_CELLS, f"it has more than {MOST_CELLS:,} cells")
-    )
+    def __init__(self) -> None:
+        self.outline = Outline()
+        self._text: list[str] = []
+        self._lists: list[_List] = []
+        self._mark = ""
+        self._verbatim = 0
+        self._cells = Allowance(MOST_CELLS, f"it has more than {MOST_CELLS:,} cells")
 
     def read(self, root: HtmlElement) -> None:
         """Walk the tree without recursion: pages may be nested as deeply as the parser allows."""

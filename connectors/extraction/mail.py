@@ -1,7 +1,7 @@
 """E-mail (EML): headers, the body that a person reads, and attachments by the readers of their own."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from email import message_from_bytes, policy
 from email.errors import MessageError
@@ -13,6 +13,7 @@ from typing import TypeAlias
 from connectors.document import Metadata, Place, Section
 from connectors.extraction.decoding import decode, is_wide
 from connectors.extraction.extracted import (
+    Allowance,
     CannotRead,
     Extracted,
     one_line,
@@ -30,45 +31,56 @@ _WHAT = "e-mail"
 _DEEPEST = 5
 _MOST_ATTACHMENTS = 200
 _MOST_ATTACHED = 200_000_000
+_MOST_SECTIONS = 200_000
 # A thousand addresses; the parsers of headers are slow on endless ones.
 _LONGEST_HEADER = 50_000
 
 
-@dataclass(slots=True)
 class _Reading:
     """What has been read of a message, its attachments and theirs so far."""
 
-    extract: Extract
-    sections: list[Section] = field(default_factory=list)
-    attachments: list[str] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
-    attached: int = 0
+    def __init__(self, extract: Extract) -> None:
+        self.sections: list[Section] = []
+        self.attachments: list[str] = []
+        self.unread: list[str] = []
+        self.left_out = 0
+        self._extract = extract
+        self._sizes = Allowance(
+            _MOST_ATTACHED, f"the attachments are larger than {_MOST_ATTACHED:,} bytes"
+        )
+        self._parts = Allowance(
+            _MOST_SECTIONS, f"the e-mail has more than {_MOST_SECTIONS:,} parts"
+        )
 
     def message(self, message: Message, path: tuple[str, ...]) -> None:
         """Read a message, or a part of one; `path` are the names of the attachments around it."""
         kind = message.get_content_type()
-        if kind == "multipart/alternative":
-            self.message(_preferred(message), path)
-        elif message.is_multipart() and kind != "message/rfc822":
-            for part in _children(message):
+        if message.is_multipart() and kind != "message/rfc822":
+            for part in _chosen(_children(message), kind):
                 self.message(part, path)
-        elif kind in ("text/plain", "text/html") and not _is_attached(message):
+        elif message.get_content_maintype() in ("text", "multipart") and not _is_attached(message):
             self._body(message, kind, path)
         else:
             self._attachment(message, path)
 
     def _body(self, part: Message, kind: str, path: tuple[str, ...]) -> None:
-        text = decode(_content(part), part.get_content_charset())
-        if kind == "text/html":
-            self._add(html_sections(text), path)
-        elif text.strip():
-            self._add([Section(text=text.strip())], path)
+        try:
+            text = decode(_content(part), part.get_content_charset())
+            pieces = html_sections(text) if kind == "text/html" else [Section(text=text.strip())]
+        except CannotRead as error:
+            self.unread.append(f"{kind} ({error})")
+        else:
+            self._add(pieces, path)
 
     def _attachment(self, part: Message, path: tuple[str, ...]) -> None:
+        if len(self.attachments) >= _MOST_ATTACHMENTS:
+            self.left_out += 1
+            return
         name = _file_name(part)
         self.attachments.append(name)
         try:
-            self._check(path)
+            if len(path) >= _DEEPEST:
+                raise CannotRead(f"it is nested more than {_DEEPEST} attachments deep")
             if part.get_content_type() == "message/rfc822" and part.is_multipart():
                 for inner in _children(part):
                     self.message(inner, (*path, name))
@@ -77,27 +89,20 @@ class _Reading:
         except CannotRead as error:
             self.unread.append(f"{name} ({error})")
 
-    def _check(self, path: tuple[str, ...]) -> None:
-        if len(path) >= _DEEPEST:
-            raise CannotRead(f"it is nested more than {_DEEPEST} attachments deep")
-        if len(self.attachments) > _MOST_ATTACHMENTS:
-            raise CannotRead(f"the e-mail has more than {_MOST_ATTACHMENTS} attachments")
-
     def _file(self, data: bytes, name: str, stated: str, path: tuple[str, ...]) -> None:
-        self.attached += len(data)
-        if self.attached > _MOST_ATTACHED:
-            raise CannotRead(f"the attachments are larger than {_MOST_ATTACHED:,} bytes")
+        self._sizes.take(len(data))
         media_type = media_type_of(name, data[:HEAD])
         if media_type == EML:
             with parsing(_WHAT, MessageError):
                 self.message(_parsed(data), (*path, name))
             return
-        read = self.extract(data, stated if media_type == UNKNOWN else media_type)
+        read = self._extract(data, stated if media_type == UNKNOWN else media_type)
         self._add(read.sections, (*path, name))
 
     def _add(self, sections: Iterable[Section], path: tuple[str, ...]) -> None:
         """Spans are left out: they would stand in a file that nobody can open by itself."""
-        for one in sections:
+        for one in filter(lambda piece: piece.text, sections):
+            self._parts.take(1)
             place = replace(one.place, heading_path=(*path, *one.place.heading_path), span=None)
             self.sections.append(section(one.text, place, one.kind))
 
@@ -144,13 +149,14 @@ def _children(message: Message) -> list[Message]:
     return [part for part in payload if isinstance(part, Message)]
 
 
-def _preferred(message: Message) -> Message:
+def _chosen(parts: list[Message], kind: str) -> list[Message]:
     """Of several forms of the same body the plain one where it says something, else the last."""
-    parts = _children(message)
-    for part in parts:
-        if part.get_content_type() == "text/plain" and _content(part).strip():
-            return part
-    return parts[-1]
+    if kind != "multipart/alternative":
+        return parts
+    plain = (
+        part for part in parts if part.get_content_type() == "text/plain" and _content(part).strip()
+    )
+    return [next(plain, parts[-1])] if parts else []
 
 
 def _is_attached(part: Message) -> bool:
@@ -179,13 +185,21 @@ def _raw(message: Message, name: str) -> list[str]:
     values = (
         str(value)[:_LONGEST_HEADER] for key, value in message.raw_items() if key.lower() == name
     )
-    return [decode(value.encode("utf-8", "surrogateescape")) for value in values]
+    return [_decoded(value.encode("utf-8", "surrogateescape"), None) for value in values]
+
+
+def _decoded(data: bytes, charset: str | None) -> str:
+    """The text of a header; one that is no text must not make the whole e-mail unreadable."""
+    try:
+        return decode(data, charset)
+    except CannotRead:
+        return data.decode("ascii", errors="replace")
 
 
 def _unfolded(text: str) -> str:
     """A header's text with its encoded words (RFC 2047) decoded."""
     return "".join(
-        piece if isinstance(piece, str) else decode(piece, charset or "utf-8")
+        piece if isinstance(piece, str) else _decoded(piece, charset)
         for piece, charset in decode_header(text)
     )
 
@@ -213,4 +227,7 @@ def _metadata(message: Message, reading: _Reading) -> Metadata:
     found = {name: tuple(_addresses(message, name)) for name in ("from", "to", "cc")}
     found["attachments"] = tuple(reading.attachments)
     found["attachments_unread"] = tuple(reading.unread)
+    if reading.left_out:
+        limit = f"{reading.left_out} more than {_MOST_ATTACHMENTS} attachments"
+        found["attachments_unread"] += (limit,)
     return {name: texts for name, texts in found.items() if texts}

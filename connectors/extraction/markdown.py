@@ -9,7 +9,7 @@ from markdown_it.token import Token
 
 from connectors.document import Place, Section, SectionKind, Span
 from connectors.extraction.decoding import decode
-from connectors.extraction.extracted import CannotRead, Extracted, section
+from connectors.extraction.extracted import LONGEST_HEADING, CannotRead, Extracted, section
 from connectors.extraction.front_matter import FrontMatter, split_front_matter
 from connectors.extraction.outline import Headings
 from connectors.extraction.plain_text import read_text
@@ -83,7 +83,7 @@ def _parts(tokens: Sequence[Token], lines: Sequence[str], headings: Headings) ->
     """Cut the lines at top-level headings and tables."""
     at = heading = 0
     for number, token in enumerate(tokens):
-        if token.level or token.map is None or token.type not in ("heading_open", "table_open"):
+        if token.map is None or not _cuts(token, tokens[number + 1 : number + 2]):
             continue
         begin, end = token.map
         if token.type == "table_open":
@@ -98,6 +98,12 @@ def _parts(tokens: Sequence[Token], lines: Sequence[str], headings: Headings) ->
         heading, at = begin, end
     bare = not any(map(str.strip, lines[at:]))
     yield _Part(heading if bare else at, len(lines), "text", headings.path)
+
+
+def _cuts(token: Token, following: Sequence[Token]) -> bool:
+    if token.level or token.type not in ("heading_open", "table_open"):
+        return False
+    return token.type == "table_open" or len(following[0].content) <= LONGEST_HEADING
 
 
 def _plain(inline: str) -> str:

@@ -1,19 +1,23 @@
 """A document as it is read from top to bottom: headings, blocks of text, tables."""
 
-from dataclasses import dataclass, field
-
 from connectors.document import Place, Section
-from connectors.extraction.extracted import Allowance, one_line, safe, section
+from connectors.extraction.extracted import (
+    LONGEST_HEADING,
+    Allowance,
+    one_line,
+    safe,
+    section,
+)
 
 _MOST_SECTIONS = 200_000
 
 
-@dataclass(slots=True)
 class Headings:
     """The headings that are open at the present place, outermost first."""
 
-    first: str | None = None
-    _open: list[tuple[int, str]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.first: str | None = None
+        self._open: list[tuple[int, str]] = []
 
     def enter(self, level: int, text: str) -> None:
         """Begin the part of the document below a heading; 1 is the outermost level."""
@@ -34,24 +38,25 @@ class Headings:
         return tuple(title for _, title in self._open)
 
 
-@dataclass(slots=True)
 class Outline:
     """Collects a section for each heading's own text and for each table.
 
     A heading with nothing below it becomes a section of its own, so that no word is lost.
     """
 
-    headings: Headings = field(default_factory=Headings)
-    sections: list[Section] = field(default_factory=list)
-    _blocks: list[str] = field(default_factory=list)
-    _bare: bool = False
-    _allowance: Allowance = field(
-        default_factory=lambda: Allowance(
+    def __init__(self) -> None:
+        self.headings = Headings()
+        self._sections: list[Section] = []
+        self._blocks: list[str] = []
+        self._bare = False
+        self._allowance = Allowance(
             _MOST_SECTIONS, f"it has more than {_MOST_SECTIONS:,} headings and tables"
         )
-    )
 
     def heading(self, level: int, text: str) -> None:
+        if len(text) > LONGEST_HEADING:
+            self.paragraph(text)
+            return
         self._close()
         if level <= self.headings.level:
             self._keep_bare()
@@ -76,7 +81,7 @@ class Outline:
     def finish(self) -> tuple[Section, ...]:
         self._close()
         self._keep_bare()
-        return tuple(self.sections)
+        return tuple(self._sections)
 
     def _close(self) -> None:
         text = "".join(self._blocks).strip("\n")
@@ -91,5 +96,5 @@ class Outline:
     def _add(self, piece: Section) -> None:
         self._allowance.take(1)
         place = Place(heading_path=self.headings.path)
-        self.sections.append(section(piece.text, place, piece.kind))
+        self._sections.append(section(piece.text, place, piece.kind))
         self._bare = False

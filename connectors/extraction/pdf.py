@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
 
@@ -29,13 +28,13 @@ _CPU_SECONDS = 120.0
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-@dataclass(slots=True)
 class _Pages:
     """What has been read of a file so far."""
 
-    sections: list[Section] = field(default_factory=list)
-    empty: list[int] = field(default_factory=list)
-    broken: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.sections: list[Section] = []
+        self.empty: list[int] = []
+        self.broken: list[int] = []
 
     def metadata(self) -> Metadata:
         pages = {"pages_without_text": self.empty, "pages_broken": self.broken}

@@ -37,7 +37,7 @@ _MOST_SLIDES = 10_000
 
 def read_pptx(data: bytes) -> Extracted:
     """For each slide its text, its tables and charts as tables, the descriptions of its pictures,
-    and its notes, each as a section whose page is the number of the slide and whose heading is the slide's title.
+    and its notes: sections whose page is the number of the slide, whose heading is its title.
 
     Raises:
         CannotRead: broken, protected, without text, or beyond a limit.

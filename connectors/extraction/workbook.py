@@ -95,7 +95,7 @@ def _text(cell: Cell | MergedCell) -> str:
             return ""
         case bool() as truth:
             return str(truth).upper()
-        case float() as number if "%" in (cell.number_format or ""):
+        case int() | float() as number if "%" in (cell.number_format or ""):
             return f"{number * 100:.10g}%"
         case float() as number:
             return f"{number:.15g}"

@@ -21,7 +21,7 @@ from connectors.access_file import OPEN_TO_ALL, AccessRules, parse_access_rules
 from connectors.connector import Change, Checkpoint, Known, Listed, Unchanged, Unreadable
 from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
-from connectors.extraction.extracted import CannotRead, one_line
+from connectors.extraction.extracted import CannotRead, one_line, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
 from connectors.globs import Glob, any_covers, any_matches
@@ -217,7 +217,7 @@ class FolderConnector:
         return Document(
             id=self._id(file.parts),
             source=self._source,
-            title=extracted.title or _title(file.parts[-1]),
+            title=shortened(extracted.title or _title(file.parts[-1])),
             sections=extracted.sections,
             link=root.joinpath(*file.parts).as_uri(),
             media_type=media_type,

@@ -2,12 +2,12 @@
 
 A batch is written in four steps, so that a crash between any two leaves nothing half:
 
-1. a transaction stores the new rows, not seen yet, and notes their versions in the outbox;
-2. the full-text index and the vector files take them in;
-3. a transaction, the flip, points the documents at their new rows and notes the old ones;
-4. `settle` takes out what the flip made old, and puts amended documents in anew.
+1. `store`: a transaction adds the new rows to the tables, seen by nobody;
+2. `take_in`: the full-text index and the vector files get them too;
+3. `flip`: a transaction points the documents at their new rows;
+4. `settle`: what the flip made old is taken out.
 
-The next writer settles what a crash left before it does anything else.
+The outbox says what is to be settled; the next writer settles what a crash left before anything else.
 """
 
 from collections.abc import Iterable, Iterator

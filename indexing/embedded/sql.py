@@ -147,8 +147,9 @@ SURVEY = (
 )
 
 HELD = """
-    SELECT d.id, d.ordinal, d.generation, d.first_row, d.count, d.details
-    FROM documents d WHERE d.id IN (SELECT value FROM json_each(?))
+    SELECT d.id, d.ordinal, d.generation, d.first_row, d.count, d.hidden, d.details, r.labels
+    FROM documents d JOIN reader_sets r ON r.id = d.reader_set
+    WHERE d.id IN (SELECT value FROM json_each(?))
 """
 FREE_ORDINALS = "SELECT ordinal FROM tombstones ORDER BY ordinal LIMIT ?"
 LAST_ORDINAL = """

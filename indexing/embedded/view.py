@@ -106,13 +106,13 @@ class Views:
         """A view of the connection's snapshot; none if a writer got ahead of it meanwhile."""
         state = read_state(connection)
         view = self._view
-        if view is not None and view.state == state:
+        if view is not None and view.state.counter == state.counter:
             return view
         with self._refreshing:
             view = self._view
             if view is None or view.state.counter < state.counter:
                 return self._refreshed(connection, state)
-            return view if view.state == state else None
+            return view if view.state.counter == state.counter else None
 
     def _refreshed(self, connection: Connection, state: State) -> View | None:
         try:
@@ -129,7 +129,7 @@ class Views:
 
     def _is_newest(self, state: State) -> bool:
         with self._pool.connection() as fresh:
-            return read_state(fresh) == state
+            return read_state(fresh).counter == state.counter
 
     def _taken(self, connection: Connection, state: State) -> View:
         former = self._view.columns if self._view else None

@@ -1,69 +1,10 @@
 """The product as a person uses it: the real command, a home of its own, the sample handbook."""
 
-import json
-import shutil
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from backend.sample import handbook
-from tests.support.models import MODEL_CACHE
-
-QUARRY = Path(sys.executable).parent / "quarry"
-
-
-@dataclass(frozen=True)
-class Run:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@dataclass(frozen=True)
-class Home:
-    path: Path
-
-    def quarry(self, *arguments: str, **settings: str) -> Run:
-        environment: Mapping[str, str] = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(self.path),
-            "QUARRY_HOME": str(self.path / "state"),
-            "QUARRY_MODELS": str(MODEL_CACHE),
-            "HF_HUB_OFFLINE": "1",
-            **settings,
-        }
-        done = subprocess.run(
-            [str(QUARRY), *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
-        return Run(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """The handbook, copied, synced, and then left alone."""
-    path = tmp_path_factory.mktemp("home")
-    shutil.copytree(handbook(), path / "handbook")
-    home = Home(path)
-    assert home.quarry("add", "folder", str(path / "handbook")).code == 0
-    synced = home.quarry("sync", "--json")
-    assert synced.code == 0, synced.err
-    (report,) = synced.json
-    assert (report["documents"], report["unreadable"]) == (45, [])
-    return home
+from tests.support.home import Home
 
 
 def test_help_needs_no_home(tmp_path: Path) -> None:

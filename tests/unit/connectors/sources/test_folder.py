@@ -366,6 +366,12 @@ def test_a_name_becomes_a_readable_title(tmp_path: Path, name: str, title: str) 
     assert [one.title for one in documents(folder(tmp_path)).values()] == [title]
 
 
+def test_an_endless_title_is_shortened(tmp_path: Path) -> None:
+    put(tmp_path, {"a.html": f"<title>{'x' * 1000}</title><p>text"})
+    (found,) = documents(folder(tmp_path)).values()
+    assert found.title == "x" * 300 + "…"
+
+
 def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
     """A path beyond what the system allows stands for all that only the system refuses."""
     here = os.open(tmp_path, os.O_RDONLY)

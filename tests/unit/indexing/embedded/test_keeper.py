@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.document import EVERYBODY, NOBODY
+from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import RetryLater
-from indexing.embedded import EmbeddedKeeper, flip, open_index, open_keeper, vectors
+from indexing.deadline import Deadline
+from indexing.embedded import EmbeddedKeeper, open_index, open_keeper, vectors
 from indexing.embedded.batches import BATCH_CHUNKS, batches
-from indexing.embedded.database import connect_writer, read_state, transaction
+from indexing.embedded.database import connect_writer, read_state
+from indexing.embedded.flip import flip
 from indexing.embedded.fulltext import Fulltext
 from indexing.embedded.locking import sole_writer
+from indexing.embedded.plan import planned
+from indexing.embedded.staging import store, take_in
 from indexing.index import Amend, Delete, IndexChange, Replace
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
 from tests.support.index_engines import PUBLIC, soon
@@ -51,17 +55,12 @@ def crash(folder: Path, change: IndexChange, after: str) -> None:
     """Write `change`, and stop after one of the steps as a killed process does."""
     (batch,) = batches([change], DIMENSION)
     with closing(connect_writer(folder)) as connection:
-        held = flip._held(connection, [change.document_id])
-        plan = flip._planned(batch, held)
-        staged = flip._staged(connection, plan.replaced, held)
-        if after == "stored":
-            return
-        if staged:
-            flip._taken_in(folder, read_state(connection), staged)
-        if after == "taken in":
-            return
-        with transaction(connection):
-            flip._flip(connection, plan, staged, held)
+        plan = planned(connection, batch)
+        staged = store(connection, plan)
+        if after in ("taken in", "flipped"):
+            take_in(folder, connection, staged)
+        if after == "flipped":
+            flip(connection, plan, staged)
 
 
 STEPS = ["stored", "taken in", "flipped"]
@@ -85,6 +84,18 @@ def test_a_replacement_that_stops_anywhere_is_whole_or_not_there(
     assert in_fulltext(tmp_path) == chunks
 
 
+@pytest.mark.parametrize("step", STEPS)
+def test_readers_do_not_wait_for_a_writer_that_stopped(
+    tmp_path: Path, keeper: EmbeddedKeeper, step: str
+) -> None:
+    keeper.write([document("a", "former")])
+    with open_index(tmp_path, IDENTITY) as index:
+        (before,) = index.find([query("former")], PUBLIC, soon()).rankings
+        crash(tmp_path, document("b", "latter"), step)
+        (after,) = index.find([query("former")], PUBLIC, Deadline.after(1.0)).rankings
+    assert [hit.chunk for hit in after] == [hit.chunk for hit in before]
+
+
 def test_a_deletion_that_stops_is_settled_by_the_next_write(
     tmp_path: Path, keeper: EmbeddedKeeper
 ) -> None:
@@ -97,16 +108,43 @@ def test_a_deletion_that_stops_is_settled_by_the_next_write(
     assert tables(tmp_path)["chunks"] == 1
 
 
-def test_an_amendment_that_stops_withdraws_access_at_once(
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("before", "after"), [(EVERYBODY, NOBODY), (NOBODY, EVERYBODY)])
+def test_an_amendment_that_stops_holds_for_words_and_vectors_alike(
+    tmp_path: Path, keeper: EmbeddedKeeper, step: str, before: Access, after: Access
+) -> None:
+    keeper.write([document("a", "text", access=before)])
+    crash(tmp_path, Amend(document_id="a", access=after), step)
+    holds = after if step == "flipped" else before
+    expected = ["a"] if holds == EVERYBODY else []
+    for _ in range(2):
+        with open_index(tmp_path, IDENTITY) as index:
+            asked = [query("text"), query("", vector=vector("text"), alpha=1.0)]
+            rankings = index.find(asked, PUBLIC, soon()).rankings
+        assert [[hit.chunk.document_id for hit in found] for found in rankings] == [expected] * 2
+        keeper.write([Delete("none")])
+    assert in_fulltext(tmp_path) == 1
+
+
+def test_an_amended_document_stands_once_in_the_full_text(
     tmp_path: Path, keeper: EmbeddedKeeper
 ) -> None:
-    keeper.write([document("a", "text")])
-    crash(tmp_path, Amend(document_id="a", access=NOBODY), "flipped")
-    assert found(tmp_path, "text") == []
-    crash(tmp_path, Amend(document_id="a", access=EVERYBODY), "flipped")
-    keeper.write([])
-    keeper.write([Delete("none")])
-    assert found(tmp_path, "text") == ["a"]
+    keeper.write([document("a", "text", "text")])
+    for access in (NOBODY, EVERYBODY, NOBODY, EVERYBODY):
+        keeper.write([Amend(document_id="a", access=access)])
+    assert in_fulltext(tmp_path) == 2
+    keeper.write([Amend(document_id="a", boost=3.0)])
+    assert found(tmp_path, "text") == ["a", "a"]
+
+
+def test_a_text_that_is_not_unicode_is_refused_whole(
+    tmp_path: Path, keeper: EmbeddedKeeper
+) -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        keeper.write([document("a", "fine", "half a character: \ud83d")])
+    keeper.write([document("b", "fine")])
+    assert found(tmp_path, "fine") == ["b"]
+    assert tables(tmp_path)["chunks"] == 1
 
 
 def test_what_a_crash_appended_to_the_vectors_is_written_over(
