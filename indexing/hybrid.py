@@ -7,10 +7,11 @@ more of the exact terms before fewer. Fusing z-scores follows the standardised C
 Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import numpy as np
 
 from indexing.index import Evidence
 
@@ -133,12 +134,12 @@ def _standardised(scores: Mapping[Key, float]) -> dict[Key, float]:
     return {key: max(0.0, (score - mean) / deviation + SHIFT) for key, score in scores.items()}
 
 
-def _mean_and_deviation(scores: Iterable[float]) -> tuple[float, float]:
-    values = sorted(scores)
-    if not values or values[0] == values[-1]:
+def _mean_and_deviation(scores: Collection[float]) -> tuple[float, float]:
+    # Sorted, because the sum of floats depends a little on their order.
+    values = np.sort(np.fromiter(scores, np.float64, len(scores)))
+    if len(values) == 0:
         return 0.0, 0.0
-    mean = math.fsum(values) / len(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
     # Scores that differ by rounding alone are one score; measured by it they would seem far apart.
     noise = 1e-6 * max(abs(values[0]), abs(values[-1]))
-    return mean, deviation if values[-1] - values[0] > noise else 0.0
+    deviation = float(values.std()) if values[-1] - values[0] > noise else 0.0
+    return float(values.mean()), deviation

@@ -226,7 +226,8 @@ class FolderConnector:
             metadata={"path": _readable(file.parts), **extracted.metadata},
             owners=extracted.authors,
             created_at=extracted.created_at,
-            updated_at=extracted.updated_at or _moment(content.mtime_ns),
+            # What a file says of itself holds after a copy or a checkout; its time on disk does not.
+            updated_at=extracted.updated_at or extracted.created_at or _moment(content.mtime_ns),
             parents=tuple(_readable([name]) for name in file.parts[:-1]),
         )
 

@@ -12,7 +12,7 @@ from indexing.index import Written
 
 
 def write_batch(folder: Path, connection: Connection, batch: Batch) -> Written:
-    """Only for who holds the writer's lock, and after `settle`."""
+    """Only for who holds the writer's lock, and after `repair`."""
     plan = planned(connection, batch)
     staged = store(connection, plan)
     take_in(folder, connection, staged)

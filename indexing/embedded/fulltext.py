@@ -114,6 +114,14 @@ class Fulltext:
             writer.wait_merging_threads()
 
 
+    def collect_garbage(self) -> None:
+        """Remove files of commits that never came to be; the next commit may need their names."""
+        with _named():
+            writer = self._index.writer(HEAP, 1)
+            writer.garbage_collect_files()
+            writer.wait_merging_threads()
+
+
 def _document(entry: Entry) -> tantivy.Document:
     document = tantivy.Document()
     document.add_text("words", entry.words)

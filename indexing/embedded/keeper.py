@@ -7,7 +7,7 @@ A batch is written in four steps, so that a crash between any two leaves nothing
 3. `flip`: a transaction points the documents at their new rows;
 4. `settle`: what the flip made old is taken out.
 
-The outbox says what is to be settled; the next writer settles what a crash left before anything else.
+The outbox says what is to be settled; the next writer repairs what a crash left before anything else.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from indexing.embedded.database import connect, connect_writer, named_errors
 from indexing.embedded.flip import write_batch
 from indexing.embedded.fulltext import Damaged
 from indexing.embedded.locking import PATIENCE, sole_writer
-from indexing.embedded.upkeep import compact, settle
+from indexing.embedded.upkeep import compact, repair, settle
 from indexing.index import IndexChange, IndexedDocument, Written
 
 SURVEYED = 1_000
@@ -70,7 +70,7 @@ class EmbeddedKeeper:
             sole_writer(self._folder, self._patience),
             closing(connect_writer(self._folder)) as connection,
         ):
-            settle(self._folder, connection)
+            repair(self._folder, connection)
             written = write_batch(self._folder, connection, batch)
             settle(self._folder, connection)
             compact(self._folder, connection, self._dimension)

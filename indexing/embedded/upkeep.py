@@ -16,7 +16,7 @@ from indexing.embedded.database import (
     write_state,
 )
 from indexing.embedded.entries import all_entries, entries_of
-from indexing.embedded.fulltext import Fulltext
+from indexing.embedded.fulltext import Damaged, Fulltext
 
 DEAD_SHARE = 0.2
 """Of the slots; beyond it the vector files are written anew."""
@@ -29,6 +29,18 @@ _PROBE = (
     "The employees' “vacation-policy” of Zürich, v2.10: see ERR-1042, foo_bar.py and ann@example.com"
     " 株式会社の就業規則 カタカナ 年假政策 휴가 정책 ฉันทำงาน отпуск إجازة 50 % ＡＢＣ"
 )
+
+
+def repair(folder: Path, connection: Connection) -> None:
+    """Settle what a writer left that did not come to its end; for the next writer, before all else."""
+    if not connection.execute(sql.READ_OUTBOX).fetchone():
+        return
+    try:
+        Fulltext(folder, read_state(connection).fulltext_epoch).collect_garbage()
+        settle(folder, connection)
+    except Damaged:
+        rebuild_fulltext(folder, connection)
+        settle(folder, connection)
 
 
 def settle(folder: Path, connection: Connection) -> None:

@@ -1,5 +1,7 @@
 """What a crash leaves over, and what is done about it."""
 
+import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -124,6 +126,36 @@ def test_an_amendment_that_stops_holds_for_words_and_vectors_alike(
         assert [[hit.chunk.document_id for hit in found] for found in rankings] == [expected] * 2
         keeper.write([Delete("none")])
     assert in_fulltext(tmp_path) == 1
+
+
+def test_files_of_a_commit_that_never_came_to_be_are_not_in_the_way(
+    tmp_path: Path, keeper: EmbeddedKeeper
+) -> None:
+    keeper.write([document("a", "text"), document("b", "text")])
+    crash(tmp_path, Delete("a"), "flipped")
+    # What the commit of the deletion would write is learnt from one that comes to its end.
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    EmbeddedKeeper(tmp_path / "copy", DIMENSION).write([Delete("none")])
+    (written,) = (tmp_path / "copy" / "fts-0").glob("*.del")
+    (tmp_path / "fts-0" / written.name).write_bytes(b"half")
+    managed = tmp_path / "fts-0" / ".managed.json"
+    managed.write_text(json.dumps([*json.loads(managed.read_text()), written.name]))
+    assert keeper.write([Delete("none")]).missing == ("none",)
+    assert found(tmp_path, "text") == ["b"]
+    assert in_fulltext(tmp_path) == 1
+
+
+def test_a_full_text_that_cannot_be_settled_is_built_again(
+    tmp_path: Path, keeper: EmbeddedKeeper
+) -> None:
+    keeper.write([document("a", "text"), document("b", "text")])
+    crash(tmp_path, Delete("a"), "flipped")
+    for file in (tmp_path / "fts-0").glob("*.term"):
+        file.write_bytes(b"")
+    keeper.write([document("c", "text")])
+    assert found(tmp_path, "text") == ["b", "c"]
+    assert in_fulltext(tmp_path) == 2
+    assert not (tmp_path / "fts-0").exists()
 
 
 def test_an_amended_document_stands_once_in_the_full_text(
