@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from backend import wire
     from backend.assembly import Quarry
+    from backend.commands.rendering import Bars
     from connectors.document import Readers
     from indexing.index import Filters
+    from indexing.pipeline import EmptyListing
 
 DONE, FAILED, WRONG_USE, DONE_WITH_FAILURES = 0, 1, 2, 3
 
@@ -208,12 +210,19 @@ def sources(as_json: Json = False) -> None:
 @app.command()
 def sync(
     name: Annotated[str | None, typer.Argument(help="One source; all of them by default.")] = None,
+    accept_empty: Annotated[
+        bool,
+        typer.Option(
+            "--accept-empty", help="Believe a source that lists nothing, and delete what it had."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Bring the index in step with the sources."""
     from backend import encoding
     from backend.commands import rendering
     from backend.store import sources as stored
+    from indexing.pipeline import EmptyListing
 
     with _told(as_json):
         quarry = _quarry()
@@ -221,7 +230,8 @@ def sync(
         if not chosen:
             _fail("There is no source yet. Add one: quarry add folder PATH", as_json)
         with rendering.progress(_console(sys.stderr)) as bars:
-            done = [_sync_one(quarry, source.name, bars) for source in chosen]
+            when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
+            done = [_sync_one(quarry, source.name, when_empty, bars) for source in chosen]
         if as_json:
             _print_json(encoding.listed(done))
         else:
@@ -233,7 +243,9 @@ def sync(
         raise typer.Exit(DONE_WITH_FAILURES)
 
 
-def _sync_one(quarry: "Quarry", name: str, bars: Any) -> "wire.SyncWire":
+def _sync_one(
+    quarry: "Quarry", name: str, when_empty: "EmptyListing", bars: "Bars"
+) -> "wire.SyncWire":
     """One source; what stops it does not stop the others."""
     from backend import encoding
     from backend.store import sources as stored
@@ -245,7 +257,7 @@ def _sync_one(quarry: "Quarry", name: str, bars: Any) -> "wire.SyncWire":
     try:
         source = stored.find(quarry.database, name)
         connector, pipeline = quarry.connector(source), quarry.pipeline(source)
-        for step in run(quarry.database, source, connector, pipeline):
+        for step in run(quarry.database, source, connector, pipeline, when_empty):
             if isinstance(step, Report):
                 report = step
             else:

@@ -1,26 +1,32 @@
-"""From what the rooms say to what programs are told."""
+"""From what the rooms say to what programs are told.
+
+The rooms are imported for their types alone: a command loads no room that it has no part in.
+"""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from backend import wire
-from backend.chat.events import AnswerDone, Citation
-from backend.chat.support import Support, Verdict
-from backend.search.sections import SearchDoc
-from backend.store.documents import HeldDocument, StoredDocument
-from backend.store.failures import Failure
-from backend.store.runs import Run
-from backend.store.sources import Source
-from connectors.document import Section, Span
-from indexing.report import Report
+
+if TYPE_CHECKING:
+    from backend.chat.events import AnswerDone, Citation
+    from backend.chat.support import Support
+    from backend.search.sections import SearchDoc
+    from backend.store.documents import HeldDocument, StoredDocument
+    from backend.store.failures import Failure
+    from backend.store.runs import Run
+    from backend.store.sources import Source
+    from connectors.document import Section, Span
+    from indexing.report import Report
 
 
-def search(query: str, docs: Sequence[SearchDoc], seconds: float) -> wire.SearchWire:
+def search(query: str, docs: "Sequence[SearchDoc]", seconds: float) -> wire.SearchWire:
     return wire.SearchWire(
         query=query, results=tuple(map(_result, docs)), seconds=round(seconds, 4)
     )
 
 
-def _result(doc: SearchDoc) -> wire.ResultWire:
+def _result(doc: "SearchDoc") -> wire.ResultWire:
     return wire.ResultWire(
         number=doc.number,
         document_id=doc.document_id,
@@ -34,7 +40,7 @@ def _result(doc: SearchDoc) -> wire.ResultWire:
     )
 
 
-def document(held: HeldDocument) -> wire.DocumentWire:
+def document(held: "HeldDocument") -> wire.DocumentWire:
     return wire.DocumentWire(
         id=held.id,
         title=held.title,
@@ -46,7 +52,7 @@ def document(held: HeldDocument) -> wire.DocumentWire:
     )
 
 
-def shown(stored: StoredDocument) -> wire.ShownWire:
+def shown(stored: "StoredDocument") -> wire.ShownWire:
     held = stored.document
     return wire.ShownWire(
         id=held.id,
@@ -59,7 +65,7 @@ def shown(stored: StoredDocument) -> wire.ShownWire:
     )
 
 
-def _section(section: Section) -> wire.SectionWire:
+def _section(section: "Section") -> wire.SectionWire:
     place = section.place
     return wire.SectionWire(
         kind=section.kind,
@@ -75,11 +81,11 @@ def _section(section: Section) -> wire.SectionWire:
     )
 
 
-def span(of: Span) -> tuple[int, int]:
+def span(of: "Span") -> tuple[int, int]:
     return of.start, of.end
 
 
-def answer(question: str, done: AnswerDone, seconds: float) -> wire.AnswerWire:
+def answer(question: str, done: "AnswerDone", seconds: float) -> wire.AnswerWire:
     return wire.AnswerWire(
         question=question,
         answer=done.text,
@@ -89,29 +95,32 @@ def answer(question: str, done: AnswerDone, seconds: float) -> wire.AnswerWire:
     )
 
 
-def _citation(citation: Citation) -> wire.CitationWire:
-    support = citation.support or _NO_SUPPORT
+def _citation(citation: "Citation") -> wire.CitationWire:
+    quote, section, place, score, verdict = _support(citation.support)
     return wire.CitationWire(
         number=citation.number,
         document_id=citation.document_id,
         title=citation.title,
         link=citation.link,
-        quote=support.quote,
-        section=support.section,
-        span=span(support.span),
-        score=support.score,
-        verdict=support.verdict,
+        quote=quote,
+        section=section,
+        span=place,
+        score=score,
+        verdict=verdict,
     )
 
 
-_NO_SUPPORT = Support("", 0, Span(0, 0), 0.0, Verdict.UNSUPPORTED)
+def _support(of: "Support | None") -> tuple[str, int, tuple[int, int], float, str]:
+    if of is None:
+        return "", 0, (0, 0), 0.0, "unsupported"
+    return of.quote, of.section, span(of.span), of.score, of.verdict.value
 
 
-def failure(one: Failure) -> wire.FailureWire:
+def failure(one: "Failure") -> wire.FailureWire:
     return wire.FailureWire(source=one.source, item=one.item, reason=one.reason, tries=one.tries)
 
 
-def source(one: Source, documents: int, failures: int, run: Run | None) -> wire.SourceWire:
+def source(one: "Source", documents: int, failures: int, run: "Run | None") -> wire.SourceWire:
     return wire.SourceWire(
         name=one.name,
         kind=one.kind,
@@ -123,7 +132,7 @@ def source(one: Source, documents: int, failures: int, run: Run | None) -> wire.
     )
 
 
-def synced(name: str, report: Report, error: str | None) -> wire.SyncWire:
+def synced(name: str, report: "Report", error: str | None) -> wire.SyncWire:
     return wire.SyncWire(
         source=name,
         documents=report.documents,

@@ -51,19 +51,24 @@ class Placed(Generic[Key]):
     evidence: Evidence
 
 
+def candidates(size: int) -> int:
+    """How many each leg is asked for, where `size` hits are wanted."""
+    return max(CANDIDATES, size)
+
+
 def ranked(
-    candidates: Candidates[Key], alpha: float, size: int, weight: Callable[[Key], float]
+    found: Candidates[Key], alpha: float, size: int, weight: Callable[[Key], float]
 ) -> list[Placed[Key]]:
     """The best `size` candidates, best first; equals by the rank of the exact leg, then by key.
 
     `weight` multiplies the score of a candidate; 1 is neutral.
     """
-    scores = _combined(candidates, alpha, weight)
-    ranks = _Ranks.of(candidates)
+    scores = _combined(found, alpha, weight)
+    ranks = _Ranks.of(found)
     last = len(scores) + 1
     order = sorted(
         (
-            -(candidates.exact[key].terms if key in candidates.exact else 0),
+            -(found.exact[key].terms if key in found.exact else 0),
             -score,
             ranks.exact.get(key, last),
             key,
@@ -71,17 +76,16 @@ def ranked(
         for key, score in scores.items()
     )
     return [
-        Placed(key, -negated, _evidence(candidates, ranks, key))
-        for _, negated, _, key in order[:size]
+        Placed(key, -negated, _evidence(found, ranks, key)) for _, negated, _, key in order[:size]
     ]
 
 
 def _combined(
-    candidates: Candidates[Key], alpha: float, weight: Callable[[Key], float]
+    found: Candidates[Key], alpha: float, weight: Callable[[Key], float]
 ) -> dict[Key, float]:
     """The weighted sum of what each leg says of a candidate, times the candidate's weight."""
-    scores = dict.fromkeys(candidates.exact, 0.0)
-    for share, leg in ((1.0 - alpha, candidates.keyword), (alpha, candidates.vector)):
+    scores = dict.fromkeys(found.exact, 0.0)
+    for share, leg in ((1.0 - alpha, found.keyword), (alpha, found.vector)):
         for key, score in _standardised(leg).items():
             scores[key] = scores.get(key, 0.0) + share * score
     return {key: score * weight(key) for key, score in scores.items()}
@@ -94,23 +98,25 @@ class _Ranks(Generic[Key]):
     exact: Mapping[Key, int]
 
     @classmethod
-    def of(cls, candidates: Candidates[Key]) -> "_Ranks[Key]":
+    def of(cls, found: Candidates[Key]) -> "_Ranks[Key]":
         return cls(
-            _ranks([(-score, key) for key, score in candidates.keyword.items()]),
-            _ranks([(-score, key) for key, score in candidates.vector.items()]),
-            _ranks([((-m.terms, -m.score), key) for key, m in candidates.exact.items()]),
+            _ranks([(-score, key) for key, score in found.keyword.items()]),
+            _ranks([(-score, key) for key, score in found.vector.items()]),
+            _ranks([((-m.terms, -m.score), key) for key, m in found.exact.items()]),
         )
 
 
-def _ranks(found: list[tuple[float, Key]] | list[tuple[tuple[int, float], Key]]) -> dict[Key, int]:
-    return {key: rank for rank, (_, key) in enumerate(sorted(found), start=1)}
+def _ranks(
+    scored: list[tuple[float, Key]] | list[tuple[tuple[int, float], Key]],
+) -> dict[Key, int]:
+    return {key: rank for rank, (_, key) in enumerate(sorted(scored), start=1)}
 
 
-def _evidence(candidates: Candidates[Key], ranks: _Ranks[Key], key: Key) -> Evidence:
+def _evidence(found: Candidates[Key], ranks: _Ranks[Key], key: Key) -> Evidence:
     return Evidence(
-        cosine=candidates.vector.get(key),
-        bm25=candidates.keyword.get(key),
-        exact=candidates.exact[key].terms if key in candidates.exact else 0,
+        cosine=found.vector.get(key),
+        bm25=found.keyword.get(key),
+        exact=found.exact[key].terms if key in found.exact else 0,
         vector_rank=ranks.vector.get(key),
         keyword_rank=ranks.keyword.get(key),
         exact_rank=ranks.exact.get(key),

@@ -151,7 +151,7 @@ class Pipeline:
                 f"{self.source!r} lists nothing, but {count:,} of its documents are indexed;"
                 " nothing was deleted. If a disk or share is not mounted, or a right was taken"
                 " away, mend that and sync again. If all of them are really gone, say so: sync"
-                " again and accept the empty listing."
+                " again and accept the empty listing: quarry sync --accept-empty."
             )
 
     def _remove(self, ids: Iterable[str], tally: Tally) -> Progresses:

@@ -21,7 +21,7 @@ from indexing.analysis import keywords, words
 
 MEANING_WEIGHT = 0.7
 WORDS_WEIGHT = 0.3
-MISMATCH = 0.07
+MISMATCH = 0.1
 """Taken off where a question asks for an amount, a time, a person, and the sentence holds none."""
 UNFOUND = 0.9
 """A chunk that was read only as a neighbour is taken to be so near as the farthest one found, times this."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from indexing import analysis
 from indexing.chunk import Chunk
+from indexing.embedded.database import is_storable
 from indexing.embedded.vectors import Halves
 from indexing.index import Amend, Delete, IndexChange, Replace
 
@@ -97,8 +98,8 @@ def _check_vectors(change: Replace, dimension: int) -> None:
 
 
 def _check_chunks(change: Replace) -> None:
-    if not change.document_id or "\0" in change.document_id:
-        raise ValueError(f"an id is not empty and holds no NUL: {change.document_id!r}")
+    if not change.document_id or not is_storable(change.document_id):
+        raise ValueError(f"an id is Unicode, not empty, and holds no NUL: {change.document_id!r}")
     for position, chunk in enumerate(change.chunks):
         if chunk.document_id != change.document_id:
             raise ValueError(f"{change.document_id}: holds a chunk of {chunk.document_id}")

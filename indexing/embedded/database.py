@@ -1,7 +1,9 @@
 """Connections to the SQLite file that is the truth of the local index."""
 
+import json
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from datetime import timedelta
@@ -13,6 +15,8 @@ from connectors.errors import AskTheOwner, RetryLater
 from indexing.embedded import sql
 
 BUSY_SECONDS = 30.0
+
+_UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
 Connection: TypeAlias = sqlite3.Connection
 
@@ -116,6 +120,19 @@ def read_meta(connection: Connection, name: str) -> str | None:
 
 def write_meta(connection: Connection, name: str, value: str) -> None:
     connection.execute(sql.WRITE_META, (name, value))
+
+
+def json_list(values: Iterable[str] | Iterable[int]) -> str:
+    """Values for `json_each`, less those that no table holds.
+
+    SQLite would read a text with a NUL in it as what stands before the NUL: as another reader, say.
+    """
+    return json.dumps([value for value in values if isinstance(value, int) or is_storable(value)])
+
+
+def is_storable(text: str) -> bool:
+    """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
+    return _UNSTORABLE.search(text) is None
 
 
 @contextmanager

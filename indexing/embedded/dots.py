@@ -35,7 +35,7 @@ def by_numkong(matrix: Int8s, queries: Int8s) -> Dots:
     padding = -len(queries) % LANES
     packed = numkong.dots_pack(np.pad(queries, ((0, padding), (0, 0))))
     found = np.asarray(numkong.dots_packed(matrix, packed))
-    return np.ascontiguousarray(found.T[: len(queries)])
+    return found.T[: len(queries)]
 
 
 def by_numpy(matrix: Int8s, queries: Int8s) -> Dots:

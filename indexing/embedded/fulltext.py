@@ -113,7 +113,6 @@ class Fulltext:
             # Merges would be given up without this, and segments pile up; it also frees the lock.
             writer.wait_merging_threads()
 
-
     def collect_garbage(self) -> None:
         """Remove files of commits that never came to be; the next commit may need their names."""
         with _named():

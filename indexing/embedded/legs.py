@@ -11,25 +11,27 @@ from indexing.embedded.rows import Door
 from indexing.embedded.scope import Scope
 from indexing.embedded.view import View
 from indexing.embedding import Vector
-from indexing.hybrid import CANDIDATES, ExactMatch, is_common
+from indexing.hybrid import ExactMatch, is_common
 from indexing.index import IndexQuery
 
 CHECKED = 100
 """Candidates of the exact leg whose text is read: twice as many as a query usually asks for."""
 
 
-def keyword(view: View, scope: Scope, words: Sequence[str]) -> dict[int, float]:
+def keyword(view: View, scope: Scope, words: Sequence[str], wanted: int) -> dict[int, float]:
     """Raw BM25 of the best candidates."""
     if not words:
         return {}
-    found = _seen(view, scope, fulltext.any_word(words), CANDIDATES)
+    found = _seen(view, scope, fulltext.any_word(words), wanted)
     return dict(zip(_slots(view, found), found.scores.tolist(), strict=True))
 
 
-def nearest(view: View, scope: Scope, queries: Sequence[Vector]) -> list[dict[int, float]]:
+def nearest(
+    view: View, scope: Scope, queries: Sequence[Vector], wanted: int
+) -> list[dict[int, float]]:
     """For each query the raw cosine of the best candidates; one scan for all."""
     allowed = scope.documents[view.columns.owners]
-    found = vectors.nearest(view.vectors, np.stack(queries), allowed, CANDIDATES)
+    found = vectors.nearest(view.vectors, np.stack(queries), allowed, wanted)
     return [dict(zip(slots.tolist(), scores.tolist(), strict=True)) for slots, scores in found]
 
 

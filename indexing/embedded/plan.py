@@ -1,12 +1,11 @@
 """What a batch of changes comes to, given what the index holds."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indexing.embedded import sql
 from indexing.embedded.batches import Batch, Prepared
-from indexing.embedded.database import Connection
+from indexing.embedded.database import Connection, json_list
 from indexing.index import Amend, Delete, Written
 
 
@@ -56,7 +55,7 @@ def planned(connection: Connection, batch: Batch) -> Plan:
 
 
 def _held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
-    return {row[0]: Held(*row[1:]) for row in connection.execute(sql.HELD, (json.dumps(ids),))}
+    return {row[0]: Held(*row[1:]) for row in connection.execute(sql.HELD, (json_list(ids),))}
 
 
 def _written(plan: Plan, stale: Sequence[str], missing: Sequence[str]) -> Written:

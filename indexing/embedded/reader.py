@@ -137,20 +137,21 @@ class _Search:
     def _nearest(
         self, queries: Sequence[IndexQuery], scopes: Mapping[Filters, Scope]
     ) -> list[dict[int, float]]:
-        """The vector leg of every query, with one scan for all queries of equal filters."""
+        """The vector leg of every query, with one scan for all that search alike."""
         found: list[dict[int, float]] = [{} for _ in queries]
-        for filters, seen in scopes.items():
-            asked: list[tuple[int, Vector]] = [
-                (number, query.vector)
-                for number, query in enumerate(queries)
-                if query.filters == filters and query.vector is not None and query.alpha > 0.0
-            ]
-            if not asked or seen.is_empty:
+        alike: dict[tuple[Filters, int], list[tuple[int, Vector]]] = {}
+        for number, query in enumerate(queries):
+            if query.vector is not None and query.alpha > 0.0:
+                group = alike.setdefault((query.filters, hybrid.candidates(query.size)), [])
+                group.append((number, query.vector))
+        for (filters, wanted), asked in alike.items():
+            if scopes[filters].is_empty:
                 continue
             self._deadline.check()
-            legs_found = legs.nearest(self._view, seen, [vector for _, vector in asked])
-            for (number, _), leg in zip(asked, legs_found, strict=True):
-                found[number] = leg
+            vectors = [vector for _, vector in asked]
+            rankings = legs.nearest(self._view, scopes[filters], vectors, wanted)
+            for (number, _), ranking in zip(asked, rankings, strict=True):
+                found[number] = ranking
         return found
 
     def _ranking(self, query: IndexQuery, seen: Scope, nearest: dict[int, float]) -> Ranking:
@@ -158,7 +159,7 @@ class _Search:
             return []
         self._deadline.check()
         words = analysis.words(query.text) if query.alpha < 1.0 else []
-        keyword = legs.keyword(self._view, seen, words)
+        keyword = legs.keyword(self._view, seen, words, hybrid.candidates(query.size))
         self._deadline.check()
         exact = legs.exact(self._view, seen, query, self._door) if query.exact else {}
         slots = [*{**keyword, **nearest, **exact}]

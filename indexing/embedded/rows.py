@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from connectors.document import Access, Readers, Span
 from indexing.chunk import Chunk
 from indexing.embedded import sql
-from indexing.embedded.database import Connection
+from indexing.embedded.database import Connection, is_storable, json_list
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -122,19 +122,21 @@ class Door:
     def __init__(self, connection: Connection, readers: Readers) -> None:
         """`connection` stands in one snapshot for as long as the door is used."""
         self._connection = connection
-        self._tokens = json.dumps(sorted(readers.tokens))
+        self._tokens = json_list(readers.tokens)
 
     def fetch(self, rows: Iterable[int]) -> dict[int, Fetched]:
         """By row."""
-        found = self._ask(sql.CHUNKS_TO_SHOW, rows=json.dumps(sorted(rows)))
+        found = self._ask(sql.CHUNKS_TO_SHOW, rows=json_list(rows))
         return {fetched.row: fetched for fetched in _fetched(found)}
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, str]:
         """The embedded text of each row."""
-        return dict(self._ask(sql.TEXTS_TO_CHECK, rows=json.dumps(list(rows))))
+        return dict(self._ask(sql.TEXTS_TO_CHECK, rows=json_list(rows)))
 
     def part(self, document_id: str, start: int, end: int) -> list[Chunk]:
         """Chunks `[start, end)` of a document."""
+        if not is_storable(document_id):
+            return []
         found = self._ask(sql.CHUNKS_OF_RANGE, id=document_id, start=start, end=end)
         return [fetched.chunk for fetched in _fetched(found)]
 

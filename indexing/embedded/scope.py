@@ -1,6 +1,5 @@
 """What one asker may see through one filter, in the terms of each leg."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import numpy as np
 from connectors.document import Readers
 from indexing.embedded import fulltext, labels, sql
 from indexing.embedded.columns import NO_DATE, Columns, Mask
-from indexing.embedded.database import Connection
+from indexing.embedded.database import Connection, json_list
 from indexing.embedded.fulltext import Condition
 from indexing.embedded.rows import to_microseconds
 from indexing.index import DateRange, Filters
@@ -70,7 +69,7 @@ def _label_sets(columns: Columns, wanted: list[int]) -> _Sieve:
 
 
 def _document_ids(connection: Connection, columns: Columns, ids: frozenset[str]) -> _Sieve:
-    found = connection.execute(sql.ORDINALS_OF, (json.dumps(sorted(ids)),))
+    found = connection.execute(sql.ORDINALS_OF, (json_list(ids),))
     ordinals = [ordinal for (ordinal,) in found]
     documents = np.zeros(len(columns.documents), dtype=np.bool_)
     documents[ordinals] = True

@@ -8,7 +8,7 @@ count are of no version yet, so writing them disturbs no reader. All of it can b
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,8 +25,8 @@ Halves = NDArray[np.float16]
 
 GROWTH = 16_384
 """Slots by which files grow, so that a reader seldom has to map them anew."""
-RESCORED = 320
-"""Best candidates of the byte scan that are scored again. At 300 the best 100 are those of float32."""
+RESCORED = 1.6
+"""Candidates of the byte scan that are scored again, for each that is wanted."""
 GATHERED_SHARE = 0.12
 """Below this share of allowed vectors it is faster to copy them out than to scan past the others."""
 
@@ -112,20 +112,15 @@ def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
 _flush = getattr(os, "fdatasync", os.fsync)  # Lengths change in steps of GROWTH, and seldom.
 
 
-class _opened:
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
     """A file for writing in place, made where it is missing; on disk when left."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
-
-    def __enter__(self) -> int:
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            _flush(self._descriptor)
-        finally:
-            os.close(self._descriptor)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+    try:
+        yield descriptor
+        _flush(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _grow(descriptor: int, slots: int, width: int) -> None:
@@ -197,7 +192,7 @@ def _candidates(
     scores = found.astype(np.float32) * scales
     if len(scores) > len(selected):
         scores = scores[selected]
-    return selected[_largest(scores, max(RESCORED, count))]
+    return selected[_largest(scores, round(RESCORED * count))]
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> Slots:

@@ -188,3 +188,21 @@ def test_a_malformed_access_file_fails_the_sync_with_its_line(tmp_path: Path) ->
     run = home.quarry("sync", "--json")
     assert run.code == 1
     assert "line 3" in run.json[0]["error"]
+
+
+def test_a_source_that_seems_empty_keeps_its_documents_until_that_is_accepted(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "plan.md").write_text("# Plan\n\nThe plan is to buy a quarry.\n")
+    home = Home(tmp_path)
+    home.quarry("add", "folder", str(folder), "--name", "docs")
+    home.quarry("sync")
+    (folder / "plan.md").unlink()
+    refused = home.quarry("sync")
+    assert refused.code == 1
+    assert "--accept-empty" in refused.out + refused.err
+    assert home.quarry("search", "plan").code == 0
+    assert home.quarry("sync", "--accept-empty").code == 0
+    assert home.quarry("search", "plan").code == 1

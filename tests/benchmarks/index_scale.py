@@ -279,11 +279,11 @@ class Bench:
 
 
 def _ask_keyword(view: View, seen: Scope, text: str) -> dict[int, float]:
-    return legs.keyword(view, seen, analysis.words(text))
+    return legs.keyword(view, seen, analysis.words(text), 200)
 
 
 def _ask_nearest(view: View, seen: Scope, vector: Vector) -> dict[int, float]:
-    return legs.nearest(view, seen, [vector])[0]
+    return legs.nearest(view, seen, [vector], 200)[0]
 
 
 def _ask_find(index: EmbeddedIndex, readers: Readers, queries: Sequence[IndexQuery]) -> None:

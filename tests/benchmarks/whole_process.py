@@ -31,7 +31,6 @@ HEAVY = (
     "alembic",
     "openai",
     "httpx",
-    "tiktoken",
     "pypdf",
     "pypdfium2",
     "docx",

@@ -152,6 +152,14 @@ def test_a_text_that_is_not_in_the_embedded_text_is_kept(index: Index, keeper: I
     assert [hit.chunk for hit in hits(index, query("columns"))] == [written]
 
 
+def test_more_than_the_candidates_of_a_leg_can_be_asked_for(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    keeper.write([document("a", *["apples and pears"] * 500)])
+    assert len(hits(index, query("apples", size=450))) == 450
+    assert len(hits(index, query("", size=450, vector=vector("x"), alpha=1.0))) == 450
+
+
 def test_every_query_has_its_ranking_in_their_order(index: Index, keeper: IndexKeeper) -> None:
     keeper.write([document("a", "apples"), document("b", "pears"), document("c", "plums")])
     asked = [query("pears"), query("quinces"), query("apples"), query("pears")]
@@ -452,6 +460,7 @@ def test_only_holders_of_a_token_see_a_document(
     assert door(index, ANN, everything) == {"a", "b", "c"}
     assert door(index, Readers.of("external:drive:42"), everything) == {"a", "d"}
     assert door(index, Readers.of("group:fin", "group:finance2"), everything) == {"a"}
+    assert door(index, Readers.of("group:board\0", "group:finance\0x"), everything) == {"a"}
     assert door(index, Readers(frozenset({"user:ann@example.com"})), everything) == {"b"}
     assert door(index, Readers(frozenset()), everything) == set()
 
@@ -660,6 +669,8 @@ def test_chunks_come_by_place(index: Index, keeper: IndexKeeper) -> None:
         ChunkRange("a", 9, 12),
         ChunkRange("a", 3, 3),
         ChunkRange("missing", 0, 5),
+        ChunkRange("a\0", 0, 5),
+        ChunkRange("a\ud800", 0, 5),
         ChunkRange("a", 2, 4),
     ]
     parts = index.chunks(ranges, PUBLIC, soon())
@@ -668,6 +679,8 @@ def test_chunks_come_by_place(index: Index, keeper: IndexKeeper) -> None:
         [("b", 0)],
         [("a", 4), ("a", 5)],
         [("a", 0)],
+        [],
+        [],
         [],
         [],
         [],
@@ -760,6 +773,7 @@ def _wrong() -> Iterator[tuple[str, Replace]]:
     nan[1, 0] = np.nan
     yield "no id", document("", "one")
     yield "id with NUL", document("a\0b", "one")
+    yield "id that is not Unicode", document("a\ud800", "one")
     yield "fewer vectors", replace(right, vectors=right.vectors[:1])
     yield "dimension", replace(right, vectors=unit(right.vectors[:, :-1]))
     yield "length", replace(right, vectors=right.vectors * 1.1)
