@@ -419,16 +419,18 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Answer a question, each sentence with its source."""
-    from backend.commands.asking import ask_in_terminal
+    from backend.commands.asking import ask_in_terminal, note_model
 
     asker = _readers(readers)
     if not question.strip():
         raise typer.BadParameter("write a question", param_hint="QUESTION")
     with _told(as_json):
-        console = None if as_json else _console()
-        answer = ask_in_terminal(_quarry(), question, asker, file or [], console)
-        if as_json:
+        quarry, console = _quarry(), None if as_json else _console()
+        answer = ask_in_terminal(quarry, question, asker, file or [], console)
+        if console is None:
             _print_wire(answer)
+        else:
+            note_model(quarry, console)
 
 
 @app.command()

@@ -27,7 +27,7 @@ _UNITS = (
     r"(?:second|minute|hour|day|week|month|year|decade|centur(?:y|ie)|shift)s?"
     r"|(?:sekunde|minute|stunde|tag|woche|monat|jahr)(?:e|n|en|s)?"
 )
-_SPACELESS_UNITS = "秒|分|小时|小時|时间|時間|天|日|周|週|星期|礼拜|个月|ヶ月|か月|カ月|月|年"
+_SPACELESS_UNITS = "个?工作日|営業日|秒|分|小时|小時|时间|時間|天|日|周|週|星期|礼拜|个月|ヶ月|か月|カ月|月|年"
 _MONEY_ASKED = (
     r"cost|pays?|paid|price|earns?|refund|fees?|salary|salaries|wages?|spend|charge|allowance|budget|euros?"
     r"|dollars?|money|fine|bonus|deposit|preis|gehalt|kosten|kostet|lohn|gebühr"
@@ -105,7 +105,7 @@ _HELD = {
         fold(
             rf"\b(?:1\d|20)\d\ds?\b|\b(?:{_MONTHS}|{_DAYS})\b|\bmay \d|\d may\b|\d:\d\d|\bo'clock\b|\buhr\b|\b\d+ ?[ap]\.?m\b|\bnoon\b|\bmidnight\b"
             rf"|\b(?:spring|summer|autumn|winter|today|tomorrow|yesterday|daily|weekly|monthly|yearly)\b|(?:{_NUMBER}|\b(?:an?|one|each|every|first|last|next)\b)[\s-]*(?:\w+[\s-]+)?(?:{_UNITS})\b"
-            rf"|{_NUMBER}(?:{_SPACELESS_UNITS})|[早晚午]"
+            rf"|{_NUMBER}(?:{_SPACELESS_UNITS})|早上|晚上|上午|下午|中午|凌晨|午前|午後"
         )
     ),
 }

@@ -6,7 +6,13 @@ most to the question and that nothing around the best candidate comes near. How 
 how far the question's vector moves when the word is left out (occlusion: Li, Monroe and Jurafsky,
 "Understanding Neural Networks through Representation Erasure", 2016).
 
-PROVENANCE
+The figures go into a logistic model. Both models were fitted on 2026-11-21 with all-MiniLM-L6-v2 on
+XQuAD (Artetxe et al., 2020): 130 English questions, for `BY_WORDS` also 60 Chinese ones, each asked
+of its 240 paragraphs with and without the one that answers it; classes weighted alike, ridge 1. There
+they tell right answers from wrong ones with an AUC of 0.95 (`BY_WORDS` 0.95 and 0.93). XQuAD's
+questions use the words of their paragraphs, those of people less so: hence `least` is set where 93 % of
+the right sentences are still told for 180 questions of MTRAG (Katsis et al., 2025), and, for words
+alone, 99 % of those of XQuAD.
 """
 
 import math
@@ -114,7 +120,7 @@ def missing(weights: Scores, held: Scores) -> float:
     return float((weights * (1 - held)).max(initial=0.0))
 
 
-BY_MEANING = Model(intercept=-0.3, margin=10.0, missing=-20.0, bulk=0.18, least=0.055)
-BY_WORDS = Model(intercept=-0.3, margin=10.0, missing=-2.0, bulk=0.05, least=0.055)
+BY_MEANING = Model(intercept=-2.97, margin=13.2, missing=-16.5, bulk=0.18, least=0.067)
+BY_WORDS = Model(intercept=-1.16, margin=7.8, missing=-3.4, bulk=0.05, least=0.05)
 
 _SAYING_NOTHING = ENGLISH | FUNCTION_WORDS["English"]

@@ -46,7 +46,7 @@ Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
 SENTENCES_EMBEDDED = 40
 SENTENCES_TOLD = 3
-FURTHER_SHARE = 0.75
+FURTHER_SHARE = 0.9
 """A further sentence is told when it stands this share as far above the bulk as the best one."""
 
 

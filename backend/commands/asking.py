@@ -56,7 +56,6 @@ def ask_in_terminal(
     answer = encoding.answer(question, done, time.perf_counter() - began)
     if console:
         rendering.references(console, answer.citations)
-        _note_model(quarry, console)
     return answer
 
 
@@ -87,7 +86,8 @@ def _followed(
     raise AskTheOwner("The answer ended before it was complete. Ask again.")
 
 
-def _note_model(quarry: Quarry, console: Console) -> None:
+def note_model(quarry: Quarry, console: Console) -> None:
+    """Say how answers are made where no language model makes them."""
     if quarry.language_model is None:
         console.print()
         console.print(

@@ -11,7 +11,7 @@ from rich.console import Console
 from backend import encoding
 from backend.assembly import Quarry
 from backend.commands import rendering
-from backend.commands.asking import ask_in_terminal
+from backend.commands.asking import ask_in_terminal, note_model
 from backend.sample import handbook
 from backend.settings import variable
 from backend.store import sources
@@ -52,6 +52,7 @@ def run(quarry: Quarry, console: Console) -> None:
         console.print(question, style="bold cyan", markup=False)
         with _timed(spent, f"answer {number}"):
             ask_in_terminal(quarry, question, Readers.of(), (), console)
+    note_model(quarry, console)
     console.print()
     told = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in spent.items())
     console.print(told, style="dim", markup=False)

@@ -59,17 +59,21 @@ def _dated(moment: datetime | None) -> str:
 
 
 def references(console: Console, citations: Sequence[wire.CitationWire]) -> None:
-    if not citations:
-        return
-    console.print()
+    """Each cited document once, with all that is quoted from it."""
+    by_document: dict[int, list[wire.CitationWire]] = {}
     for citation in citations:
-        console.print(
-            Text.assemble((f"[{citation.number}] ", "bold cyan"), (citation.title, "bold"))
-        )
-        quote = " ".join(citation.quote.split())
-        console.print(Text(f"    “{quote}”"))
-        mark = "" if citation.verdict == "supported" else f"  ({citation.verdict})"
-        console.print(Text(f"    {citation.link}{mark}", "blue"), soft_wrap=True)
+        by_document.setdefault(citation.number, []).append(citation)
+    for number, cited in by_document.items():
+        console.print()
+        console.print(Text.assemble((f"[{number}] ", "bold cyan"), (cited[0].title, "bold")))
+        for line in dict.fromkeys(map(_quoted, cited)):
+            console.print(Text(line))
+        console.print(Text(f"    {cited[0].link}", "blue"), soft_wrap=True)
+
+
+def _quoted(citation: wire.CitationWire) -> str:
+    quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else "no passage bears it out"
+    return f"    {quote}" + ("" if citation.verdict == "supported" else f" ({citation.verdict})")
 
 
 def documents(console: Console, held: Sequence[wire.DocumentWire]) -> None:
