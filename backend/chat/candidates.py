@@ -12,7 +12,8 @@ from indexing.analysis import words
 from indexing.chunk import Chunk
 from indexing.sentences import sentences
 
-FEWEST_WORDS = 3
+FEWEST_WORDS = 2
+FEWEST_WORDS_OF_A_LINE = 3
 LONGEST_LABEL = 60
 """Characters; a shorter line that neither ends like a sentence nor names a value is a heading."""
 LONGEST_TOLD = 600
@@ -90,13 +91,15 @@ def _of_chunk(section: InferenceSection, chunk: Chunk) -> Iterator[Candidate]:
 
 def _is_frame(text: str, chunk: Chunk) -> bool:
     """A heading, a table's ruler, a label or a fragment: nothing that a sentence says."""
-    if text.startswith("#") or _RULER.fullmatch(text) or len(words(text)) < FEWEST_WORDS:
+    ended = _END.search(text) is not None
+    fewest = FEWEST_WORDS if ended else FEWEST_WORDS_OF_A_LINE
+    if text.startswith("#") or _RULER.fullmatch(text) or len(words(text)) < fewest:
         return True
     bare = _one_line(text).strip("#*- ").casefold()
     if bare in {_one_line(each).casefold() for each in (chunk.title, *chunk.heading_path)}:
         return True
-    is_line = not text.startswith("|") and not _LIST_ITEM.match(text)
-    return is_line and len(text) < LONGEST_LABEL and ":" not in text and not _END.search(text)
+    is_line = not ended and not text.startswith("|") and not _LIST_ITEM.match(text)
+    return is_line and len(text) < LONGEST_LABEL and ":" not in text
 
 
 def header_of(chunk: Chunk) -> list[str]:

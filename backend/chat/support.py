@@ -29,7 +29,7 @@ EMBEDDED_PASSAGES = 24
 """Passages for one sentence that are compared by meaning: those that share most words."""
 EMBEDDED_TEXTS = 192
 """Passages for all sentences together; of many sentences, each has fewer."""
-PAIR_COST = 0.03
+PAIR_COST = 0.1
 """Two sentences are quoted only where they say so much more than one."""
 ANCHOR_WEIGHT = 0.2
 """How much a passage gains over others by holding all numbers, dates, codes and names."""

@@ -10,7 +10,7 @@ import numpy as np
 from indexing import analysis
 from indexing.chunk import Chunk
 from indexing.embedded.database import is_storable
-from indexing.embedded.vectors import Halves
+from indexing.embedded.dots import Halves
 from indexing.index import Amend, Delete, IndexChange, Replace
 
 BATCH_CHUNKS = 4_096

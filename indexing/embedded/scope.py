@@ -18,6 +18,8 @@ from indexing.index import DateRange, Filters
 class Scope:
     documents: Mask
     """By ordinal."""
+    slots: Mask
+    """The same, by slot of the vector files."""
     conditions: tuple[Condition, ...]
     """The same, for the full-text index. It may lag behind a write that has not returned yet."""
 
@@ -34,10 +36,9 @@ class _Sieve:
 
 def scope(connection: Connection, columns: Columns, readers: Readers, filters: Filters) -> Scope:
     sieves = [_readers(connection, columns, readers), *_filters(connection, columns, filters)]
-    return Scope(
-        np.logical_and.reduce([sieve.documents for sieve in sieves]),
-        tuple(sieve.condition for sieve in sieves),
-    )
+    documents: Mask = np.logical_and.reduce([sieve.documents for sieve in sieves])
+    conditions = tuple(sieve.condition for sieve in sieves)
+    return Scope(documents, documents[columns.owners], conditions)
 
 
 def _readers(connection: Connection, columns: Columns, readers: Readers) -> _Sieve:

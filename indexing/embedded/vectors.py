@@ -16,12 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexing.embedded.dots import Int8s, dots
+from indexing.embedded.dots import Halves, Int8s, dots, half_dots
 from indexing.embedding import Vectors
 
 Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Halves = NDArray[np.float16]
 
 GROWTH = 16_384
 """Slots by which files grow, so that a reader seldom has to map them anew."""
@@ -162,7 +161,7 @@ def _quantised(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
 
 def cosines(files: VectorFiles, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Of the half floats at `slots`."""
-    return files.halves[slots].astype(np.float32) @ vector
+    return half_dots(files.halves[slots], vector)
 
 
 def nearest(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from indexing.embedded import vectors
-from indexing.embedded.dots import by_numkong, by_numpy, dots
+from indexing.embedded.dots import by_numkong, by_numpy, dots, half_dots, half_dots_by_numpy
 from indexing.embedding import Vectors
 from tests.support.chunks import unit
 
@@ -47,7 +47,14 @@ def test_the_kernel_without_simd_is_exact_over_its_blocks() -> None:
     assert np.array_equal(found, by_numkong(matrix, queries))
 
 
+def test_both_kernels_of_half_floats_agree() -> None:
+    matrix, query = drawn(1_000, 384), drawn(1, 384)[0]
+    for kernel in (half_dots, half_dots_by_numpy):
+        assert np.allclose(kernel(matrix.astype(np.float16), query), matrix @ query, atol=2e-4)
+
+
 def test_no_vectors_have_no_dots() -> None:
+    assert half_dots(np.empty((0, 8), np.float16), np.ones(8, np.float32)).shape == (0,)
     assert dots(np.empty((0, 8), np.int8), np.ones((2, 8), np.int8)).shape == (2, 0)
 
 

@@ -1,0 +1,151 @@
+"""The sixty questions on the sample handbook, answered without a language model."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from backend.assembly import Quarry
+from backend.chat.events import AnswerDone, Citation
+from backend.chat.loop import ChatTurn
+from backend.chat.state import ChatStateContainer
+from backend.settings import Settings
+from backend.store import documents
+from connectors.document import Readers
+from indexing.deadline import Deadline
+from tests.support.home import Home
+from tests.support.models import MODEL_CACHE
+
+QUESTIONS = Path(__file__).parent / "handbook_questions.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    id: str
+    kind: str
+    readers: Readers
+    right: frozenset[str]
+    forbidden: frozenset[str]
+    passage: str
+    citations: tuple[Citation, ...]
+    documents: tuple[str, ...]
+    """Of the citations, by their paths in the handbook."""
+    numbers: dict[int, str]
+    """Document ids by citation number, as the turn recorded them."""
+
+
+@pytest.fixture(scope="module")
+def quarry(home: Home) -> Quarry:
+    """The handbook, indexed with the real model."""
+    return Quarry(Settings(home=home.path / "state", models=MODEL_CACHE))
+
+
+@pytest.fixture(scope="module")
+def asked(quarry: Quarry) -> list[Asked]:
+    return [ask(quarry, json.loads(line)) for line in QUESTIONS.read_text("utf-8").splitlines()]
+
+
+def ask(quarry: Quarry, question: dict[str, object]) -> Asked:
+    readers = Readers.of(*strings(question["as"]))
+    turn = ChatTurn(message=str(question["question"]), readers=readers, deadline=Deadline.after(60))
+    state = ChatStateContainer()
+    *_, answer = quarry.answer(turn, (), state)
+    assert isinstance(answer, AnswerDone)
+    return Asked(
+        id=str(question["id"]),
+        kind=str(question["kind"]),
+        readers=readers,
+        right=frozenset(strings(question["documents"])),
+        forbidden=frozenset(strings(question.get("forbidden", []))),
+        passage=plain(str(question["passage"])),
+        citations=answer.citations,
+        documents=tuple(path_of(citation.document_id) for citation in answer.citations),
+        numbers={
+            number: document.document_id for number, document in state.record().documents.items()
+        },
+    )
+
+
+def strings(value: object) -> list[str]:
+    assert isinstance(value, list)
+    return [str(each) for each in value]
+
+
+def path_of(document_id: str) -> str:
+    return document_id.removeprefix("handbook:")
+
+
+def plain(text: str) -> str:
+    """On one line, without what marks a list item or a table row."""
+    return " ".join(text.split()).strip("|>*- ")
+
+
+def share(kept: Iterable[bool]) -> float:
+    told = list(kept)
+    return sum(told) / len(told)
+
+
+def overlaps(passage: str, quotes: Sequence[str]) -> bool:
+    """Whether a sentence of one stands in the other."""
+    return any(
+        quote in passage or passage in quote or quote[-30:] in passage or quote[:30] in passage
+        for quote in map(plain, quotes)
+    )
+
+
+def test_the_first_citation_is_right_for_85_in_100_questions(asked: list[Asked]) -> None:
+    answerable = [one for one in asked if one.right]
+    assert len(answerable) == 48
+    wrong = [one.id for one in answerable if not one.right.issuperset(one.documents[:1] or {""})]
+    assert len(wrong) <= 0.15 * len(answerable), wrong
+
+
+def test_a_quote_is_of_the_right_passage_for_two_in_three_questions(asked: list[Asked]) -> None:
+    quotes = [
+        (one.passage, [c.support.quote for c in one.citations if c.support])
+        for one in asked
+        if one.right
+    ]
+    assert share(overlaps(passage, told) for passage, told in quotes) >= 2 / 3
+
+
+def test_what_nothing_answers_is_declined_for_80_in_100_questions(asked: list[Asked]) -> None:
+    told = [one.id for one in asked if one.kind == "unanswerable" and one.citations]
+    assert len(told) <= 2, told
+
+
+def test_every_quote_stands_verbatim_at_its_span(quarry: Quarry, asked: list[Asked]) -> None:
+    checked = 0
+    for one in asked:
+        for citation in one.citations:
+            support = citation.support
+            assert support is not None, one.id
+            held = documents.find(
+                quarry.database, quarry.contents, citation.document_id, one.readers
+            )
+            assert held is not None, one.id
+            text = held.document.sections[support.section].text
+            assert support.span.of(text) == support.quote != "", one.id
+            checked += 1
+    assert checked >= 48 * 0.85
+
+
+def test_every_number_leads_to_its_document(asked: list[Asked]) -> None:
+    for one in asked:
+        for citation in one.citations:
+            assert one.numbers[citation.number] == citation.document_id, one.id
+
+
+def test_nothing_restricted_is_told_to_whoever_may_not_read_it(
+    quarry: Quarry, asked: list[Asked]
+) -> None:
+    restricted = [one for one in asked if one.kind == "restricted"]
+    assert sum(bool(one.forbidden) for one in restricted) == 2
+    for one in asked:
+        assert one.forbidden.isdisjoint(map(path_of, one.numbers.values())), one.id
+        assert one.forbidden.isdisjoint(one.documents), one.id
+        for document in one.numbers.values():
+            found = documents.find(quarry.database, quarry.contents, document, one.readers)
+            assert found is not None, one.id
