@@ -166,7 +166,7 @@ def add_folder(
             settings["include"] = include
         if exclude:
             settings["exclude"] = exclude
-        called = name or folder.name or "folder"
+        called = name or "-".join(folder.name.split()) or "folder"
         quarry = _quarry()
         try:
             connect("folder", called, settings)

@@ -1,6 +1,5 @@
 """The kinds of source that Quarry knows, by name."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,13 +8,11 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from connectors.connector import Connector
+from connectors.connector import Connector, source_name
 from connectors.errors import AskTheOwner
 from connectors.sources.folder import FolderConnector, FolderSettings
 
 S = TypeVar("S", bound=BaseModel)
-
-_SOURCE_NAME = re.compile(r"[^\s:/\x00-\x1f\x7f]([^:/\x00-\x1f\x7f]{0,98}[^\s:/\x00-\x1f\x7f])?")
 
 
 class Capability(StrEnum):
@@ -60,14 +57,12 @@ def connect(kind: str, source: str, settings: Mapping[str, object]) -> Connector
     known = KINDS.get(kind)
     if known is None:
         raise AskTheOwner(f"no kind of source is called {kind!r}; there is: {', '.join(KINDS)}")
-    if not _SOURCE_NAME.fullmatch(source):
-        raise AskTheOwner(
-            f"{source!r} cannot name a source: write 1 to 100 characters without ':' and '/', and no blank at the ends"
-        )
     try:
-        return known.connect(source, settings)
+        return known.connect(source_name(source), settings)
     except ValidationError as error:
         raise AskTheOwner(f"the settings of {source} are not valid: {_said(error)}") from error
+    except ValueError as error:
+        raise AskTheOwner(str(error)) from error
 
 
 def _said(error: ValidationError) -> str:

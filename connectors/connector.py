@@ -1,10 +1,27 @@
 """The one thing a source must do: say what changed, and, where it can, list what there is."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from connectors.document import Access, Document
+
+_SOURCE_NAME = re.compile(r"[^\s:/]{1,100}")
+
+
+def source_name(text: str) -> str:
+    """A name by which the ids of a source's documents can begin.
+
+    Raises:
+        ValueError: it has a blank, a colon or a slash, is empty or too long.
+    """
+    if not _SOURCE_NAME.fullmatch(text):
+        raise ValueError(
+            f"{text!r} cannot name a source: write 1 to 100 characters without blanks, ':' and '/'"
+        )
+    return text
+
 
 Known: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 """Document ids to the `Document.version` that Quarry holds; ids it does not hold are left out.

@@ -11,6 +11,9 @@ import regex
 
 from indexing.folding import fold
 
+LONGEST_QUESTION = 2000
+"""Characters that are looked at."""
+
 
 class AnswerType(StrEnum):
     AMOUNT = "amount"
@@ -27,7 +30,9 @@ _UNITS = (
     r"(?:second|minute|hour|day|week|month|year|decade|centur(?:y|ie)|shift)s?"
     r"|(?:sekunde|minute|stunde|tag|woche|monat|jahr)(?:e|n|en|s)?"
 )
-_SPACELESS_UNITS = "个?工作日|営業日|秒|分|小时|小時|时间|時間|天|日|周|週|星期|礼拜|个月|ヶ月|か月|カ月|月|年"
+_SPACELESS_UNITS = (
+    "个?工作日|営業日|秒|分|小时|小時|时间|時間|天|日|周|週|星期|礼拜|个月|ヶ月|か月|カ月|月|年"
+)
 _MONEY_ASKED = (
     r"cost|pays?|paid|price|earns?|refund|fees?|salary|salaries|wages?|spend|charge|allowance|budget|euros?"
     r"|dollars?|money|fine|bonus|deposit|preis|gehalt|kosten|kostet|lohn|gebühr"
@@ -117,7 +122,7 @@ _NAME = regex.compile(
 
 def answer_type(question: str) -> AnswerType | None:
     """The most particular type that the question asks for; None where none is seen."""
-    folded = fold(question)
+    folded = fold(question[:LONGEST_QUESTION])
     return next((kind for kind, asked in _ASKED if asked.search(folded)), None)
 
 

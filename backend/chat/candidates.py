@@ -26,7 +26,7 @@ _LEANS_BACK = regex.compile(
     r"(?:This|That|These|Those|It|They|He|She|Its|Their|His|Her|Both|Otherwise|Such"
     r"|Dies(?:e[mnrs]?)?|Sie|Er|Es)\b|这|那|它|これ|それ|その"
 )
-_UNPRINTABLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+")
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 @dataclass(frozen=True)
@@ -128,4 +128,9 @@ def _cells(row: str) -> list[str]:
 
 def _one_line(text: str) -> str:
     """Without line breaks, control characters and characters that turn the direction of text."""
-    return " ".join(_UNPRINTABLE.sub(" ", text).split())
+    safe = text if text.isprintable() else "".join(map(_printable, text))
+    return " ".join(safe.split())
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() or character in _JOINERS else " "

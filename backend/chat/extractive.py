@@ -6,6 +6,7 @@ Of two versions of one statement the newer is told, unless the question asks for
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -46,6 +47,7 @@ Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
 SENTENCES_EMBEDDED = 40
 SENTENCES_TOLD = 3
+MOST_CODES = 16
 FURTHER_SHARE = 0.9
 """A further sentence is told when it stands this share as far above the bulk as the best one."""
 
@@ -100,7 +102,7 @@ def extract(
 
 def _asks_for_other_codes(question: str, found: Sequence[Candidate]) -> bool:
     """Whether the question is about codes, and nothing that was found holds any of them."""
-    asked = [span.of(question) for span in codes(question)]
+    asked = [span.of(question) for span in islice(codes(question), MOST_CODES)]
     texts = {c.chunk.key: c.chunk.embedded_text for c in found}.values()
     return bool(asked) and not any(holds(text, code) for code in asked for text in texts)
 

@@ -48,13 +48,15 @@ class Shares:
 
 def word_shares(question: str, found: Sequence[Candidate]) -> Shares:
     weights = _word_weights(question, found)
-    headings = {c.chunk.key: frozenset(words(context(c.chunk))) for c in found}
-    chunks = {c.chunk.key: frozenset(words(c.chunk.embedded_text)) for c in found}
-    around = [headings[c.chunk.key] for c in found]
+    chunks = {c.chunk.key: c.chunk for c in found}
+    headings = {key: frozenset(words(context(chunk))) for key, chunk in chunks.items()}
+    wholes = {
+        key: frozenset(words(chunk.embedded_text)) | headings[key] for key, chunk in chunks.items()
+    }
     return Shares(
         own=_shares(weights, [c.words for c in found]),
-        around=_shares(weights, [c.words | above for c, above in zip(found, around, strict=True)]),
-        chunk=_shares(weights, [chunks[c.chunk.key] | headings[c.chunk.key] for c in found]),
+        around=_shares(weights, [c.words | headings[c.chunk.key] for c in found]),
+        chunk=_shares(weights, [wholes[c.chunk.key] for c in found]),
     )
 
 
@@ -71,7 +73,7 @@ def _word_weights(question: str, found: Sequence[Candidate]) -> dict[str, float]
 
 
 def _shares(weights: Mapping[str, float], held: Sequence[frozenset[str]]) -> Scores:
-    return np.array([sum(weights[word] for word in weights.keys() & words) for words in held])
+    return np.array([sum(weights[word] for word in weights.keys() & each) for each in held])
 
 
 def chunk_cosines(found: Sequence[Candidate]) -> Scores:

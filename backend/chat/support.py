@@ -31,7 +31,7 @@ EMBEDDED_TEXTS = 192
 """Passages for all sentences together; of many sentences, each has fewer."""
 PAIR_COST = 0.1
 """Two sentences are quoted only where they say so much more than one."""
-ANCHOR_WEIGHT = 0.2
+ANCHOR_WEIGHT = 0.3
 """How much a passage gains over others by holding all numbers, dates, codes and names."""
 
 
@@ -160,13 +160,12 @@ class _Claim:
     def support(self, vectors: dict[str, Vector], trust: float) -> Support | None:
         if not self.passages:
             return None
-        wanted = anchors(self.sentence)
         scored = [(self._score(passage, vectors, trust), passage) for passage in self.passages]
         score, best = max(
             scored,
             key=lambda each: (
                 each[0]
-                + ANCHOR_WEIGHT * (wanted <= each[1].anchors)
+                + ANCHOR_WEIGHT * stands_in(self.sentence, each[1])
                 - PAIR_COST * (each[1].sentences - 1),
                 -len(each[1].text),
             ),
@@ -185,15 +184,37 @@ class _Claim:
     def _verdict(self, passage: Passage, score: float) -> Verdict:
         if score < WEAK_SCORE:
             return Verdict.UNSUPPORTED
-        stands = anchors(self.sentence) <= passage.anchors and denies_alike(
-            self.sentence, passage.text
-        )
+        stands = stands_in(self.sentence, passage) and denies_alike(self.sentence, passage.text)
         return Verdict.SUPPORTED if stands and score >= SUPPORTED_SCORE else Verdict.WEAK
 
 
 def share(wanted: frozenset[str], held: frozenset[str]) -> float:
     """Share of the wanted words that are held, 0 to 1."""
     return len(wanted & held) / len(wanted) if wanted else 0.0
+
+
+def stands_in(sentence: str, passage: Passage) -> bool:
+    """Whether all numbers, dates, codes and names of the sentence stand in the passage.
+
+    Of a passage of two sentences, the one that is more like the sentence must not have another
+    number where the second has the right one.
+    """
+    wanted = anchors(sentence)
+    if not wanted <= passage.anchors:
+        return False
+    if passage.sentences == 1:
+        return True
+    likest = max(
+        (span.of(passage.text) for span in sentences(passage.text)),
+        key=lambda text: len(frozenset(words(sentence)) & frozenset(words(text))),
+    )
+    return _numbers(wanted) <= _numbers(anchors(likest)) or not (
+        _numbers(anchors(likest)) - _numbers(wanted)
+    )
+
+
+def _numbers(found: frozenset[str]) -> set[str]:
+    return {anchor for anchor in found if anchor.startswith("number:")}
 
 
 def denies_alike(sentence: str, passage: str) -> bool:

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from backend import encoding, wire
 from backend.assembly import Quarry
@@ -72,15 +71,15 @@ def _followed(
                 raise AskTheOwner(f"{message} {advice}")
             case TextPiece(text=text) if console:
                 shown = _LINKED.sub(r"[\1]", text)
-                console.print(Text(shown), end="", soft_wrap=True)
+                console.print(rendering.harmless(shown), end="", soft_wrap=True)
             case Queries(variants=variants) if console and quarry.language_model:
                 tried = " · ".join(variant.text for variant in variants)
-                console.print(Text(f"searching: {tried}", "dim"))
+                console.print(rendering.harmless(f"searching: {tried}", "dim"))
             case Selected(sections=sections) if console and quarry.language_model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
-                console.print(Text(f"reading: {read}", "dim"))
+                console.print(rendering.harmless(f"reading: {read}", "dim"))
             case VariantLost(step=step, reason=reason) if console:
-                console.print(Text(f"done without {step}: {reason}", "yellow"))
+                console.print(rendering.harmless(f"done without {step}: {reason}", "yellow"))
             case _:
                 pass
     raise AskTheOwner("The answer ended before it was complete. Ask again.")

@@ -1,5 +1,6 @@
 """What a person sees in a terminal."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -22,19 +23,25 @@ from backend import wire
 from indexing.report import Progress as Step
 
 CONTENT_CHARACTERS = 300
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STATES = {"ok": "green", "warning": "yellow", "failed": "red", "off": "dim"}
+
+
+def harmless(text: str, style: str = "") -> Text:
+    """Text of a document for a terminal: no control sequence and no reversed order takes effect."""
+    return Text(_CONTROLS.sub("\ufffd", text), style)
 
 
 def results(console: Console, answer: wire.SearchWire) -> None:
     for result in answer.results:
         head = Text.assemble(
             (f"{result.number:>2}  ", "bold cyan"),
-            (result.title, "bold"),
+            harmless(result.title, "bold"),
             (f"  {result.source}{_dated(result.updated_at)}", "dim"),
         )
         console.print(head)
-        console.print(Text(f"    {_excerpt(result.content)}"))
-        console.print(Text(f"    {result.link}", "blue"), soft_wrap=True)
+        console.print(harmless(f"    {_excerpt(result.content)}"))
+        console.print(harmless(f"    {result.link}", "blue"), soft_wrap=True)
     count = len(answer.results)
     console.print(f"[dim]{count} result{'s' * (count != 1)} in {answer.seconds:.2f} s[/dim]")
 
@@ -65,10 +72,12 @@ def references(console: Console, citations: Sequence[wire.CitationWire]) -> None
         by_document.setdefault(citation.number, []).append(citation)
     for number, cited in by_document.items():
         console.print()
-        console.print(Text.assemble((f"[{number}] ", "bold cyan"), (cited[0].title, "bold")))
+        console.print(
+            Text.assemble((f"[{number}] ", "bold cyan"), harmless(cited[0].title, "bold"))
+        )
         for line in dict.fromkeys(map(_quoted, cited)):
-            console.print(Text(line))
-        console.print(Text(f"    {cited[0].link}", "blue"), soft_wrap=True)
+            console.print(harmless(line))
+        console.print(harmless(f"    {cited[0].link}", "blue"), soft_wrap=True)
 
 
 def _quoted(citation: wire.CitationWire) -> str:
@@ -86,7 +95,11 @@ def documents(console: Console, held: Sequence[wire.DocumentWire]) -> None:
     for one in held:
         readers = ", ".join(one.readers) or "nobody"
         table.add_row(
-            Text(one.id), Text(one.title), Text(readers), str(one.chunks), _day(one.updated_at)
+            harmless(one.id),
+            harmless(one.title),
+            harmless(readers),
+            str(one.chunks),
+            _day(one.updated_at),
         )
     console.print(table)
     console.print(f"[dim]{len(held)} documents[/dim]")
@@ -98,7 +111,7 @@ def sources(console: Console, listed: Sequence[wire.SourceWire]) -> None:
     )
     for one in listed:
         table.add_row(
-            Text(one.name),
+            harmless(one.name),
             one.kind,
             str(one.documents),
             str(one.failures),
@@ -115,19 +128,21 @@ def failures(console: Console, listed: Sequence[wire.FailureWire]) -> None:
     table.add_column("reason", overflow="fold")
     table.add_column("tries", justify="right")
     for one in listed:
-        table.add_row(Text(one.source), Text(one.item), Text(one.reason), str(one.tries))
+        table.add_row(
+            harmless(one.source), harmless(one.item), harmless(one.reason), str(one.tries)
+        )
     console.print(table)
 
 
 def shown(console: Console, one: wire.ShownWire) -> None:
-    console.print(Text(one.title, "bold"))
-    console.print(Text(one.link, "blue"), soft_wrap=True)
+    console.print(harmless(one.title, "bold"))
+    console.print(harmless(one.link, "blue"), soft_wrap=True)
     readers = ", ".join(one.readers) or "nobody"
     console.print(Text(f"{one.source}{_dated(one.updated_at)}, readable by {readers}", "dim"))
     for section in one.sections:
         console.print()
-        console.print(Text(_where(section.place), "cyan"))
-        console.print(Text(section.text))
+        console.print(harmless(_where(section.place), "cyan"))
+        console.print(harmless(section.text))
 
 
 def _where(place: wire.PlaceWire) -> str:
@@ -167,11 +182,13 @@ def synced(console: Console, one: wire.SyncWire) -> None:
     summary = ", ".join(counts) or "nothing had changed"
     console.print(Text(f"{one.source}: {summary} ({one.chunks} chunks; {spent or 'no time'})"))
     for item in one.unreadable:
-        console.print(Text.assemble(("  unreadable  ", "yellow"), f"{item.item}: {item.reason}"))
+        console.print(
+            Text.assemble(("  unreadable  ", "yellow"), harmless(f"{item.item}: {item.reason}"))
+        )
     if one.unreadable_count > len(one.unreadable):
         console.print(f"  and {one.unreadable_count - len(one.unreadable)} more: quarry failures")
     if one.error:
-        console.print(Text.assemble(("  failed  ", "red"), one.error))
+        console.print(Text.assemble(("  failed  ", "red"), harmless(one.error)))
 
 
 @contextmanager
@@ -206,7 +223,7 @@ class Bars:
             self._tasks[key],
             completed=step.done,
             total=step.total,
-            item=escape((step.item or "")[-40:]),
+            item=escape(harmless((step.item or "")[-40:]).plain),
         )
 
 

@@ -16,8 +16,9 @@ from indexing.index import Index, IndexQuery
 from indexing.tokens import estimated_tokens
 from indexing.understanding import Understanding
 
-HITS = 2 * CANDIDATES
-"""Chunks of a ranking: all that two legs find, so that enough documents are among them."""
+HITS = CANDIDATES
+"""Chunks of a ranking: the most that leaves the legs as deep as in every search. More hits would ask
+more candidates of each leg, and so measure another ranking than people are shown."""
 
 SECONDS = 120.0
 """For one query; far more than any takes, so that none is lost to a busy machine."""

@@ -1,6 +1,5 @@
 """The sources: what is connected, by which settings, and how far it has been read."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,10 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database
 from backend.store.tables import runs, sources
-from connectors.connector import Checkpoint
+from connectors.connector import Checkpoint, source_name
 from connectors.errors import AskTheOwner
-
-_NAME = re.compile(r"[^\s:/]{1,100}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +32,8 @@ def add(database: Database, name: str, kind: str, settings: Mapping[str, object]
         ValueError: a name that cannot begin the ids of documents.
         AskTheOwner: there is one of this name.
     """
-    if not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot name a source: write 1 to 100 characters without blanks, ':' and '/'"
-        )
     row = {
-        "name": name,
+        "name": source_name(name),
         "kind": kind,
         "settings": dict(settings),
         "created_at": datetime.now(UTC),

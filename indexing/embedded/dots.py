@@ -1,5 +1,7 @@
 """Dot products of bytes and of half floats: SIMD kernels of numkong, or numpy where it cannot be loaded."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 import numpy as np
@@ -22,16 +24,25 @@ Halves: TypeAlias = NDArray[np.float16]
 LANES = 4
 """Queries that a packed scan takes at once at the price of one."""
 BLOCK = 8192
+SHARE = 32_768
+"""Vectors that are worth a thread of their own."""
 
 
 def dots(matrix: Int8s, queries: Int8s) -> Dots:
     """Every query with every vector, exactly."""
-    if len(matrix) == 0:
-        return np.empty((len(queries), 0), dtype=np.int32)
-    return by_numkong(matrix, queries) if HAS_NUMKONG else by_numpy(matrix, queries)
+    scan = by_numkong if HAS_NUMKONG else by_numpy
+    threads = min(len(matrix) // SHARE, os.cpu_count() or 1)
+    if threads < 2:
+        return scan(matrix, queries)
+    # Started for each scan: a pool would not outlive a fork, and the start costs a tenth of what it saves.
+    with ThreadPoolExecutor(threads) as pool:
+        parts = pool.map(lambda part: scan(part, queries), np.array_split(matrix, threads))
+        return np.concatenate(list(parts), axis=1)
 
 
 def by_numkong(matrix: Int8s, queries: Int8s) -> Dots:
+    if len(matrix) == 0:
+        return np.empty((len(queries), 0), dtype=np.int32)
     if len(queries) == 1:
         return np.asarray(numkong.cdist(queries, matrix, metric="dot")).astype(np.int32, copy=False)
     padding = -len(queries) % LANES

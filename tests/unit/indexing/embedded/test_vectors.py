@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from indexing.embedded import vectors
-from indexing.embedded.dots import by_numkong, by_numpy, dots, half_dots, half_dots_by_numpy
+from indexing.embedded.dots import SHARE, by_numkong, by_numpy, dots, half_dots, half_dots_by_numpy
 from indexing.embedding import Vectors
 from tests.support.chunks import unit
 
@@ -45,6 +45,13 @@ def test_the_kernel_without_simd_is_exact_over_its_blocks() -> None:
     found = by_numpy(matrix, queries)
     assert found[0, 0] == 127 * 127 * 1_024
     assert np.array_equal(found, by_numkong(matrix, queries))
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+def test_a_scan_of_many_is_shared_between_threads(queries: int) -> None:
+    matrix = RNG.integers(-127, 128, (3 * SHARE + 5, 16), dtype=np.int8)
+    found = dots(matrix, matrix[-queries:])
+    assert np.array_equal(found, by_numpy(matrix, matrix[-queries:]))
 
 
 def test_both_kernels_of_half_floats_agree() -> None:
