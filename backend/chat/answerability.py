@@ -9,10 +9,13 @@ how far the question's vector moves when the word is left out (occlusion: Li, Mo
 The figures go into a logistic model. Both models were fitted on 2026-11-21 with all-MiniLM-L6-v2 on
 XQuAD (Artetxe et al., 2020): 130 English questions, for `BY_WORDS` also 60 Chinese ones, each asked
 of its 240 paragraphs with and without the one that answers it; classes weighted alike, ridge 1. There
-they tell right answers from wrong ones with an AUC of 0.95 (`BY_WORDS` 0.95 and 0.93). XQuAD's
-questions use the words of their paragraphs, those of people less so: hence `least` is set where 93 % of
-the right sentences are still told for 180 questions of MTRAG (Katsis et al., 2025), and, for words
-alone, 99 % of those of XQuAD.
+they tell right answers from wrong ones with an AUC of 0.95 (`BY_WORDS` 0.95 and 0.93).
+
+The coefficients saw nothing else. Which figures to use, and both values of `least`, were chosen with
+the questions on the sample handbook in view, so that the rates reached there are no estimate for other
+documents. On 180 questions of MTRAG (Katsis et al., 2025), which had no part in the fit, this `least`
+still tells 93 % of the right sentences, but declines only 20 % of the questions whose passage was taken
+away (XQuAD: 100 % and 46 %): what is told is to be read with its quote.
 """
 
 import math

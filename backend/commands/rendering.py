@@ -179,8 +179,9 @@ def synced(console: Console, one: wire.SyncWire) -> None:
         if value
     ]
     spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
-    summary = ", ".join(counts) or "nothing had changed"
-    console.print(Text(f"{one.source}: {summary} ({one.chunks} chunks; {spent or 'no time'})"))
+    summary = ", ".join(counts) or ("not synced" if one.error else "nothing had changed")
+    told = f" ({one.chunks} chunks; {spent})" if one.chunks else ""
+    console.print(Text(f"{one.source}: {summary}{told}"))
     for item in one.unreadable:
         console.print(
             Text.assemble(("  unreadable  ", "yellow"), harmless(f"{item.item}: {item.reason}"))
