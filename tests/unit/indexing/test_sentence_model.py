@@ -5,7 +5,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -128,24 +127,24 @@ def test_what_openvino_does_not_run_is_served_all_the_same(
     np.testing.assert_allclose(vectors, served["queries"], atol=1e-6)
 
 
-def test_a_process_is_soon_ready_and_small_and_keeps_to_itself() -> None:
+def test_a_process_is_small_and_keeps_to_itself() -> None:
     minilm()
     code = (
-        "import sys, pathlib, resource; sys.path.insert(0, sys.argv[1])\n"
+        "import re, sys, pathlib; sys.path.insert(0, sys.argv[1])\n"
         "seen = []\n"
         "noted = ('os.fork', 'subprocess.Popen', 'socket.connect', 'socket.getaddrinfo')\n"
         "sys.addaudithook(lambda event, _: event in noted and seen.append(event))\n"
         "from indexing.sentence_model import load_embedder\n"
         "load_embedder(sys.argv[2], pathlib.Path(sys.argv[3])).embed_passages(['a'])\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+        # Not getrusage: its peak begins with that of the process that forked this one.
+        "status = pathlib.Path('/proc/self/status').read_text()\n"
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) // 1024)\n"
         "print([name for name in ('torch', 'transformers', 'huggingface_hub') if name in sys.modules])\n"
         "print(seen)"
     )
     arguments = [sys.executable, "-c", code, str(_HOME), MINILM, str(MODEL_CACHE)]
-    started = time.monotonic()
     said = subprocess.run(arguments, capture_output=True, check=True, text=True).stdout.split("\n")
-    # 0.5 s and 165 MB where nothing else runs.
-    assert time.monotonic() - started < 5
+    # Megabytes; 165 were measured.
     assert int(said[0]) < 260
     # No heavy library is loaded, and OpenVINO does not report on its user.
     assert said[1:3] == ["[]", "[]"]

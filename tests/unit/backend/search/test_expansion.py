@@ -9,7 +9,7 @@ from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline, DeadlineExceeded
 from tests.support.search import MemoryIndex, chunk, section
 
-SOON = Deadline.after(60)
+SOON = Deadline.after(86_400)
 ANN = Readers.of("user:ann@example.com")
 LONG = tuple(chunk("long", place) for place in range(30))
 SHORT = tuple(chunk("short", place) for place in range(2))

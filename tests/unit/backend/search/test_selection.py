@@ -19,7 +19,7 @@ from backend.search.selection import (
 from indexing.deadline import Deadline
 from tests.support.search import ScriptedModel, failing, section
 
-SOON = Deadline.after(60)
+SOON = Deadline.after(86_400)
 FIVE = [section(name, 0, 1) for name in "abcde"]
 
 

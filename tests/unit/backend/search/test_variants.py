@@ -21,7 +21,7 @@ from backend.search.variants import (
 from indexing.deadline import Deadline
 from tests.support.search import ScriptedModel, request
 
-SOON = Deadline.after(60)
+SOON = Deadline.after(86_400)
 MILEAGE = (
     Message("user", "How much does the company pay per kilometre?"),
     Message("assistant", "42 cents [1]."),
