@@ -81,7 +81,7 @@ def test_a_query_is_given_up_when_its_time_is_up(server: EmbeddingServer) -> Non
     started = time.monotonic()
     with pytest.raises((DeadlineExceeded, RetryLater)):
         model(server).embed_queries(["a"], Deadline.after(0.2))
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
     with pytest.raises(DeadlineExceeded):
         model(server).embed_queries(["a"], Deadline.after(0))
 
