@@ -47,9 +47,9 @@ def answer_from_sentences(
     try:
         yield from _extractive(turn, parts, state)
     except (DeadlineExceeded, RetryLater) as error:
-        yield _failed(Failed(f"The search did not answer. {error}", "Ask again."), state)
+        yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
     except AskTheOwner as error:
-        yield _failed(Failed("The search cannot answer.", str(error)), state)
+        yield state.fail(Failed("The search cannot answer.", str(error)))
     finally:
         state.stop_if_running()
 
@@ -178,8 +178,3 @@ def _file_passages(document: Document) -> list[Passage]:
         for number, section in enumerate(document.sections)
         for span in sentences(section.text)
     ]
-
-
-def _failed(failure: Failed, state: ChatStateContainer) -> Failed:
-    state.fail(failure)
-    return failure

@@ -99,15 +99,15 @@ def run_llm_loop(
     try:
         yield from _Turn(turn, parts, state).run()
     except _GivenUp as reason:
-        yield _failed(reason.failure, state)
+        yield state.fail(reason.failure)
     except ModelError as error:
-        yield _failed(Failed(str(error), _advice(error)), state)
+        yield state.fail(Failed(str(error), _advice(error)))
     except MessageTooLong:
-        yield _failed(_TOO_LONG, state)
+        yield state.fail(_TOO_LONG)
     except (DeadlineExceeded, RetryLater) as error:
-        yield _failed(Failed(f"The search did not answer. {error}", "Ask again."), state)
+        yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
     except AskTheOwner as error:
-        yield _failed(Failed("The search cannot answer.", str(error)), state)
+        yield state.fail(Failed("The search cannot answer.", str(error)))
     finally:
         state.stop_if_running()
 
@@ -285,11 +285,6 @@ def _citation(cited: CitedSentence, document: CitedDocument) -> Citation:
         sentence=cited.sentence,
         claim=cited.claim,
     )
-
-
-def _failed(failure: Failed, state: ChatStateContainer) -> Failed:
-    state.fail(failure)
-    return failure
 
 
 def _advice(error: ModelError) -> str:

@@ -76,9 +76,11 @@ class ChatStateContainer:
         with self._lock:
             self._status, self._answer = TurnStatus.FINISHED, answer
 
-    def fail(self, failure: Failed) -> None:
+    def fail(self, failure: Failed) -> Failed:
+        """Note the failure, and give it back to be told."""
         with self._lock:
             self._status, self._failure = TurnStatus.FAILED, failure
+        return failure
 
     def stop_if_running(self) -> None:
         with self._lock:
