@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from connectors.document import Access, Readers
+from connectors.document import NOBODY, Access, Readers
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline
 from indexing.embedding import Vector, Vectors
@@ -164,6 +164,8 @@ class IndexedDocument:
     generation: int
     chunks: int
     content_hash: str
+    access: Access = NOBODY
+    """Who finds it; of a document without chunks, nobody."""
 
 
 class IndexKeeper(Protocol):
@@ -180,4 +182,12 @@ class IndexKeeper(Protocol):
 
     def survey(self) -> Iterator[IndexedDocument]:
         """Every document of the index by id, for repair, audit and moving."""
+        ...
+
+    def export(self, after: str = "") -> Iterator[Replace]:
+        """Every document whose id follows `after`, by id, as another index can take it.
+
+        Vectors are those that the index kept, to its precision. Of a document without chunks no more
+        is known than `survey` tells.
+        """
         ...

@@ -1,7 +1,6 @@
 """Connections to the SQLite file that is the truth of the local index."""
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,12 +12,11 @@ from typing import TypeAlias
 
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.embedded import sql
+from indexing.preparing import is_storable
 
 BUSY_SECONDS = 30.0
 MAPPED_BYTES = 1 << 30
 """Of the file, read by readers without a call for every page: a quarter off the time to fetch chunks."""
-
-_UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
 Connection: TypeAlias = sqlite3.Connection
 
@@ -131,11 +129,6 @@ def json_list(values: Iterable[str] | Iterable[int]) -> str:
     SQLite would read a text with a NUL in it as what stands before the NUL: as another reader, say.
     """
     return json.dumps([value for value in values if isinstance(value, int) or is_storable(value)])
-
-
-def is_storable(text: str) -> bool:
-    """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
-    return _UNSTORABLE.search(text) is None
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from indexing.embedded import rows, sql
-from indexing.embedded.batches import Batch
 from indexing.embedded.database import Connection, read_state, transaction, write_state
 from indexing.embedded.plan import Plan, planned
 from indexing.embedded.staging import Amendment, Staged, Version, store, take_in
 from indexing.index import Written
+from indexing.preparing import Batch
 
 
 def write_batch(folder: Path, connection: Connection, batch: Batch) -> Written:

@@ -17,14 +17,16 @@ from pathlib import Path
 
 from connectors.errors import AskTheOwner
 from indexing.embedded import sql
-from indexing.embedded.batches import Batch, batches
 from indexing.embedded.database import connect, connect_writer, named_errors
 from indexing.embedded.flip import write_batch
 from indexing.embedded.fulltext import Damaged
 from indexing.embedded.locking import PATIENCE, sole_writer
 from indexing.embedded.upkeep import compact, repair, settle
 from indexing.index import IndexChange, IndexedDocument, Written
+from indexing.preparing import Batch, BatchLimits, batches
 
+BATCH = BatchLimits(changes=1_024, chunks=4_096)
+"""Enough chunks to make the commits of a batch cheap, few enough to hold in memory."""
 SURVEYED = 1_000
 """Documents read at a time, so that a long survey holds up no writer."""
 
@@ -48,7 +50,7 @@ class EmbeddedKeeper:
             AskTheOwner: the index cannot be written.
         """
         written = Written()
-        for batch in batches(changes, self._dimension):
+        for batch in batches(changes, self._dimension, BATCH):
             with self._named_errors():
                 written = _sum(written, self._write(batch))
         return written

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indexing.embedded import sql
-from indexing.embedded.batches import Batch, Prepared
 from indexing.embedded.database import Connection, json_list
 from indexing.index import Amend, Delete, Written
+from indexing.preparing import Batch, Prepared
 
 
 @dataclass(frozen=True, slots=True)

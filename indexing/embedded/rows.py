@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from connectors.document import Access, Readers, Span
 from indexing.chunk import Chunk
 from indexing.embedded import sql
-from indexing.embedded.database import Connection, is_storable, json_list
+from indexing.embedded.database import Connection, json_list
+from indexing.preparing import is_storable
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -15,13 +15,14 @@ import numpy as np
 from connectors.document import NOBODY, Span
 from indexing.chunk import Chunk
 from indexing.embedded import rows, sql, vectors
-from indexing.embedded.batches import Prepared
 from indexing.embedded.database import Connection, read_state, transaction
+from indexing.embedded.dots import Halves
 from indexing.embedded.entries import entries_of
 from indexing.embedded.fulltext import Entry, Fulltext
 from indexing.embedded.labels import Interned, unpacked
 from indexing.embedded.plan import Held, Plan
 from indexing.index import Amend
+from indexing.preparing import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Version:
     @property
     def count(self) -> int:
         return len(self.prepared.change.chunks)
+
+    @property
+    def halves(self) -> Halves:
+        return self.prepared.change.vectors.astype(np.float16)
 
     @property
     def said(self) -> Chunk:
@@ -95,7 +100,7 @@ def take_in(folder: Path, connection: Connection, staged: Staged) -> None:
         outdated = [amendment.held.first_row for amendment in widened]
         Fulltext(folder, state.fulltext_epoch).write(outdated, entries)
     if versions:
-        matrix = np.concatenate([version.prepared.vectors for version in versions])
+        matrix = np.concatenate([version.halves for version in versions])
         vectors.append(folder, state.vector_epoch, state.slots, matrix)
 
 
@@ -189,7 +194,7 @@ def _add_rows(connection: Connection, versions: Sequence[Version]) -> None:
             sql.ADD_CHUNK, (rows.chunk_row(row, version.ordinal, chunk) for row, chunk in numbered)
         )
         connection.executemany(sql.ADD_WORDS, enumerate(version.prepared.words, start=first))
-        blobs = map(np.ndarray.tobytes, version.prepared.vectors)
+        blobs = map(np.ndarray.tobytes, version.halves)
         connection.executemany(sql.ADD_VECTOR, enumerate(blobs, start=first))
 
 

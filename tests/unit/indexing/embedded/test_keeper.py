@@ -14,14 +14,15 @@ from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import RetryLater
 from indexing.deadline import Deadline
 from indexing.embedded import EmbeddedKeeper, open_index, open_keeper, vectors
-from indexing.embedded.batches import BATCH_CHUNKS, batches
 from indexing.embedded.database import connect_writer, read_state
 from indexing.embedded.flip import flip
 from indexing.embedded.fulltext import Fulltext
+from indexing.embedded.keeper import BATCH
 from indexing.embedded.locking import sole_writer
 from indexing.embedded.plan import planned
 from indexing.embedded.staging import store, take_in
 from indexing.index import Amend, Delete, IndexChange, Replace
+from indexing.preparing import batches
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
 from tests.support.index_engines import PUBLIC, soon
 
@@ -55,7 +56,7 @@ def in_fulltext(folder: Path) -> int:
 
 def crash(folder: Path, change: IndexChange, after: str) -> None:
     """Write `change`, and stop after one of the steps as a killed process does."""
-    (batch,) = batches([change], DIMENSION)
+    (batch,) = batches([change], DIMENSION, BATCH)
     with closing(connect_writer(folder)) as connection:
         plan = planned(connection, batch)
         staged = store(connection, plan)
@@ -226,10 +227,10 @@ def test_a_batch_holds_a_document_once_and_so_many_chunks() -> None:
         Amend(document_id="a", boost=2.0),
         Delete("b"),
         Delete("a"),
-        document("large", *["x"] * (BATCH_CHUNKS + 1)),
+        document("large", *["x"] * (BATCH.chunks + 1)),
         document("c", "1"),
     ]
-    names = [[item.document_id for item in batch] for batch in batches(changes, DIMENSION)]
+    names = [[item.document_id for item in batch] for batch in batches(changes, DIMENSION, BATCH)]
     assert names == [["a", "b"], ["a", "b"], ["a"], ["large"], ["c"]]
 
 

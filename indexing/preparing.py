@@ -1,6 +1,7 @@
-"""Changes checked, prepared and gathered into batches, before anything is locked."""
+"""Changes of an index, checked, prepared and gathered before it is touched; the same for every index."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,26 +10,22 @@ import numpy as np
 
 from indexing import analysis
 from indexing.chunk import Chunk
-from indexing.embedded.database import is_storable
-from indexing.embedded.dots import Halves
 from indexing.index import Amend, Delete, IndexChange, Replace
 
-BATCH_CHUNKS = 4_096
-"""Chunks a batch: enough to make its commits cheap, few enough to hold in memory."""
-BATCH_CHANGES = 1_024
-
 UNIT_TOLERANCE = 1e-3
+
+_UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A Replace, with what the index makes of its texts."""
+    """A Replace, with what an index makes of its texts."""
 
     change: Replace
     words: tuple[str, ...]
     """For each chunk its tokens with a space between them."""
     plain: tuple[str, ...]
-    vectors: Halves
+    """For each chunk all its words in their order, with a space between them."""
 
     @property
     def document_id(self) -> str:
@@ -39,7 +36,15 @@ Item: TypeAlias = Prepared | Delete | Amend
 Batch: TypeAlias = list[Item]
 
 
-def batches(changes: Iterable[IndexChange], dimension: int) -> Iterator[Batch]:
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """Of a batch; a document with more chunks than that is a batch of its own."""
+
+    changes: int
+    chunks: int
+
+
+def batches(changes: Iterable[IndexChange], dimension: int, limits: BatchLimits) -> Iterator[Batch]:
     """Batches in the order of `changes`, in each of which a document stands at most once.
 
     Raises:
@@ -51,7 +56,7 @@ def batches(changes: Iterable[IndexChange], dimension: int) -> Iterator[Batch]:
     for change in changes:
         item = _item(change, dimension)
         size = len(item.words) if isinstance(item, Prepared) else 0
-        full = len(batch) == BATCH_CHANGES or chunks + size > BATCH_CHUNKS
+        full = len(batch) == limits.changes or chunks + size > limits.chunks
         if batch and (full or item.document_id in named):
             yield batch
             batch, named, chunks = [], set(), 0
@@ -60,6 +65,11 @@ def batches(changes: Iterable[IndexChange], dimension: int) -> Iterator[Batch]:
         chunks += size
     if batch:
         yield batch
+
+
+def is_storable(text: str) -> bool:
+    """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
+    return _UNSTORABLE.search(text) is None
 
 
 def _item(change: IndexChange, dimension: int) -> Item:
@@ -81,7 +91,6 @@ def _prepared(change: Replace, dimension: int) -> Prepared:
         change,
         tuple(" ".join(analysis.words(text)) for text in texts),
         tuple(" ".join(analysis.plain_words(text)) for text in texts),
-        change.vectors.astype(np.float16),
     )
 
 
