@@ -1,6 +1,7 @@
 """What can be set from outside. This is the only reader of the environment."""
 
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 from pydantic import Field, SecretStr
@@ -52,6 +53,47 @@ class Settings(BaseSettings):
     llm_key: SecretStr | None = Field(default=None, description="Its key, if it wants one")
     llm_window: int = Field(
         default=32_000, ge=4_000, description="Context window of the language model, in tokens"
+    )
+
+    opensearch_url: str | None = Field(
+        default=None,
+        description="Addresses of an OpenSearch cluster, with a comma between them; without one"
+        " the index lies in the home",
+    )
+    opensearch_prefix: str = Field(
+        default="quarry",
+        pattern=r"[a-z0-9][a-z0-9_-]{0,63}",
+        description="What the names of Quarry's indexes there begin with",
+    )
+    opensearch_user: str | None = Field(default=None, description="Signs in with a password")
+    opensearch_password: SecretStr | None = Field(default=None, description="That user's")
+    opensearch_certificate: Path | None = Field(
+        default=None, description="Signs in with this client certificate (PEM)"
+    )
+    opensearch_certificate_key: Path | None = Field(default=None, description="Its key (PEM)")
+    opensearch_aws_region: str | None = Field(
+        default=None, description="Signs requests for AWS in this region (needs the extra 'aws')"
+    )
+    opensearch_aws_service: Literal["es", "aoss"] = Field(
+        default="es", description="es: OpenSearch Service; aoss: Serverless"
+    )
+    opensearch_ca: Path | None = Field(
+        default=None, description="Certificates (PEM) that vouch for the cluster's own"
+    )
+    opensearch_verify: Literal["unless-loopback", "always", "never"] = Field(
+        default="unless-loopback", description="When the cluster's certificate is checked"
+    )
+    opensearch_shards: int = Field(default=1, ge=1, le=1024, description="Of a new index")
+    opensearch_replicas: int = Field(default=0, ge=0, le=10, description="Of a new index")
+    opensearch_engine: Literal["lucene", "faiss"] = Field(
+        default="lucene", description="That searches vectors in a new index"
+    )
+    opensearch_quantisation: Literal["float", "scalar", "byte"] = Field(
+        default="float", description="How vectors are kept in a new index"
+    )
+    opensearch_vector_search: Literal["graph", "exact"] = Field(
+        default="graph",
+        description="graph: approximate, for any size; exact: every vector that passes the filters",
     )
 
     search_seconds: float = Field(

@@ -1,0 +1,1 @@
+"""The index on a cluster: chunks in OpenSearch with its k-NN plugin. The only room that speaks OpenSearch."""

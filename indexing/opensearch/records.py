@@ -1,0 +1,267 @@
+"""Documents and chunks to records of the cluster, and back; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from connectors.document import NOBODY, Access, Span
+from indexing.chunk import Chunk
+from indexing.embedding import Vector
+from indexing.opensearch.names import chunk_id, document_key
+from indexing.preparing import Prepared
+
+Source: TypeAlias = dict[str, Any]
+"""The body of a record, as JSON has it."""
+
+DocumentState: TypeAlias = Literal["coming", "document", "gone"]
+"""Not yet there for anybody; there; about to be removed."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+BYTE = 127.0
+"""Of a vector that is kept as bytes: what 1.0 becomes."""
+
+
+def to_microseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - EPOCH) // MICROSECOND
+
+
+def to_moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else EPOCH + microseconds * MICROSECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The chunks that one attempt to write a document made."""
+
+    name: str
+    """Differs from that of every other attempt; empty where there is none."""
+    chunks: int
+
+
+NO_VERSION = Version("", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRecord:
+    """The truth about a document: which version of its chunks counts, and who may read it."""
+
+    id: str
+    state: DocumentState
+    generation: int
+    content_hash: str
+    version: Version
+    leaving: tuple[Version, ...] = ()
+    """Versions whose chunks do not count and are to be deleted."""
+    unfinished: bool = False
+    """Whether chunks may be left to delete, or their columns may not say what this record says."""
+    access: Access = NOBODY
+    hidden: bool = False
+    boost: float = 1.0
+    sets: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    source: str = ""
+    media_type: str = ""
+    title: str = ""
+    owners: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        return document_key(self.id)
+
+    @property
+    def shown_to(self) -> frozenset[str]:
+        """Whoever looks for a hidden document by its readers finds none."""
+        return frozenset() if self.hidden else self.access.readers
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A document's record, and the state of it that a conditional write names."""
+
+    record: DocumentRecord
+    sequence: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a chunk repeats of its document, so that it can be filtered and weighted."""
+
+    readers: frozenset[str]
+    sets: frozenset[str]
+    boost: float
+
+    @classmethod
+    def of(cls, record: DocumentRecord) -> "Columns":
+        return cls(record.shown_to, record.sets, record.boost)
+
+    def source(self) -> Source:
+        return {
+            "readers": sorted(self.readers),
+            "sets": sorted(self.sets),
+            "boost": self.boost,
+        }
+
+
+def record_of(prepared: Prepared, version: Version) -> DocumentRecord:
+    """Of a document as it is once `version` counts."""
+    change = prepared.change
+    plain = DocumentRecord(
+        id=change.document_id,
+        state="document",
+        generation=change.generation,
+        content_hash=change.content_hash,
+        version=version,
+    )
+    return _with_said(plain, change.chunks[0]) if change.chunks else plain
+
+
+def _with_said(record: DocumentRecord, said: Chunk) -> DocumentRecord:
+    return DocumentRecord(
+        id=record.id,
+        state=record.state,
+        generation=record.generation,
+        content_hash=record.content_hash,
+        version=record.version,
+        access=said.access,
+        hidden=said.hidden,
+        boost=said.boost,
+        sets=said.sets,
+        tags=said.tags,
+        source=said.source,
+        media_type=said.media_type,
+        title=said.title,
+        owners=said.owners,
+        created_at=said.created_at,
+        updated_at=said.updated_at,
+    )
+
+
+def document_source(record: DocumentRecord) -> Source:
+    shared = _shared_source(record)
+    return shared | {
+        "kind": record.state,
+        "id": record.id,
+        "month": None
+        if record.updated_at is None
+        else f"{record.updated_at.astimezone(UTC):%Y-%m}",
+        "generation": record.generation,
+        "chunks": record.version.chunks,
+        "hash": record.content_hash,
+        "version": record.version.name,
+        "leaving": [[version.name, version.chunks] for version in record.leaving],
+        "unfinished": record.unfinished,
+        "said": {
+            "title": record.title,
+            "owners": record.owners,
+            "access": sorted(record.access.readers),
+            "hidden": record.hidden,
+        },
+    }
+
+
+def _shared_source(record: DocumentRecord) -> Source:
+    return Columns.of(record).source() | {
+        "key": record.key,
+        "source": record.source,
+        "media_type": record.media_type,
+        "tags": sorted(record.tags),
+        "created": to_microseconds(record.created_at),
+        "updated": to_microseconds(record.updated_at),
+    }
+
+
+def document_record(source: Mapping[str, Any]) -> DocumentRecord:
+    said = source["said"]
+    return DocumentRecord(
+        id=source["id"],
+        state=source["kind"],
+        generation=source["generation"],
+        content_hash=source["hash"],
+        version=Version(source["version"], source["chunks"]),
+        leaving=tuple(Version(name, chunks) for name, chunks in source["leaving"]),
+        unfinished=source["unfinished"],
+        access=Access(frozenset(said["access"])),
+        hidden=said["hidden"],
+        boost=source["boost"],
+        sets=frozenset(source["sets"]),
+        tags=frozenset(source["tags"]),
+        source=source["source"],
+        media_type=source["media_type"],
+        title=said["title"],
+        owners=tuple(said["owners"]),
+        created_at=to_moment(source["created"]),
+        updated_at=to_moment(source["updated"]),
+    )
+
+
+def chunk_source(record: DocumentRecord, prepared: Prepared, position: int) -> Source:
+    """Of chunk number `position` of the version that `record` tells; the vector is put in apart."""
+    return _shared_source(record) | {
+        "kind": "chunk",
+        "version": record.version.name,
+        "chunk": chunk_id(record.key, record.version.name, position),
+        "position": position,
+        "words": prepared.words[position],
+        "plain": prepared.plain[position],
+        "place": _place(prepared.change.chunks[position]),
+    }
+
+
+def _place(chunk: Chunk) -> Source:
+    """What no other field tells. A text that stands in the embedded text is not kept twice."""
+    start = chunk.embedded_text.find(chunk.text)
+    text: str | list[int] = [start, start + len(chunk.text)] if start >= 0 else chunk.text
+    return {
+        "section": chunk.section,
+        "span": [chunk.span.start, chunk.span.end],
+        "page": chunk.page,
+        "link": chunk.link,
+        "headings": chunk.heading_path,
+        "embedded": chunk.embedded_text,
+        "text": text,
+    }
+
+
+def chunk_of(source: Mapping[str, Any], record: DocumentRecord) -> Chunk:
+    """A chunk from its own record and its document's, which is right where the two differ."""
+    place = source["place"]
+    embedded, text = place["embedded"], place["text"]
+    return Chunk(
+        document_id=record.id,
+        position=source["position"],
+        text=text if isinstance(text, str) else embedded[text[0] : text[1]],
+        embedded_text=embedded,
+        section=place["section"],
+        span=Span(*place["span"]),
+        title=record.title,
+        link=place["link"],
+        source=record.source,
+        media_type=record.media_type,
+        access=record.access,
+        page=place["page"],
+        heading_path=tuple(place["headings"]),
+        tags=record.tags,
+        sets=record.sets,
+        owners=record.owners,
+        boost=record.boost,
+        hidden=record.hidden,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+    )
+
+
+def vector_source(vector: Vector) -> Sequence[float]:
+    """Single precision needs no more than nine significant digits, half of it fewer."""
+    return [float(f"{value:.7g}") for value in vector.tolist()]
+
+
+def byte_vector_source(vector: Vector) -> Sequence[int]:
+    quantised: list[int] = np.rint(vector * BYTE).astype(np.int8).tolist()
+    return quantised
