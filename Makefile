@@ -73,7 +73,7 @@ benchmarks: $(STAMP)-dev
 	@for file in tests/benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1; done
 
 constraints: | $(UV)
-	$(UV) pip compile --quiet --upgrade --extra dev --no-header --no-annotate pyproject.toml --output-file constraints.txt
+	$(UV) pip compile --quiet --upgrade --extra dev --extra aws --no-header --no-annotate pyproject.toml --output-file constraints.txt
 
 clean:
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
