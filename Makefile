@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
-SERVED := backend connectors indexing tests
+SERVED := backend connectors indexing tests deploy
 
-.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks opensearch opensearch-stop constraints handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -14,11 +14,17 @@ help:
 	@echo "make test         install what is needed and run every check (the same as make check)"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
+	@echo "make opensearch   an OpenSearch on this machine (VERSION=3: the newer one; NODES=3: a cluster; PORT=...)"
+	@echo "make opensearch-stop"
 	@echo "make constraints  resolve the pinned versions anew"
 	@echo "make clean        remove the environment and everything that was built"
 
+define check_python
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quarry needs Python 3.11 or newer; this is " + sys.version + ". Try: make PYTHON=python3.12")'
+endef
+
 $(UV):
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Quarry needs Python 3.11 or newer; this is " + sys.version + ". Try: make PYTHON=python3.12")'
+	$(check_python)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
 
@@ -61,7 +67,7 @@ contracts: $(STAMP)-dev
 	$(BIN)/lint-imports
 
 unit: $(STAMP)-dev
-	$(BIN)/pytest
+	@$(BIN)/python -m deploy.opensearch.server during $(BIN)/pytest
 
 DATA ?= ../shared/data
 SETS ?= scifact vaswani cranfield cisi jsquad cmrc2018
@@ -72,8 +78,20 @@ evaluate: install
 benchmarks: $(STAMP)-dev
 	@for file in tests/benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1; done
 
+VERSION := 2
+NODES := 1
+PORT :=
+
+opensearch:
+	$(check_python)
+	@$(PYTHON) -m deploy.opensearch.server start --version $(VERSION) --nodes $(NODES) $(if $(PORT),--port $(PORT))
+
+opensearch-stop:
+	$(check_python)
+	@$(PYTHON) -m deploy.opensearch.server stop
+
 constraints: | $(UV)
 	$(UV) pip compile --quiet --upgrade --extra dev --extra aws --no-header --no-annotate pyproject.toml --output-file constraints.txt
 
-clean:
+clean: opensearch-stop
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

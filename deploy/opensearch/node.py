@@ -1,0 +1,267 @@
+"""One node of OpenSearch: a folder, its ports, and the process that holds them.
+
+A node holds a lock on the file `running` of its folder for as long as it lives. By that lock, and not by a process number
+that may have passed to another program, it is known to run.
+"""
+
+import fcntl
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NoReturn
+
+from deploy.opensearch.java import Java, java_for
+from deploy.opensearch.releases import HERE, Refused, Release
+from deploy.opensearch.software import installed
+
+TRANSPORT = 100
+"""A node speaks to the others on its HTTP port plus this."""
+DISK = "cluster.routing.allocation.disk.watermark"
+NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    release: Release
+    folder: Path
+    port: int
+    cluster: tuple[int, ...]
+    """The ports of all nodes of its cluster, its own among them."""
+    heap: str = "1g"
+    java_options: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further lines of opensearch.yml."""
+
+    @property
+    def name(self) -> str:
+        return f"node-{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "server.log"
+
+    @property
+    def arguments(self) -> list[str]:
+        """For the command `node`, which makes the same of them."""
+        return [
+            *("--version", self.release.major, "--folder", str(self.folder)),
+            *("--port", str(self.port), "--cluster", ",".join(map(str, self.cluster))),
+            *("--heap", self.heap),
+            *(f"--java-option={option}" for option in self.java_options),
+            *(f"--set={name}={value}" for name, value in self.settings.items()),
+        ]
+
+
+@dataclass(frozen=True)
+class Found:
+    process: int
+    url: str
+
+
+# What the process does
+
+
+def become(node: Node) -> NoReturn:
+    """End as its Java, in this very process."""
+    java = java_for(node.release)
+    files = installed(node.release, java)
+    node.folder.mkdir(parents=True, exist_ok=True)
+    hold(node)
+    (node.folder / "opensearch.yml").write_text(configuration(node), encoding="utf-8")
+    shutil.rmtree(node.folder / "tmp", ignore_errors=True)
+    (node.folder / "tmp").mkdir()
+    os.chdir(node.folder)
+    classes = f"{files}/classes:{files}/lib/*:{files}/plugin/*"
+    command = [java.program, *options(node, java), "-cp", classes, "Node", str(node.folder)]
+    os.execv(java.program, [*command, *node.release.plugins])
+
+
+def hold(node: Node) -> None:
+    """Lock its folder for as long as this process lives, and the Java that it becomes."""
+    held = os.open(node.folder / "running", os.O_RDWR | os.O_CREAT, 0o644)
+    for _ in range(20):  # whoever only looks holds the lock for a moment
+        with suppress(BlockingIOError):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        time.sleep(0.05)
+    else:
+        raise Refused(f"A node runs in {node.folder} already.")
+    os.ftruncate(held, 0)
+    os.write(held, f"{os.getpid()} {node.url}".encode())
+    os.set_inheritable(held, True)  # noqa: FBT003
+
+
+def options(node: Node, java: Java) -> list[str]:
+    vectors = ["--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED"]
+    return [
+        *(f"-Xms{node.heap}", f"-Xmx{node.heap}", "-XX:+UseG1GC"),
+        *("-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"),
+        *("-Dfile.encoding=UTF-8", "-Djava.awt.headless=true", "-Djna.nosys=true"),
+        f"-Djava.io.tmpdir={node.folder / 'tmp'}",
+        f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
+        *(vectors if java.version >= 21 else ()),
+        *node.java_options,
+    ]
+
+
+def configuration(node: Node) -> str:
+    """The text of opensearch.yml. Watermarks are sizes: a disk that is 95 % full serves as well."""
+    settings = {
+        "cluster.name": "quarry",
+        "node.name": node.name,
+        "network.host": "127.0.0.1",
+        "http.port": str(node.port),
+        "transport.port": str(node.port + TRANSPORT),
+        f"{DISK}.low": "1gb",
+        f"{DISK}.high": "500mb",
+        f"{DISK}.flood_stage": "250mb",
+        **discovery(node.cluster),
+        **node.settings,
+    }
+    return "".join(f"{name}: {json.dumps(value)}\n" for name, value in settings.items())
+
+
+def discovery(cluster: Sequence[int]) -> Mapping[str, str]:
+    if len(cluster) == 1:
+        return {"discovery.type": "single-node"}
+    return {
+        "discovery.seed_hosts": ",".join(f"127.0.0.1:{port + TRANSPORT}" for port in cluster),
+        "cluster.initial_cluster_manager_nodes": ",".join(f"node-{port}" for port in cluster),
+    }
+
+
+# What others do with it
+
+
+def spawn(node: Node) -> subprocess.Popen[bytes]:
+    """A node that stays when this process ends."""
+    return _spawned(node, subprocess.DEVNULL, os.environ)
+
+
+def tether(node: Node) -> subprocess.Popen[bytes]:
+    """A node that ends when this process does, however that happens."""
+    return _spawned(node, subprocess.PIPE, os.environ | {"OPENSEARCH_TETHER": "1"})
+
+
+def _spawned(node: Node, stdin: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    node.folder.mkdir(parents=True, exist_ok=True)
+    with node.log.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "deploy.opensearch.server", "node", *node.arguments],
+            cwd=HERE.parents[1],
+            stdin=stdin,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Let it close its shards; in half a minute at most it is gone."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(30)
+    kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """At once, as by a power cut."""
+    process.kill()
+    process.wait()
+    if process.stdin:
+        process.stdin.close()
+
+
+def running(folder: Path) -> Found | None:
+    """The node that lives in a folder."""
+    try:
+        while True:
+            with (folder / "running").open() as held:
+                if _lockable(held):
+                    return None
+                match held.read().split():
+                    case [process, url]:
+                        return Found(int(process), url)
+                    case _:  # it has just locked the file and not yet written
+                        time.sleep(0.01)
+    except FileNotFoundError:
+        return None
+
+
+def _lockable(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait(nodes: Sequence[Node], started: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
+    """Until every node answers. Refused, with the ends of their logs: one of those started ended, or the time is over."""
+    begun, told = time.monotonic(), 0
+    while not all(map(healthy, nodes)):
+        waited = int(time.monotonic() - begun)
+        if any(process.poll() is not None for process in started):
+            raise Refused(f"A server ended instead of starting.\n{tails(nodes)}")
+        if waited >= seconds:
+            raise Refused(f"A server does not answer after {waited} s.\n{tails(nodes)}")
+        if waited // 5 > told:
+            told = waited // 5
+            print(f"Waiting for it to answer ({waited} s)...", flush=True)
+        time.sleep(0.3)
+
+
+def healthy(node: Node) -> bool:
+    """Whether it answers, knows its whole cluster, and every primary shard is there."""
+    try:
+        with NO_PROXY.open(f"{node.url}/_cluster/health", timeout=5) as answer:
+            health = json.load(answer)
+    except (OSError, ValueError):
+        return False
+    whole = health["number_of_nodes"] == len(node.cluster)
+    return whole and health["status"] in ("green", "yellow")
+
+
+def tails(nodes: Sequence[Node], lines: int = 25) -> str:
+    logs = [(node.log, node.log.read_text(errors="replace")) for node in nodes if node.log.exists()]
+    ends = [(log, "\n".join(text.splitlines()[-lines:])) for log, text in logs]
+    return "\n".join(f"The end of {log}:\n{end}" for log, end in ends)
+
+
+# Ports
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """For nodes that start now. Below those that the system gives to clients: one that tries again and again to reach a
+    server that is down could be given the server's own port, and so reach itself."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.randrange(10_000, 30_000)
+        if is_free(port) and is_free(port + TRANSPORT):
+            found.add(port)
+    return tuple(found)
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

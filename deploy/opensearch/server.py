@@ -1,0 +1,256 @@
+"""OpenSearch on this machine without a container, to develop and to test against.
+
+    make opensearch                    start on loopback and wait until it answers; what runs already is left alone
+    make opensearch-stop               stop everything that was started so
+    python3 -m deploy.opensearch.server during COMMAND...
+
+The last runs a command while a server of each release runs; it finds their addresses in its environment. Needed are Python,
+Java and, once, Maven; no right of root. Server, logs and data lie under .cache/opensearch/ of the repository.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.opensearch.java import NoJava, java_for
+from deploy.opensearch.node import (
+    TRANSPORT,
+    Node,
+    become,
+    end,
+    free_ports,
+    is_free,
+    running,
+    spawn,
+    tails,
+    tether,
+    wait,
+)
+from deploy.opensearch.releases import CACHE, NEWER, OLDER, RELEASES, Refused, Release
+from deploy.opensearch.software import alone, installed
+
+SERVERS = CACHE / "servers"
+
+
+# start and stop
+
+
+def start(release: Release, count: int, port: int | None, seconds: float) -> None:
+    nodes = planned(release, count, port)
+    folder = nodes[0].folder.parent
+    with alone(CACHE / f"{folder.name}.lock"):
+        absent = [node for node in nodes if not stands(node)]
+        if absent:
+            for node in absent:
+                refuse_taken_ports(node)
+            installed(release, java_for(release))
+            say(f"Starting {release}...")
+        wait(nodes, [spawn(node) for node in absent], seconds)
+    state = "runs" if absent else "runs already"
+    say(f"{release} {state}: {' '.join(node.url for node in nodes)}")
+    say(f"Its logs: {folder}/*/server.log. To stop it: make opensearch-stop")
+    if count == 1:
+        say(f"For tests by hand: export {release.variable}={nodes[0].url}")
+
+
+def planned(release: Release, count: int = 1, port: int | None = None) -> list[Node]:
+    """The nodes of `make opensearch`."""
+    folder = SERVERS / (release.major if count == 1 else f"{release.major}x{count}")
+    usual = release.port if count == 1 else release.cluster_port
+    first = port or present_port(folder) or usual
+    cluster = tuple(range(first, first + count))
+    heap = "1g" if count == 1 else "512m"
+    return [
+        Node(
+            release=release,
+            folder=folder / f"node-{number}",
+            port=port,
+            cluster=cluster,
+            heap=heap,
+        )
+        for number, port in enumerate(cluster, 1)
+    ]
+
+
+def present_port(folder: Path) -> int | None:
+    """The first port of those of its nodes that run."""
+    for number in range(1, 10):
+        if found := running(folder / f"node-{number}"):
+            return int(found.url.rpartition(":")[2]) - number + 1
+    return None
+
+
+def stands(node: Node) -> bool:
+    found = running(node.folder)
+    if found and found.url != node.url:
+        raise Refused(f"{node.release} runs on {found.url} already; make opensearch-stop ends it.")
+    return found is not None
+
+
+def refuse_taken_ports(node: Node) -> None:
+    for port in (node.port, node.port + TRANSPORT):
+        if not is_free(port):
+            raise Refused(
+                f"Port {port} is taken by another program. Choose others: make opensearch PORT=…"
+                f" (a node takes PORT and PORT + {TRANSPORT}, the next one of its cluster PORT + 1…)."
+            )
+
+
+def stop(seconds: float) -> None:
+    folders = [folder for folder in sorted(SERVERS.glob("*/*")) if running(folder)]
+    for folder in folders:
+        tell(folder, signal.SIGTERM)
+    deadline = time.monotonic() + seconds
+    for folder in folders:
+        while running(folder) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        tell(folder, signal.SIGKILL)
+        say(f"Stopped {folder.relative_to(SERVERS)}.")
+
+
+def tell(folder: Path, what: signal.Signals) -> None:
+    if found := running(folder):
+        with suppress(ProcessLookupError):
+            os.kill(found.process, what)
+
+
+# during
+
+
+def during(command: Sequence[str], seconds: float) -> int:
+    """Run a command beside a server of each release, and tell how it ended.
+
+    A server that the environment names, or that `start` started, is used as it is. The others are started on empty
+    folders and free ports; they end with the command, or with this process if that ends first.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    environment = dict(os.environ)
+    with ExitStack() as stack:
+        nodes, started = [], []
+        for release in at_hand(environment):
+            node = planned(release)[0]
+            if not running(node.folder):
+                node = elsewhere(node, stack)
+                started.append(tether(node))
+                stack.callback(end, started[-1])
+            nodes.append(node)
+        wait(nodes, started, seconds)
+        for node in nodes:
+            say(f"{node.release} runs: {node.url}")
+            environment[node.release.variable] = node.url
+        code = carried_out(command, environment)
+        if any(process.poll() is not None for process in started):
+            say(f"A server ended by itself meanwhile.\n{tails(nodes)}")
+        return code
+
+
+def at_hand(environment: dict[str, str]) -> Iterator[Release]:
+    """The releases to serve. Where no Java fits the newer one, its tests are left out by their name."""
+    if OLDER.variable not in environment:
+        installed(OLDER, java_for(OLDER))
+        yield OLDER
+    if NEWER.variable in environment:
+        return
+    try:
+        installed(NEWER, java_for(NEWER))
+    except NoJava as reason:
+        given = environment.get("PYTEST_ADDOPTS", "")
+        environment["PYTEST_ADDOPTS"] = f"{given} -k 'not {NEWER.name}'".strip()
+        say(f"{reason}\nDeselected for that: the tests named {NEWER.name}.")
+    else:
+        yield NEWER
+
+
+def elsewhere(node: Node, stack: ExitStack) -> Node:
+    """The same on a free port, in a folder that lasts as long as the stack."""
+    folder = tempfile.TemporaryDirectory(prefix="quarry-opensearch-")
+    (port,) = free_ports(1)
+    return replace(node, folder=Path(stack.enter_context(folder)), port=port, cluster=(port,))
+
+
+def carried_out(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    process = subprocess.Popen(command, env=environment)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is told as well, and ends in its way
+    try:
+        code = process.wait()
+    finally:
+        process.terminate()
+        process.wait()
+    return code if code >= 0 else 128 - code
+
+
+# The command line
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="deploy.opensearch.server",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seconds", type=float, default=180, help="how long a start may take")
+    commands = parser.add_subparsers(dest="command", required=True)
+    start = commands.add_parser("start", help="start on loopback, wait until it answers")
+    start.add_argument("--version", choices=RELEASES, default="2")
+    start.add_argument("--nodes", type=int, choices=range(1, 10), default=1)
+    start.add_argument("--port", type=int, help="of the first node")
+    commands.add_parser("stop", help="stop everything that was started")
+    during = commands.add_parser("during", help="run a command beside a server of each release")
+    during.add_argument("words", nargs=argparse.REMAINDER, help="the command")
+    node = commands.add_parser("node", help="be one node, in the foreground")
+    node.add_argument("--version", choices=RELEASES, required=True)
+    node.add_argument("--folder", type=Path, required=True, help="of its settings, data and log")
+    node.add_argument("--port", type=int, required=True)
+    node.add_argument("--cluster", required=True, help="the ports of all its nodes, with commas")
+    node.add_argument("--heap", default="1g")
+    node.add_argument("--java-option", action="append", default=[], help="such as -XX:+UseZGC")
+    node.add_argument("--set", action="append", default=[], help="NAME=VALUE of opensearch.yml")
+    return parser
+
+
+def described(asked: argparse.Namespace) -> Node:
+    return Node(
+        release=RELEASES[asked.version],
+        folder=asked.folder.resolve(),
+        port=asked.port,
+        cluster=tuple(int(port) for port in asked.cluster.split(",")),
+        heap=asked.heap,
+        java_options=tuple(asked.java_option),
+        settings=dict(setting.split("=", 1) for setting in asked.set),
+    )
+
+
+def main() -> int:
+    asked = parser().parse_args()
+    try:
+        match asked.command:
+            case "start":
+                start(RELEASES[asked.version], asked.nodes, asked.port, asked.seconds)
+            case "stop":
+                stop(30)
+            case "during":
+                return during(asked.words, asked.seconds)
+            case _:
+                become(described(asked))
+    except Refused as reason:
+        print(reason, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
