@@ -18,6 +18,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from hashlib import sha256
 from itertools import pairwise
 
 import regex
@@ -62,6 +63,11 @@ _JAPANESE = regex.compile(
 )
 _of_thread = threading.local()
 
+_PROBE = (
+    "The employees' “vacation-policy” of Zürich, v2.10: see ERR-1042, foo_bar.py and ann@example.com"
+    " 株式会社の就業規則 カタカナ 年假政策 휴가 정책 ฉันทำงาน отпуск إجازة 50 % ＡＢＣ"
+)
+
 
 def words(text: str) -> list[str]:
     """The tokens of `text` that are indexed and searched, in its order."""
@@ -80,6 +86,12 @@ def plain_words(text: str) -> list[str]:
     For phrases by position: what stands side by side in a text does so here.
     """
     return _PLAIN.findall(fold(text))
+
+
+def fingerprint() -> str:
+    """Changes with what is made of texts: words of another making would not be found."""
+    made = [*words(_PROBE), "|", *plain_words(_PROBE)]
+    return sha256(" ".join(made).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1 << 15)

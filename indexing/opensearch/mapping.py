@@ -14,7 +14,9 @@ part numbers, names and quoted phrases.
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from indexing import analysis
 from indexing.embedding import EmbedderIdentity
+from indexing.opensearch.names import written_alias
 
 Body: TypeAlias = dict[str, Any]
 
@@ -25,6 +27,7 @@ FORMAT = 1
 
 Engine: TypeAlias = Literal["lucene", "faiss"]
 Quantisation: TypeAlias = Literal["float", "scalar", "byte"]
+Search: TypeAlias = Literal["graph", "exact"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,12 @@ class VectorSettings:
     ef_construction: int = 128
     ef_search: int = 256
     """Candidates that the search of a graph keeps; read by faiss, lucene takes as many as it is asked for."""
+    search: Search = "graph"
+    """`exact`: a query is compared with every vector that its asker may see; right, and slow where they are many."""
+
+
+LAID_OUT = ("engine", "quantisation", "m", "ef_construction")
+"""What is fixed once an index is made; it tells so itself. The rest may be set anew at any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +59,13 @@ class IndexLayout:
     vectors: VectorSettings = field(default_factory=VectorSettings)
 
 
-def index_body(identity: EmbedderIdentity, layout: IndexLayout) -> Body:
-    """Of the request that creates an edition."""
-    return {"settings": _settings(layout), "mappings": _mapping(identity, layout.vectors)}
+def index_body(name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Body:
+    """Of the request that creates an edition of that name."""
+    return {
+        "settings": _settings(layout),
+        "mappings": _mapping(identity, layout.vectors),
+        "aliases": {written_alias(name): {}},
+    }
 
 
 def _settings(layout: IndexLayout) -> Body:
@@ -76,7 +89,12 @@ def _settings(layout: IndexLayout) -> Body:
 def _mapping(identity: EmbedderIdentity, vectors: VectorSettings) -> Body:
     return {
         "dynamic": "strict",
-        "_meta": {"format": FORMAT, "embedder": asdict(identity)},
+        "_meta": {
+            "format": FORMAT,
+            "embedder": asdict(identity),
+            "analysis": analysis.fingerprint(),
+            "vectors": {name: getattr(vectors, name) for name in LAID_OUT},
+        },
         "_routing": {"required": True},
         "properties": _SHARED | _OF_DOCUMENTS | _OF_CHUNKS | _vector(identity.dimension, vectors),
     }

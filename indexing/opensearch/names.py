@@ -33,6 +33,12 @@ def edition_name(prefix: str, identity: EmbedderIdentity) -> str:
     return f"{prefix}-{slug or 'model'}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
+def written_alias(index: str) -> str:
+    """Stands before one index for as long as it is there. Writes name it: by the index's own name they
+    would bring an index back that was removed meanwhile, without its mapping."""
+    return f"{index}-written"
+
+
 def active_alias(prefix: str) -> str:
     """Stands before the edition that is searched."""
     return f"{prefix}-active"

@@ -1,15 +1,12 @@
 """Documents and chunks to records of the cluster, and back; pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from connectors.document import NOBODY, Access, Span
 from indexing.chunk import Chunk
-from indexing.embedding import Vector
 from indexing.opensearch.names import chunk_id, document_key
 from indexing.preparing import Prepared
 
@@ -79,6 +76,10 @@ class DocumentRecord:
         """Whoever looks for a hidden document by its readers finds none."""
         return frozenset() if self.hidden else self.access.readers
 
+    def finished(self) -> "DocumentRecord":
+        """The same with nothing left to do."""
+        return replace(self, leaving=(), unfinished=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -123,12 +124,8 @@ def record_of(prepared: Prepared, version: Version) -> DocumentRecord:
 
 
 def _with_said(record: DocumentRecord, said: Chunk) -> DocumentRecord:
-    return DocumentRecord(
-        id=record.id,
-        state=record.state,
-        generation=record.generation,
-        content_hash=record.content_hash,
-        version=record.version,
+    return replace(
+        record,
         access=said.access,
         hidden=said.hidden,
         boost=said.boost,
@@ -255,13 +252,3 @@ def chunk_of(source: Mapping[str, Any], record: DocumentRecord) -> Chunk:
         created_at=record.created_at,
         updated_at=record.updated_at,
     )
-
-
-def vector_source(vector: Vector) -> Sequence[float]:
-    """Single precision needs no more than nine significant digits, half of it fewer."""
-    return [float(f"{value:.7g}") for value in vector.tolist()]
-
-
-def byte_vector_source(vector: Vector) -> Sequence[int]:
-    quantised: list[int] = np.rint(vector * BYTE).astype(np.int8).tolist()
-    return quantised

@@ -3,14 +3,19 @@
 import os
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
+
+import opensearchpy
 
 from connectors.document import EVERYBODY, NOBODY, Readers
 from indexing.chunk import ChunkRange
 from indexing.deadline import Deadline
 from indexing.embedded import open_index, open_keeper
 from indexing.index import Amend, Delete, Index, IndexChange, IndexKeeper, Replace
+from indexing.opensearch import opening
+from indexing.opensearch.client import OpenSearchSettings, connect
 from tests.support.chunks import IDENTITY, document, query, vector
 
 PUBLIC = Readers.of()
@@ -33,6 +38,28 @@ class Embedded:
 
     def keeper(self) -> IndexKeeper:
         return open_keeper(self.folder, IDENTITY)
+
+
+@dataclass(frozen=True)
+class OpenSearch:
+    url: str
+    prefix: str
+    """Of this test's own indexes."""
+
+    def index(self) -> Index:
+        return opening.open_index(_client(self.url), self.prefix, IDENTITY)
+
+    def keeper(self) -> IndexKeeper:
+        return opening.open_keeper(_client(self.url), self.prefix, IDENTITY)
+
+    def remove(self) -> None:
+        _client(self.url).indices.delete(index=f"{self.prefix}-*")
+
+
+@cache
+def _client(url: str) -> opensearchpy.OpenSearch:
+    """One for the whole run; threads share it, and every process makes its own."""
+    return connect(OpenSearchSettings(urls=(url,)))
 
 
 def soon() -> Deadline:

@@ -1,0 +1,96 @@
+"""The document records of one index: read as they are this moment, written on condition."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from opensearchpy import OpenSearch
+
+from indexing.opensearch import errors
+from indexing.opensearch.actions import drop_document, put_document
+from indexing.opensearch.bulk import Action, Bulk, Conflict, Stored
+from indexing.opensearch.names import document_key
+from indexing.opensearch.records import DocumentRecord, Held, document_record
+
+READ = 1_000
+"""Records asked for at once."""
+
+
+class Documents:
+    """For one thread at a time."""
+
+    def __init__(self, client: OpenSearch, index: str, bulk: Bulk) -> None:
+        self._client = client
+        self._index = index
+        self._bulk = bulk
+
+    def read(self, ids: Iterable[str]) -> dict[str, Held]:
+        """By document id; the newest acknowledged state, refreshed or not."""
+        keys = [document_key(each) for each in ids]
+        held: dict[str, Held] = {}
+        for start in range(0, len(keys), READ):
+            for found in self._got(keys[start : start + READ]):
+                held[found.record.id] = found
+        return held
+
+    def put(self, wanted: Sequence[tuple[DocumentRecord, Held | None]]) -> list[Held | None]:
+        """Write each record if its state is still as held (`None`: not there).
+
+        Returns:
+            for each what it is now, or `None`: another writer was there first.
+        """
+        if not wanted:
+            return []
+        outcomes = self._bulk.send_conditional([put_document(*each) for each in wanted])
+        put: list[Held | None] = [
+            Held(record, outcome.sequence, outcome.term) if isinstance(outcome, Stored) else None
+            for (record, _), outcome in zip(wanted, outcomes, strict=True)
+        ]
+        return self._recognised(wanted, put)
+
+    def finish(self, held: Sequence[Held]) -> list[Held]:
+        """Nothing of these is left to do: they say so, and are no more where no document is meant.
+
+        Returns:
+            those that another writer took over meanwhile.
+        """
+        outcomes = self._bulk.send_conditional([_finishing(each) for each in held])
+        return [
+            each
+            for each, outcome in zip(held, outcomes, strict=True)
+            if isinstance(outcome, Conflict)
+        ]
+
+    def _recognised(
+        self,
+        wanted: Sequence[tuple[DocumentRecord, Held | None]],
+        put: list[Held | None],
+    ) -> list[Held | None]:
+        """A write whose answer was lost is sent again and then refused by its own first success."""
+        refused = [number for number, held in enumerate(put) if held is None]
+        now = self.read(wanted[number][0].id for number in refused)
+        for number in refused:
+            record, _ = wanted[number]
+            found = now.get(record.id)
+            if found is not None and found.record == record:
+                put[number] = found
+        return put
+
+    def _got(self, keys: Sequence[str]) -> Iterator[Held]:
+        asked = {"docs": [{"_id": key, "routing": key} for key in keys]}
+        for each in self._client.mget(body=asked, index=self._index)["docs"]:
+            if "error" in each:
+                raise errors.of_refusal(0, *errors.told(each))
+            if each["found"]:
+                yield held_record(each)
+
+
+def held_record(found: dict[str, Any]) -> Held:
+    """Of a record as a get or a search with `seq_no_primary_term` tells it."""
+    return Held(document_record(found["_source"]), found["_seq_no"], found["_primary_term"])
+
+
+def _finishing(held: Held) -> Action:
+    record = held.record
+    if record.state == "document":
+        return put_document(record.finished(), held)
+    return drop_document(held)

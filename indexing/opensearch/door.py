@@ -1,0 +1,74 @@
+"""Where chunks are read for an asker: whatever the asker may not see is not there.
+
+A chunk counts if the record of its document comes, which it does to who may read it, and names the chunk's
+version. Both are read in one search, and lie in one shard: they are of one state.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from connectors.document import Readers
+from indexing.chunk import Chunk
+from indexing.index import Filters
+from indexing.opensearch import queries
+from indexing.opensearch.mapping import Body
+from indexing.opensearch.queries import LARGEST
+from indexing.opensearch.records import DocumentRecord, Source, chunk_of, document_record
+from indexing.opensearch.searches import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    chunk: Chunk
+    words: str
+    """Its indexed words with a space between them."""
+
+    def passes(self, filters: Filters) -> bool:
+        """Of what a filter asks for only the sets of a document can change while it is found."""
+        return filters.sets is None or not filters.sets.isdisjoint(self.chunk.sets)
+
+
+def bodies(ids: Iterable[str], readers: Readers) -> list[Body]:
+    """Of searches for these chunks; a document is never divided between two."""
+    found: list[Body] = []
+    group: list[str] = []
+    keys: list[str] = []
+    for key, own in _by_key(ids).items():
+        if len(group) + len(own) + len(keys) >= LARGEST:
+            found.append(queries.to_show(group, keys, readers))
+            group, keys = [], []
+        group += own
+        keys.append(key)
+    return [*found, queries.to_show(group, keys, readers)] if group else found
+
+
+def _by_key(ids: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for each in ids:
+        found.setdefault(each.partition(".")[0], []).append(each)
+    return found
+
+
+def shown(answers: Iterable[Answer]) -> Iterator[tuple[str, Shown]]:
+    """By chunk id, what may be shown."""
+    for answer in answers:
+        for source, record in _counting(answer):
+            yield source["chunk"], Shown(chunk_of(source, record), source["words"])
+
+
+def records(answer: Answer) -> dict[str, DocumentRecord]:
+    """The documents that came, by key."""
+    sources = [hit["_source"] for hit in answer.hits]
+    return {
+        source["key"]: document_record(source) for source in sources if source["kind"] != "chunk"
+    }
+
+
+def _counting(answer: Answer) -> Iterator[tuple[Source, DocumentRecord]]:
+    """The chunks that count, each with its document."""
+    known = records(answer)
+    for hit in answer.hits:
+        source = hit["_source"]
+        record = known.get(source["key"])
+        if source["kind"] == "chunk" and record and record.version.name == source["version"]:
+            yield source, record

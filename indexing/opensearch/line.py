@@ -1,0 +1,104 @@
+"""The connection on which an answer is waited for, to be cut by another thread.
+
+The cluster gives up a search whose connection ends. The driver's own time-out counts from each piece of an
+answer anew, and knows nothing of an asker who goes away.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from http.client import HTTPException
+from typing import Any
+
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from indexing.deadline import Deadline
+
+
+class _Line:
+    """What one thread waits on, if anything."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self.is_cut = False
+
+    def note(self, connected: socket.socket | None) -> None:
+        with self._lock:
+            self._socket = connected
+            is_cut = self.is_cut
+        if is_cut:
+            self.cut()
+
+    def cut(self) -> None:
+        # Under the lock, so that a connection which was given back meanwhile is let alone.
+        with self._lock:
+            self.is_cut = True
+            if self._socket is not None:
+                with suppress(OSError):
+                    # Of the socket below TLS: a reader that waits in another thread is woken.
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+_waiting: ContextVar[_Line | None] = ContextVar("_waiting", default=None)
+
+
+@contextmanager
+def cut_by(deadline: Deadline) -> Iterator[None]:
+    """When the time is up, what this thread waits for inside ends as a time-out of the driver."""
+    line = _Line()
+    token = _waiting.set(line)
+    try:
+        with deadline.calling(line.cut):
+            yield
+    finally:
+        _waiting.reset(token)
+
+
+def watched(kind: type[HTTPConnection]) -> type[HTTPConnection]:
+    """The same kind of connection, that `cut_by` can cut."""
+
+    class Watched(kind):  # type: ignore[misc,valid-type]  # mypy takes no variable for a base
+        def connect(self) -> None:
+            super().connect()
+            _note(self.sock)
+
+        def request(self, *args: Any, **kwargs: Any) -> None:
+            _note(self.sock)
+            with _told_as_timeout():
+                super().request(*args, **kwargs)
+
+        def getresponse(self) -> Any:
+            """With the whole answer read, for so the driver asks."""
+            try:
+                with _told_as_timeout():
+                    return super().getresponse()
+            finally:
+                _note(None)
+
+    return Watched
+
+
+def _note(connected: socket.socket | None) -> None:
+    line = _waiting.get()
+    if line is not None:
+        line.note(connected)
+
+
+@contextmanager
+def _told_as_timeout() -> Iterator[None]:
+    """A line that was cut is no broken connection, for which the driver would take the node for dead."""
+    try:
+        yield
+    except (OSError, HTTPException, HTTPError) as error:
+        line = _waiting.get()
+        if line is not None and line.is_cut:
+            raise ReadTimeoutError(_NO_POOL, "", "given up") from error
+        raise
+
+
+_NO_POOL: Any = None
+"""Of which the time-out is; nobody reads it."""

@@ -1,0 +1,111 @@
+"""Open the index of one embedder on the cluster: made where there is none, refused where it does not fit."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import RequestError
+
+from connectors.errors import AskTheOwner
+from indexing import analysis
+from indexing.embedding import EmbedderIdentity
+from indexing.opensearch import errors
+from indexing.opensearch.keeper import OpenSearchKeeper
+from indexing.opensearch.mapping import FORMAT, IndexLayout, VectorSettings, index_body
+from indexing.opensearch.names import edition_name
+from indexing.opensearch.reader import OpenSearchIndex
+
+STARTING = 30
+"""Seconds for the shards of a new index to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """An index that is there and fits."""
+
+    name: str
+    vectors: VectorSettings
+    """As they are set now, but for what was fixed when the index was made."""
+
+
+def open_index(
+    client: OpenSearch, prefix: str, identity: EmbedderIdentity, layout: IndexLayout | None = None
+) -> OpenSearchIndex:
+    """The index of this embedder, for askers.
+
+    Raises:
+        AskTheOwner: it was made by another version or is refused; the message says what to do.
+        RetryLater: the cluster cannot be reached or is not whole.
+    """
+    laid = lay(client, edition_name(prefix, identity), identity, layout or IndexLayout())
+    return OpenSearchIndex(client, laid.name, identity.dimension, laid.vectors)
+
+
+def open_keeper(
+    client: OpenSearch, prefix: str, identity: EmbedderIdentity, layout: IndexLayout | None = None
+) -> OpenSearchKeeper:
+    """The index of this embedder, for the pipeline.
+
+    Raises:
+        AskTheOwner: it was made by another version or is refused; the message says what to do.
+        RetryLater: the cluster cannot be reached or is not whole.
+    """
+    laid = lay(client, edition_name(prefix, identity), identity, layout or IndexLayout())
+    return OpenSearchKeeper(client, laid.name, identity.dimension, laid.vectors)
+
+
+def lay(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Laid:
+    """The index of that name, made if there is none; several may do so at once. Raises as `open_keeper`."""
+    with errors.named_errors():
+        meta = _meta(client, name)
+        if meta is None:
+            _make(client, name, identity, layout)
+            meta = _meta(client, name) or {}
+    _check(name, meta, identity)
+    return Laid(name, replace(layout.vectors, **meta["vectors"]))
+
+
+def _meta(client: OpenSearch, name: str) -> dict[str, Any] | None:
+    """What the index says of itself; `None` where there is none."""
+    found = client.indices.get_mapping(index=name, params={"ignore": 404})
+    if "error" in found:
+        return None
+    (index,) = found.values()
+    meta: dict[str, Any] = index["mappings"].get("_meta", {})
+    return meta
+
+
+def _make(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> None:
+    try:
+        client.indices.create(index=name, body=index_body(name, identity, layout))
+    except RequestError as error:
+        if error.error != "resource_already_exists_exception":
+            raise
+    # Where another made it a moment ago its shards may not have started yet.
+    client.cluster.health(
+        index=name,
+        params={
+            "wait_for_status": "yellow",
+            "timeout": f"{STARTING}s",
+            "request_timeout": 2 * STARTING,
+        },
+    )
+
+
+def _check(name: str, meta: dict[str, Any], identity: EmbedderIdentity) -> None:
+    if meta.get("format") != FORMAT:
+        raise AskTheOwner(
+            f"The index {name} is of format {meta.get('format')}; this version of Quarry reads format"
+            f" {FORMAT}. Build it anew: quarry reindex. Or remove it and sync again."
+        )
+    if meta["embedder"] != asdict(identity):
+        raise AskTheOwner(
+            f"The index {name} was made with the model {meta['embedder']['model']}; set is"
+            f" {identity.model}. Their vectors do not compare. Set the former model again, or remove the"
+            " index and sync again."
+        )
+    if meta["analysis"] != analysis.fingerprint():
+        raise AskTheOwner(
+            f"The index {name} holds words as another version of Quarry makes them; they would not be"
+            " found. Build it anew: quarry reindex."
+        )

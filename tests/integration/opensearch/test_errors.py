@@ -1,0 +1,152 @@
+"""What real servers refuse, and what a person is told of it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.index import Amend, Delete, Written
+from indexing.opensearch.client import OpenSearchSettings, connect, within
+from indexing.opensearch.errors import named_errors
+from indexing.opensearch.keeper import OpenSearchKeeper
+from indexing.opensearch.mapping import VectorSettings
+from indexing.opensearch.names import edition_name
+from indexing.opensearch.opening import open_keeper
+from tests.support.chunks import IDENTITY, document, vectors
+
+
+@pytest.fixture
+def keeper(client: OpenSearch, prefix: str) -> OpenSearchKeeper:
+    return open_keeper(client, prefix, IDENTITY)
+
+
+@pytest.fixture
+def index(prefix: str) -> str:
+    """Its name; the keeper has made it."""
+    return edition_name(prefix, IDENTITY)
+
+
+def test_an_index_that_was_removed_is_not_brought_back_by_a_write(
+    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+) -> None:
+    client.indices.delete(index=index)
+    with pytest.raises(AskTheOwner, match="is not there"):
+        keeper.write([document("a", "one")])
+    with pytest.raises(AskTheOwner, match="is not there"):
+        list(keeper.survey())
+    assert not client.indices.exists(index=index)
+
+
+def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
+    client: OpenSearch, keeper: OpenSearchKeeper, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = client.bulk
+
+    def bulk(**request: object) -> object:
+        client.indices.delete(index=index, params={"ignore_unavailable": "true"})
+        return send(**request)
+
+    monkeypatch.setattr(client, "bulk", bulk)
+    with pytest.raises(AskTheOwner, match="is not there"):
+        keeper.write([document("a", "one")])
+    assert not client.indices.exists(index=index)
+
+
+def test_what_the_index_does_not_take_is_told_with_its_document(
+    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+) -> None:
+    narrow = OpenSearchKeeper(client, index, 7, VectorSettings())
+    short = document("short", "three", vectors_of=vectors(["three"], 7))
+    keeper.write([document("good", "one")])
+    with pytest.raises(AskTheOwner, match=r"^short: .*dimension"):
+        narrow.write([short])
+    assert [known.id for known in keeper.survey()] == ["good"]
+    assert keeper.write([document("short", "three")]) == Written(replaced=1, chunks=1)
+
+
+@contextmanager
+def block(client: OpenSearch, index: str, name: str) -> Iterator[None]:
+    client.indices.put_settings(index=index, body={f"index.blocks.{name}": True})
+    yield
+    client.indices.put_settings(index=index, body={f"index.blocks.{name}": None})
+
+
+def test_a_full_disk_is_told_in_words(
+    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+) -> None:
+    """The block is the one that the cluster sets at the flood stage; it lets nothing pass but deletions."""
+    keeper.write([document("a", "one")])
+    with block(client, index, "read_only_allow_delete"):
+        for change in (
+            document("a", "two"),
+            document("b", "two"),
+            Amend(document_id="a", boost=2.0),
+        ):
+            with pytest.raises(AskTheOwner, match="disk of the cluster is nearly full"):
+                keeper.write([change])
+    assert keeper.write([document("a", "two"), Delete("b")]) == Written(
+        replaced=1, chunks=1, missing=("b",)
+    )
+
+
+def test_a_block_that_somebody_set_is_told(
+    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+) -> None:
+    with block(client, index, "write"), pytest.raises(AskTheOwner, match="refuses to write"):
+        keeper.write([document("a", "one")])
+    assert keeper.write([document("a", "one")]) == Written(replaced=1, chunks=1)
+
+
+# --- what is no server, or does not answer
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of something that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_time_that_is_up_is_told_by_the_deadline(silent: str) -> None:
+    client = connect(OpenSearchSettings(urls=(silent,)))
+    deadline = Deadline.after(0.3)
+    with pytest.raises(DeadlineExceeded), named_errors(deadline):
+        client.info(params=within(deadline))
+    client.close()
+
+
+def test_a_server_that_does_not_answer_may_later(silent: str) -> None:
+    client = connect(OpenSearchSettings(urls=(silent,), timeout=0.3))
+    with pytest.raises(RetryLater, match="did not answer in time"), named_errors():
+        client.info()
+    client.close()
+
+
+class _Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<h1>Welcome to our intranet</h1>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_web_page_is_no_cluster() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    thread = Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    client = connect(OpenSearchSettings(urls=(f"http://127.0.0.1:{server.server_port}",)))
+    with pytest.raises(AskTheOwner, match="Check the address"), named_errors():
+        client.info()
+    client.close()
+    server.shutdown()
+    server.server_close()
+    thread.join()

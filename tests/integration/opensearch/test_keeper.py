@@ -1,0 +1,277 @@
+"""Writers that die, and writers that meet, at every step there is; what is then on the cluster."""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import pytest
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import ConnectionError as Unreachable
+
+from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.errors import RetryLater
+from indexing.index import Amend, Delete, IndexChange, Replace, Written
+from indexing.opensearch import writing
+from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.keeper import OpenSearchKeeper
+from indexing.opensearch.names import chunk_id, edition_name
+from indexing.opensearch.opening import open_keeper
+from indexing.opensearch.records import Columns, DocumentRecord, document_record
+from tests.support.chunks import IDENTITY, document
+
+FINANCE = Access.to(["group:finance"])
+BOTH = Access.to(["public", "group:finance"])
+
+
+class Died(BaseException):
+    """The writer is gone, as if its process had been killed."""
+
+
+def _die() -> None:
+    raise Died
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers that take over from others at the second look."""
+    monkeypatch.setattr(writing, "GRACE", 0.0)
+    monkeypatch.setattr(writing, "PAUSE", 0.01)
+
+
+@pytest.fixture
+def keeper(client: OpenSearch, prefix: str) -> OpenSearchKeeper:
+    return open_keeper(client, prefix, IDENTITY)
+
+
+@contextmanager
+def disturbed(
+    url: str, prefix: str, number: int, happens: Callable[[], None]
+) -> Iterator[OpenSearchKeeper]:
+    """A keeper to which something happens once the server has done what it was asked by the `number`-th
+    request, and before the keeper knows."""
+    client = connect(OpenSearchSettings(urls=(url,)))
+    keeper = open_keeper(client, prefix, IDENTITY)
+    send, numbers = client.transport.perform_request, itertools.count(1)
+
+    def perform(*args: Any, **kwargs: Any) -> Any:
+        answer = send(*args, **kwargs)
+        if next(numbers) == number:
+            happens()
+        return answer
+
+    client.transport.perform_request = perform  # type: ignore[method-assign]
+    yield keeper
+    client.close()
+
+
+def held(client: OpenSearch, prefix: str) -> tuple[list[DocumentRecord], dict[str, Any]]:
+    """All document records, and all chunks by their id, as they are this moment."""
+    index = edition_name(prefix, IDENTITY)
+    client.indices.refresh(index=index)
+    hits = client.search(index=index, body={"size": 10_000})["hits"]["hits"]
+    chunks = {hit["_id"]: hit["_source"] for hit in hits if hit["_source"]["kind"] == "chunk"}
+    records = [document_record(hit["_source"]) for hit in hits if hit["_id"] not in chunks]
+    return sorted(records, key=lambda record: record.id), chunks
+
+
+def counted(records: Sequence[DocumentRecord]) -> set[str]:
+    """Ids of the chunks that readers of these records see."""
+    return {
+        chunk_id(record.key, record.version.name, position)
+        for record in records
+        if record.state == "document"
+        for position in range(record.version.chunks)
+    }
+
+
+def check_nothing_is_half(client: OpenSearch, prefix: str) -> None:
+    records, chunks = held(client, prefix)
+    assert counted(records) <= set(chunks)
+    for record in records:
+        for position in range(record.version.chunks if record.state == "document" else 0):
+            found = chunks[chunk_id(record.key, record.version.name, position)]
+            # Whoever may find the document finds the chunk; the record itself tells who may.
+            assert record.shown_to <= set(found["readers"])
+            assert record.sets <= set(found["sets"])
+
+
+def check_nothing_is_left(client: OpenSearch, prefix: str) -> None:
+    records, chunks = held(client, prefix)
+    assert [(record.id, record.state) for record in records if record.unfinished] == []
+    assert set(chunks) == counted(records)
+    for record in records:
+        for position in range(record.version.chunks):
+            found = chunks[chunk_id(record.key, record.version.name, position)]
+            labels = Columns.of(record).source()
+            assert {name: found[name] for name in labels} == labels
+
+
+TEXTS = ("one", "two", "three")
+MOST = 60
+"""Requests of a write, and more."""
+
+Made: TypeAlias = Callable[[str], IndexChange]
+"""A change of the document of that name."""
+
+CHANGES: dict[str, Made] = {
+    "replaced": lambda name: document(name, "uno", "due", generation=2),
+    "emptied": lambda name: document(name, generation=2),
+    "deleted": Delete,
+    "narrowed": lambda name: Amend(document_id=name, access=NOBODY),
+    "moved": lambda name: Amend(document_id=name, access=FINANCE, sets=frozenset({"new"})),
+    "widened": lambda name: Amend(document_id=name, access=BOTH, boost=2.0),
+}
+LATER: dict[str, Made] = {
+    **CHANGES,
+    "replaced": lambda name: document(name, "un", "deux", "trois", "quatre", generation=3),
+    "moved on": lambda name: Amend(document_id=name, access=EVERYBODY, sets=frozenset({"newest"})),
+}
+PAIRS = {
+    f"{first}, {later}": (CHANGES[first], LATER[later]) for first in CHANGES for later in LATER
+}
+FIRSTS = [make(name) for name, (make, _) in PAIRS.items()]
+LATERS = [make(name) for name, (_, make) in PAIRS.items()]
+
+
+def before(name: str) -> Replace:
+    return document(name, *TEXTS, sets=frozenset({"old"}))
+
+
+def is_done(client: OpenSearch, prefix: str, change: IndexChange) -> bool:
+    """Whether the document is as this change leaves it."""
+    records, chunks = held(client, prefix)
+    record = {each.id: each for each in records}.get(change.document_id)
+    if record is None or isinstance(change, Delete):
+        return record is None and isinstance(change, Delete)
+    if isinstance(change, Amend):
+        return record.access == change.access
+    return [
+        chunks[chunk_id(record.key, record.version.name, n)]["place"]["embedded"]
+        for n in range(record.version.chunks)
+    ] == [chunk.embedded_text for chunk in change.chunks]
+
+
+def test_wherever_a_writer_dies_nothing_is_half_and_the_next_one_repairs_it(
+    url: str, client: OpenSearch, keeper: OpenSearchKeeper, prefix: str
+) -> None:
+    changes = [make(name) for name, make in CHANGES.items()] + [document("new", "fresh", "first")]
+    for number in range(1, MOST):
+        keeper.write([Delete("new"), *(before(name) for name in CHANGES), before("other")])
+        with disturbed(url, prefix, number, _die) as mortal:
+            died = _dies(mortal, changes)
+        check_nothing_is_half(client, prefix)
+        written = keeper.write(changes)
+        check_nothing_is_left(client, prefix)
+        assert all(is_done(client, prefix, each) for each in [*changes, before("other")])
+        if not died:
+            break
+        # What was deleted before the writer died is missing, and that alone.
+        assert written.missing in ((), ("deleted",))
+        assert (written.replaced, written.amended) == (3, 3)
+    assert 8 <= number < MOST - 1
+
+
+def _dies(keeper: OpenSearchKeeper, changes: Sequence[IndexChange]) -> bool:
+    try:
+        keeper.write(changes)
+    except Died:
+        return True
+    return False
+
+
+def test_an_answer_that_is_lost_is_no_change_that_is_lost(
+    url: str, client: OpenSearch, keeper: OpenSearchKeeper, prefix: str
+) -> None:
+    """The server does what it is asked, the connection ends before it says so, and it is asked again."""
+    changes = [make(name) for name, make in CHANGES.items()] + [document("new", "fresh", "first")]
+    for number in range(1, MOST):
+        keeper.write([Delete("new"), *map(before, CHANGES)])
+        cut = Cut()
+        with disturbed(url, prefix, number, cut) as unlucky:
+            try:
+                unlucky.write(changes)
+            except RetryLater:
+                unlucky.write(changes)
+        check_nothing_is_left(client, prefix)
+        assert all(is_done(client, prefix, each) for each in changes)
+        if not cut.happened:
+            break
+    assert 8 <= number < MOST - 1
+
+
+class Cut:
+    """Of a connection, as the driver tells it."""
+
+    happened = False
+
+    def __call__(self) -> None:
+        self.happened = True
+        raise Unreachable("N/A", "cut", ConnectionResetError("cut"))
+
+
+def test_wherever_two_writers_meet_every_document_is_as_one_of_them_left_it(
+    url: str, client: OpenSearch, keeper: OpenSearchKeeper, prefix: str
+) -> None:
+    """One does all of its changes between two requests of the other, as if that one were slow."""
+    for number in range(1, MOST):
+        keeper.write([*map(Delete, PAIRS), *map(before, PAIRS)])
+        other = Other(keeper)
+        with disturbed(url, prefix, number, other.write) as slow:
+            slow.write(FIRSTS)
+        check_one_of_both(client, prefix)
+        if not other.written:
+            break
+    assert 8 <= number < MOST - 1
+
+
+class Other:
+    def __init__(self, keeper: OpenSearchKeeper) -> None:
+        self._keeper = keeper
+        self.written: list[Written] = []
+
+    def write(self) -> None:
+        self.written.append(self._keeper.write(LATERS))
+
+
+def check_one_of_both(client: OpenSearch, prefix: str) -> None:
+    check_nothing_is_left(client, prefix)
+    for one, other in zip(FIRSTS, LATERS, strict=True):
+        assert is_done(client, prefix, one) or is_done(client, prefix, other), one.document_id
+
+
+STEPS = [(first, later) for first in (2, 3, 5, 7) for later in (2, 3, 5)]
+"""At which request each of the two waits; all 8 by 16 were tried once."""
+
+
+@pytest.mark.parametrize(("first_waits", "later_waits"), STEPS)
+def test_a_writer_that_wakes_up_while_it_is_taken_over_from_spoils_nothing(
+    url: str, client: OpenSearch, prefix: str, first_waits: int, later_waits: int
+) -> None:
+    """The first waits at one of its requests, the later one takes over and waits in the middle of that,
+    the first goes on to its end, and then the later one does."""
+    asleep, awake = threading.Event(), threading.Event()
+
+    def sleep() -> None:
+        asleep.set()
+        awake.wait(60)
+
+    def write() -> None:
+        later.write(LATERS)
+        asleep.set()
+
+    def start() -> None:
+        thread.start()
+        asleep.wait(60)
+
+    thread = threading.Thread(target=write)
+    with (
+        disturbed(url, prefix, first_waits, start) as first,
+        disturbed(url, prefix, later_waits, sleep) as later,
+    ):
+        open_keeper(client, prefix, IDENTITY).write(map(before, PAIRS))
+        first.write(FIRSTS)
+        awake.set()
+        thread.join()
+    check_one_of_both(client, prefix)

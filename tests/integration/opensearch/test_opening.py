@@ -1,0 +1,72 @@
+"""The index of an embedder: made once, by whoever comes first, and refused where it does not fit."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.errors import AskTheOwner
+from indexing import analysis
+from indexing.index import Written
+from indexing.opensearch import mapping
+from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from indexing.opensearch.names import edition_name
+from indexing.opensearch.opening import lay, open_keeper
+from tests.support.chunks import IDENTITY, document
+
+
+def test_any_number_may_open_what_is_not_there_yet(client: OpenSearch, prefix: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        keepers = list(pool.map(lambda _: open_keeper(client, prefix, IDENTITY), range(8)))
+        written = list(
+            pool.map(
+                lambda numbered: numbered[1].write([document(f"{numbered[0]}", "text")]),
+                enumerate(keepers),
+            )
+        )
+    assert written == [Written(replaced=1, chunks=1)] * 8
+    assert [known.id for known in keepers[0].survey()] == [f"{n}" for n in range(8)]
+
+
+def test_each_embedder_has_an_index_of_its_own(client: OpenSearch, prefix: str) -> None:
+    other = replace(IDENTITY, version="2")
+    open_keeper(client, prefix, IDENTITY).write([document("a", "text")])
+    assert list(open_keeper(client, prefix, other).survey()) == []
+
+
+def test_an_index_of_another_making_is_refused(
+    client: OpenSearch, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = edition_name(prefix, IDENTITY)
+    lay(client, name, IDENTITY, IndexLayout())
+    with pytest.raises(AskTheOwner, match="made with the model test; set is other"):
+        lay(client, name, replace(IDENTITY, model="other"), IndexLayout())
+    with monkeypatch.context() as patch:
+        patch.setattr(analysis, "fingerprint", lambda: "of other words")
+        with pytest.raises(AskTheOwner, match="words as another version"):
+            lay(client, name, IDENTITY, IndexLayout())
+    client.indices.create(index=f"{prefix}-strange")
+    with pytest.raises(AskTheOwner, match="is of format None"):
+        lay(client, f"{prefix}-strange", IDENTITY, IndexLayout())
+    monkeypatch.setattr(mapping, "FORMAT", mapping.FORMAT + 1)
+    with pytest.raises(AskTheOwner, match="is of format 2; this version of Quarry reads format 1"):
+        lay(client, f"{prefix}-newer", IDENTITY, IndexLayout())
+
+
+@pytest.mark.parametrize("quantisation", ["float", "scalar", "byte"])
+def test_an_index_keeps_the_vectors_that_it_was_laid_out_for(
+    client: OpenSearch, prefix: str, quantisation: mapping.Quantisation
+) -> None:
+    layout = IndexLayout(vectors=VectorSettings(quantisation=quantisation, m=8))
+    open_keeper(client, prefix, IDENTITY, layout)
+    # Whatever is set later, what counts is how the index was made.
+    keeper = open_keeper(client, prefix, IDENTITY)
+    written = document("a", *(f"text {n}" for n in range(20)))
+    keeper.write([written])
+    (exported,) = keeper.export()
+    cosines = (exported.vectors * written.vectors).sum(axis=1)
+    # A component of a byte vector is off by 1 / 254 at most, and by half of that on average.
+    assert cosines.min() > (0.999 if quantisation == "byte" else 0.999_999)
+    assert np.linalg.norm(exported.vectors, axis=1) == pytest.approx(1.0, abs=1e-6)

@@ -1,0 +1,105 @@
+"""What a refusal means to whoever has to act on it."""
+
+import pytest
+from opensearchpy.exceptions import ImproperlyConfigured, NotFoundError, TransportError
+
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.opensearch.errors import check_shards, named, named_errors, of_refusal, told
+
+FLOOD = (
+    "index [i] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has"
+    " read-only-allow-delete block];"
+)
+PLUGIN = (
+    "Failed to parse mapping [_doc]: No handler for type [knn_vector] declared on field [vector]"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "reason", "error", "words"),
+    [
+        (429, "opensearch_rejected_execution_exception", "queue is full", RetryLater, "busy"),
+        (429, "circuit_breaking_exception", "Data too large", RetryLater, "busy"),
+        (429, "cluster_block_exception", FLOOD, AskTheOwner, "Free space"),
+        (
+            403,
+            "cluster_block_exception",
+            "FORBIDDEN/8/index write (api)",
+            AskTheOwner,
+            "Lift the block",
+        ),
+        (503, "cluster_block_exception", "state not recovered", RetryLater, "not whole"),
+        (
+            503,
+            "unavailable_shards_exception",
+            "primary shard is not active",
+            RetryLater,
+            "not whole",
+        ),
+        (503, "no_shard_available_action_exception", "", RetryLater, "not whole"),
+        (503, "cluster_manager_not_discovered_exception", "", RetryLater, "not whole"),
+        (502, "", "Bad Gateway", RetryLater, "busy"),
+        (500, "null_pointer_exception", "null", RetryLater, "failed"),
+        (401, "", "Unauthorized", AskTheOwner, "refused the sign-in"),
+        (403, "security_exception", "no permissions for [x]", AskTheOwner, "does not permit"),
+        (404, "index_not_found_exception", "no such index [i]", AskTheOwner, "not there"),
+        (400, "mapper_parsing_exception", PLUGIN, AskTheOwner, "install opensearch-knn"),
+        (400, "strict_dynamic_mapping_exception", "of [x]", AskTheOwner, "quarry reindex"),
+        (413, "", "too large", AskTheOwner, "10 MB"),
+        (400, "parsing_exception", "unknown query [x]", AskTheOwner, "refused: unknown query"),
+    ],
+)
+def test_a_refusal_says_what_to_do(
+    status: int, kind: str, reason: str, error: type[Exception], words: str
+) -> None:
+    found = of_refusal(status, kind, reason)
+    assert type(found) is error
+    assert words in str(found)
+
+
+def test_the_root_of_an_error_is_told_with_what_is_behind_it() -> None:
+    body = {
+        "error": {
+            "type": "search_phase_execution_exception",
+            "reason": "all shards failed",
+            "root_cause": [{"type": "query_shard_exception", "reason": "failed to create query"}],
+            "caused_by": {
+                "type": "query_shard_exception",
+                "reason": "failed to create query",
+                "caused_by": {"type": "illegal_argument_exception", "reason": "k is 0"},
+            },
+        }
+    }
+    assert told(body) == ("query_shard_exception", "failed to create query (k is 0)")
+    assert told({"error": "no handler found"}) == ("", "no handler found")
+    assert told(None, "gone") == ("gone", "gone")
+
+
+def test_a_deadline_that_is_up_is_the_reason_whatever_the_driver_says() -> None:
+    with pytest.raises(DeadlineExceeded), named_errors(Deadline.after(-1)):
+        raise TransportError(503, "unavailable", {})
+    with pytest.raises(RetryLater), named_errors(Deadline.after(60)):
+        raise TransportError(503, "unavailable", {})
+
+
+def test_nothing_of_the_driver_gets_out() -> None:
+    for error in (NotFoundError(404, "x", {}), ImproperlyConfigured("no certificates")):
+        assert isinstance(named(error), AskTheOwner)
+        with pytest.raises(AskTheOwner) as raised, named_errors():
+            raise error
+        assert raised.value.__cause__ is error
+
+
+def test_what_is_no_error_of_the_driver_passes() -> None:
+    with pytest.raises(KeyError), named_errors():
+        raise KeyError
+
+
+def test_a_search_of_which_a_part_is_missing_may_be_asked_again() -> None:
+    check_shards({"_shards": {"failed": 0}})
+    failure = {"status": 503, "reason": {"type": "node_not_connected_exception", "reason": "[n]"}}
+    with pytest.raises(RetryLater):
+        check_shards({"_shards": {"failed": 1, "failures": [failure]}})
+    with pytest.raises(RetryLater):
+        check_shards({"_shards": {"failed": 1}})
