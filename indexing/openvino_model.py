@@ -9,11 +9,12 @@ import json
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from queue import Empty, LifoQueue
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -128,7 +129,7 @@ class OpenVinoModel:
         self._record = record
         self._tokenizer = ModelTokenizer.from_file(folder / TOKENIZER_FILE)
         self._network = compiled(folder, record.precision, threads)
-        self._of_thread = threading.local()
+        self._idle: LifoQueue[ov.InferRequest] = LifoQueue()
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
@@ -163,15 +164,22 @@ class OpenVinoModel:
 
     def _infer(self, batch: Sequence[Sequence[int]]) -> Vectors:
         tokens, mask = padded(batch, self._record)
-        outputs: Vectors = self._request().infer({0: tokens, 1: mask})[0]
-        return outputs
+        with self._request() as request:
+            outputs: Vectors = request.infer({0: tokens, 1: mask})[0]
+            return outputs.copy()
 
-    def _request(self) -> ov.InferRequest:
-        """Of this thread: a request holds the memory of one inference."""
-        if not hasattr(self._of_thread, "request"):
-            self._of_thread.request = self._network.create_infer_request()
-        request: ov.InferRequest = self._of_thread.request
-        return request
+    @contextmanager
+    def _request(self) -> Iterator[ov.InferRequest]:
+        """For one thread at a time. There are as many as were ever needed at once, and not one a
+        thread: each holds the memory of an inference, and threads of a server come and go."""
+        try:
+            request = self._idle.get_nowait()
+        except Empty:
+            request = self._network.create_infer_request()
+        try:
+            yield request
+        finally:
+            self._idle.put(request)
 
 
 def _no_hurry() -> None:

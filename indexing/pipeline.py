@@ -17,7 +17,7 @@ from connectors.errors import AskTheOwner
 from indexing.batches import Batch, BatchSize, batches, document_id, pages, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexKeeper
-from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed
+from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed, Restored
 from indexing.planning import Prepared, Step, owned, planned, restored, sound
 from indexing.read_ahead import Idle, read_ahead
 from indexing.repair import Difference, differences
@@ -92,7 +92,8 @@ class Pipeline:
     def repair(self, tally: Tally) -> Progresses:
         """Bring the index in line with the ledger, from the kept sections, without the source.
 
-        Documents that only the index has are deleted, also those of sources that are no more.
+        Documents that only the index has are deleted, also those of sources that are no more; what
+        only other readers find is amended.
         Where kept sections are gone, the source will be read again from the beginning.
         """
         meter = Meter(self.source, "repairing")
@@ -205,13 +206,36 @@ class Pipeline:
     def _restoring(
         self, difference: Difference, entry: Entry, tally: Tally
     ) -> Iterator[Prepared | Step]:
+        if difference.is_of_access:
+            amended = (Amended(difference.id, entry.access),)
+            yield Step(amended, _amend(difference.id, entry.access), "amended")
+            return
         document = self.ledger.document(difference.id)
         if document is not None:
             with tally.timed("chunk"):
                 part = restored(document, difference.next_generation, self.embedder)
-            yield part
+            yield _counted(difference, part) or part
         elif entry.kept:
             yield Step((Lost(difference.id), Reached(self.source, None)))
+
+
+def _counted(difference: Difference, part: Prepared | Step) -> Step | None:
+    """What the ledger is told where the index is right, and the ledger counts other chunks.
+
+    So it is after a change of model that did not come to its very end.
+    """
+    held = difference.held
+    if held is None or not difference.is_of_count or not isinstance(part, Prepared):
+        return None
+    if len(part.chunks) != held.chunks:
+        return None
+    then = Restored(
+        document_id=held.id,
+        content_hash=held.content_hash,
+        generation=held.generation,
+        chunks=held.chunks,
+    )
+    return Step((then,))
 
 
 def _amend(document: str, access: Access) -> Amend:

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from threading import Condition
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from connectors.errors import RetryLater
 from indexing.batches import pages
 from indexing.embedding import Embedder, Vectors
 from indexing.index import Amend, IndexChange, IndexKeeper, Replace
-from indexing.ledger import Failed, Ledger, Reached, Stored
+from indexing.ledger import Failed, LedgerChange, Reached, Stored
 from indexing.planning import Prepared, Step
 from indexing.report import Meter, Progress, Tally
 
@@ -64,11 +64,19 @@ class InFlight:
             self._changed.notify_all()
 
 
+class Noting(Protocol):
+    """What is told of the writing; of an `indexing.ledger.Ledger`, these two methods."""
+
+    def save(self, changes: Sequence[LedgerChange]) -> None: ...
+
+    def unsettle(self, ids: Sequence[str]) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Writing:
     embedder: Embedder
     keeper: IndexKeeper
-    ledger: Ledger
+    ledger: Noting
 
     def carry_out(self, plan: Plan, tally: Tally) -> None:
         """Raises RetryLater, AskTheOwner: the embedder's or the index's. The ledger is as before."""

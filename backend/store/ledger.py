@@ -160,10 +160,18 @@ class StoredLedger:
             .limit(_PAGE)
         )
         with self.database.reading() as connection:
-            return [
-                IndexedDocument(row.id, row.generation, row.chunks, row.content_hash)
-                for row in connection.execute(query)
-            ]
+            rows = connection.execute(query).all()
+            readers = readers_of(connection, [row.id for row in rows if row.chunks])
+        return [
+            IndexedDocument(
+                row.id,
+                row.generation,
+                row.chunks,
+                row.content_hash,
+                Access(frozenset(readers.get(row.id, ()))),
+            )
+            for row in rows
+        ]
 
     def _unseen_page(self, source: str, listing: int, after: str) -> list[str]:
         with self.database.reading() as connection:

@@ -1,7 +1,9 @@
 """Dot products of bytes and of half floats: SIMD kernels of numkong, or numpy where it cannot be loaded."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -16,49 +18,111 @@ else:
 
 Int8s: TypeAlias = NDArray[np.int8]
 """Shape (vectors, dimension)."""
-Dots: TypeAlias = NDArray[np.int32]
+Scales: TypeAlias = NDArray[np.float32]
+"""Shape (vectors,)."""
+Scores: TypeAlias = NDArray[np.float32]
 """Shape (queries, vectors)."""
 Halves: TypeAlias = NDArray[np.float16]
 """Shape (vectors, dimension)."""
+Rows: TypeAlias = NDArray[np.int64]
+Scan: TypeAlias = Callable[[Int8s, Scores], None]
+"""Writes the dot products of some queries with these vectors."""
 
 LANES = 4
 """Queries that a packed scan takes at once at the price of one."""
-BLOCK = 8192
-SHARE = 32_768
-"""Vectors that are worth a thread of their own."""
+SMALLEST_PART, LARGEST_PART = 4_096, 16_384
+"""Vectors that are scanned at a time: fewer are not worth a thread's waking, more outgrow a core's cache."""
 
 
-def dots(matrix: Int8s, queries: Int8s) -> Dots:
-    """Every query with every vector, exactly."""
-    scan = by_numkong if HAS_NUMKONG else by_numpy
-    threads = min(len(matrix) // SHARE, os.cpu_count() or 1)
-    if threads < 2:
-        return scan(matrix, queries)
-    # Started for each scan: a pool would not outlive a fork, and the start costs a tenth of what it saves.
-    with ThreadPoolExecutor(threads) as pool:
-        parts = pool.map(lambda part: scan(part, queries), np.array_split(matrix, threads))
-        return np.concatenate(list(parts), axis=1)
+def scaled_dots(matrix: Int8s, scales: Scales, queries: Int8s, rows: Rows | None = None) -> Scores:
+    """Every query with every vector, or with those that `rows` numbers, times the vector's scale.
 
+    The sums are exact; a score is rounded twice, to a float32 and when it is scaled.
+    """
+    count = len(matrix) if rows is None else len(rows)
+    found = np.empty((len(queries), count), np.float32)
+    scan = numkong_scan(queries) if HAS_NUMKONG else numpy_scan(queries)
 
-def by_numkong(matrix: Int8s, queries: Int8s) -> Dots:
-    if len(matrix) == 0:
-        return np.empty((len(queries), 0), dtype=np.int32)
-    if len(queries) == 1:
-        return np.asarray(numkong.cdist(queries, matrix, metric="dot")).astype(np.int32, copy=False)
-    padding = -len(queries) % LANES
-    packed = numkong.dots_pack(np.pad(queries, ((0, padding), (0, 0))))
-    found = np.asarray(numkong.dots_packed(matrix, packed))
-    return found.T[: len(queries)]
+    def score(part: slice) -> None:
+        taken = part if rows is None else rows[part]
+        scores = found[:, part]
+        scan(matrix[taken], scores)
+        scores *= scales[taken]
 
-
-def by_numpy(matrix: Int8s, queries: Int8s) -> Dots:
-    """Block by block in float32, which holds these sums exactly up to a dimension of 1,040."""
-    wanted = queries.astype(np.float32).T
-    found = np.empty((len(queries), len(matrix)), dtype=np.int32)
-    for start in range(0, len(matrix), BLOCK):
-        block = matrix[start : start + BLOCK].astype(np.float32)
-        found[:, start : start + BLOCK] = (block @ wanted).T
+    _share_out(count, score)
     return found
+
+
+def _share_out(count: int, work: Callable[[slice], None]) -> None:
+    """Do `work` on every part of `count`, on all cores that have time for it.
+
+    Whoever is free takes the next part. Help that has not begun when no part is left is not waited for, so
+    that on a busy machine this thread does all the work without delay.
+    """
+    cores = usable_cores()
+    size = _size(count, cores)
+    starts = iter(range(0, count, size))
+
+    def take_turns() -> None:
+        for start in starts:
+            work(slice(start, min(start + size, count)))
+
+    helpers = [_pool().submit(take_turns) for _ in range(min(cores, count // size) - 1)]
+    take_turns()
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()
+
+
+def _size(count: int, cores: int) -> int:
+    """Of a part: some for each core, so that all are done at about the same time."""
+    parts = 4 * cores if cores > 1 else 1
+    return min(LARGEST_PART, max(SMALLEST_PART, -(-count // parts)))
+
+
+def usable_cores() -> int:
+    """How many this thread may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """One for all scans of the process: waking a thread takes a fraction of starting one."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "scan")
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not follow into a forked process, and what they held locked would stay locked there.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def numkong_scan(queries: Int8s) -> Scan:
+    if len(queries) == 1:
+        return partial(_numkong_scan_for_one, queries)
+    padded = np.zeros((-(-len(queries) // LANES) * LANES, queries.shape[1]), np.int8)
+    padded[: len(queries)] = queries
+    packed = numkong.dots_pack(padded)
+
+    def scan(matrix: Int8s, out: Scores) -> None:
+        out[:] = np.asarray(numkong.dots_packed(matrix, packed)).T[: len(queries)]
+
+    return scan
+
+
+def _numkong_scan_for_one(query: Int8s, matrix: Int8s, out: Scores) -> None:
+    numkong.cdist(query, matrix, metric="dot", out=out, out_dtype="float32")
+
+
+def numpy_scan(queries: Int8s) -> Scan:
+    """In float32, which holds these sums exactly up to a dimension of 1,040."""
+    wanted = queries.astype(np.float32)
+
+    def scan(matrix: Int8s, out: Scores) -> None:
+        np.matmul(wanted, matrix.astype(np.float32).T, out=out)
+
+    return scan
 
 
 def half_dots(matrix: Halves, vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,19 +10,22 @@ A batch is written in four steps, so that a crash between any two leaves nothing
 The outbox says what is to be settled; the next writer repairs what a crash left before anything else.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
+
 from connectors.errors import AskTheOwner
-from indexing.embedded import sql
-from indexing.embedded.database import connect, connect_writer, named_errors
+from indexing.embedded import rows, sql
+from indexing.embedded.database import Connection, connect, connect_writer, named_errors, snapshot
 from indexing.embedded.flip import write_batch
 from indexing.embedded.fulltext import Damaged
 from indexing.embedded.locking import PATIENCE, sole_writer
 from indexing.embedded.upkeep import compact, repair, settle
-from indexing.index import IndexChange, IndexedDocument, Written
+from indexing.embedding import Vectors
+from indexing.index import IndexChange, IndexedDocument, Replace, Written
 from indexing.preparing import Batch, BatchLimits, batches
 
 BATCH = BatchLimits(changes=1_024, chunks=4_096)
@@ -31,14 +34,30 @@ SURVEYED = 1_000
 """Documents read at a time, so that a long survey holds up no writer."""
 
 
+def always() -> None:
+    """Nothing stands in the way of a write."""
+
+
 class EmbeddedKeeper:
     """An `IndexKeeper` over a folder. Several may be used at once; they write one after the other."""
 
-    def __init__(self, folder: Path, dimension: int, patience: float = PATIENCE) -> None:
-        """To be had from `open_keeper`. `patience`: seconds to wait for another writer."""
+    def __init__(
+        self,
+        folder: Path,
+        dimension: int,
+        patience: float = PATIENCE,
+        check: Callable[[], None] = always,
+    ) -> None:
+        """To be had from `open_keeper`.
+
+        Args:
+            patience: seconds to wait for another writer.
+            check: raises if the folder may not be written any more; asked while no other writer can change that.
+        """
         self._folder = folder
         self._dimension = dimension
         self._patience = patience
+        self._check = check
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
         """See `IndexKeeper.write`. Changes are taken in batches; each is whole or not there at all.
@@ -64,14 +83,42 @@ class EmbeddedKeeper:
                     found = connection.execute(sql.SURVEY, (last, SURVEYED)).fetchall()
                 if not found:
                     return
-                yield from (IndexedDocument(*row) for row in found)
+                for each, generation, chunks, digest, tokens in found:
+                    yield IndexedDocument(each, generation, chunks, digest, rows.access_of(tokens))
                 last = found[-1][0]
+
+    def export(self, after: str = "") -> Iterator[Replace]:
+        """See `IndexKeeper.export`. Each document is as one moment saw it; one is held at a time."""
+        with closing(connect(self._folder)) as connection:
+            while True:
+                with self._named_errors(), snapshot(connection):
+                    found = self._next(connection, after)
+                if found is None:
+                    return
+                yield found
+                after = found.document_id
+
+    def _next(self, connection: Connection, after: str) -> Replace | None:
+        found = connection.execute(sql.EXPORTED, (after,)).fetchone()
+        if found is None:
+            return None
+        ordinal, document_id, generation, content_hash, hidden, first, end = found
+        chunks = rows.whole(connection, ordinal)
+        blobs = connection.execute(sql.VECTORS_OF_ROWS, (first, end))
+        return Replace(
+            document_id=document_id,
+            generation=generation,
+            content_hash=content_hash,
+            chunks=tuple(replace(chunk, hidden=bool(hidden)) for chunk in chunks),
+            vectors=_unit(b"".join(blob for (blob,) in blobs), self._dimension),
+        )
 
     def _write(self, batch: Batch) -> Written:
         with (
             sole_writer(self._folder, self._patience),
             closing(connect_writer(self._folder)) as connection,
         ):
+            self._check()
             repair(self._folder, connection)
             written = write_batch(self._folder, connection, batch)
             settle(self._folder, connection)
@@ -88,6 +135,14 @@ class EmbeddedKeeper:
                 f"The index in {self._folder} cannot be written: {error}. Check that its disk has room and"
                 " that its files may be written, then start again."
             ) from error
+
+
+def _unit(halves: bytes, dimension: int) -> Vectors:
+    """Half floats as rows of length 1, which rounded to half floats again are what they were."""
+    vectors: Vectors = np.frombuffer(halves, np.float16).reshape(-1, dimension).astype(np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = vectors / lengths
+    return unit
 
 
 def _sum(one: Written, other: Written) -> Written:

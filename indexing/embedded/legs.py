@@ -30,7 +30,7 @@ def nearest(
     view: View, scope: Scope, queries: Sequence[Vector], wanted: int
 ) -> list[dict[int, float]]:
     """For each query the raw cosine of the best candidates; one scan for all."""
-    found = vectors.nearest(view.vectors, np.stack(queries), scope.slots, wanted)
+    found = vectors.nearest(view.vectors, np.array(queries), scope.slots, wanted)
     return [dict(zip(slots.tolist(), scores.tolist(), strict=True)) for slots, scores in found]
 
 

@@ -1,11 +1,13 @@
 """Open the local index of a folder: made where there is none, mended where a file is missing."""
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 from connectors.errors import AskTheOwner
+from indexing import analysis
 from indexing.embedded import fulltext, sql, upkeep, vectors
 from indexing.embedded.database import (
     Connection,
@@ -19,7 +21,7 @@ from indexing.embedded.database import (
     write_meta,
 )
 from indexing.embedded.fulltext import Damaged, Fulltext
-from indexing.embedded.keeper import EmbeddedKeeper
+from indexing.embedded.keeper import EmbeddedKeeper, always
 from indexing.embedded.locking import sole_writer
 from indexing.embedded.reader import EmbeddedIndex
 from indexing.embedding import EmbedderIdentity
@@ -36,10 +38,15 @@ def open_index(folder: Path, identity: EmbedderIdentity) -> EmbeddedIndex:
     return EmbeddedIndex(folder, identity.dimension)
 
 
-def open_keeper(folder: Path, identity: EmbedderIdentity) -> EmbeddedKeeper:
-    """The index in `folder`, for the pipeline. Raises as `open_index` does."""
+def open_keeper(
+    folder: Path, identity: EmbedderIdentity, check: Callable[[], None] = always
+) -> EmbeddedKeeper:
+    """The index in `folder`, for the pipeline; `check` is that of `EmbeddedKeeper`.
+
+    Raises as `open_index` does.
+    """
     _prepare(folder, identity)
-    return EmbeddedKeeper(folder, identity.dimension)
+    return EmbeddedKeeper(folder, identity.dimension, check=check)
 
 
 def _prepare(folder: Path, identity: EmbedderIdentity) -> None:
@@ -68,7 +75,7 @@ def _make(folder: Path, identity: EmbedderIdentity) -> None:
                 connection.execute(statement)
             write_meta(connection, "version", str(sql.SCHEMA_VERSION))
             write_meta(connection, "embedder", json.dumps(asdict(identity)))
-            write_meta(connection, "analysis", upkeep.fingerprint())
+            write_meta(connection, "analysis", analysis.fingerprint())
 
 
 def _check_version(folder: Path, connection: Connection) -> None:
@@ -101,7 +108,7 @@ def _is_whole(folder: Path, connection: Connection, dimension: int) -> bool:
     return (
         _vectors_are_whole(folder, state, dimension)
         and _fulltext_is_whole(folder, state)
-        and read_meta(connection, "analysis") == upkeep.fingerprint()
+        and read_meta(connection, "analysis") == analysis.fingerprint()
     )
 
 
@@ -122,7 +129,7 @@ def _mend(folder: Path, dimension: int) -> None:
         state = read_state(connection)
         if not _vectors_are_whole(folder, state, dimension):
             upkeep.rebuild_vectors(folder, connection, dimension)
-        if read_meta(connection, "analysis") != upkeep.fingerprint():
+        if read_meta(connection, "analysis") != analysis.fingerprint():
             upkeep.analyse_again(folder, connection)
         elif not _fulltext_is_whole(folder, state):
             upkeep.rebuild_fulltext(folder, connection)

@@ -61,7 +61,7 @@ def details(chunk: Chunk) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _access(tokens: str) -> Access:
+def access_of(tokens: str) -> Access:
     """Many documents share one set of readers, and many results one document."""
     return Access(frozenset(json.loads(tokens)))
 
@@ -81,7 +81,7 @@ def _of_document(row: Row) -> dict[str, Any]:
         "tags": frozenset(said["tags"]),
         "sets": frozenset(said["sets"]),
         "owners": tuple(said["owners"]),
-        "access": _access(tokens),
+        "access": access_of(tokens),
     }
 
 
@@ -115,6 +115,12 @@ def _fetched(found: Iterable[Row]) -> Iterator[Fetched]:
         if ordinal not in shared:
             shared[ordinal] = _of_document(tuple(document))
         yield Fetched(stored[0], _chunk(tuple(stored), document[1], shared[ordinal]), words)
+
+
+def whole(connection: Connection, ordinal: int) -> list[Chunk]:
+    """All chunks of a document, whoever may read it: for keepers. None of them is `hidden`."""
+    found = connection.execute(sql.CHUNKS_OF_DOCUMENT, (ordinal,))
+    return [fetched.chunk for fetched in _fetched(found)]
 
 
 class Door:

@@ -142,9 +142,22 @@ LABELS_OF = "SELECT id FROM labels WHERE kind = ? AND value IN (SELECT value FRO
 LABEL_NAMES = "SELECT id, value FROM labels WHERE id IN (SELECT value FROM json_each(?))"
 ORDINALS_OF = "SELECT ordinal FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 
-SURVEY = (
-    "SELECT id, generation, count, content_hash FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-)
+# Of a document without rows nobody is told, whoever may once have been amended to read it.
+SURVEY = """
+    SELECT d.id, d.generation, d.count, d.content_hash, iif(d.count > 0, s.tokens, '[]')
+    FROM documents d JOIN reader_sets s ON s.id = d.reader_set
+    WHERE d.id > ? ORDER BY d.id LIMIT ?
+"""
+EXPORTED = """
+    SELECT ordinal, id, generation, content_hash, hidden, first_row, first_row + count FROM documents
+    WHERE id > ? ORDER BY id LIMIT 1
+"""
+CHUNKS_OF_DOCUMENT = f"""
+    SELECT '', {CHUNK} FROM documents d JOIN reader_sets s ON s.id = d.reader_set
+    JOIN chunks c ON c.row >= d.first_row AND c.row < d.first_row + d.count
+    WHERE d.ordinal = ? ORDER BY c.row
+"""
+VECTORS_OF_ROWS = "SELECT vector FROM vectors WHERE row >= ? AND row < ? ORDER BY row"
 
 HELD = """
     SELECT d.id, d.ordinal, d.generation, d.first_row, d.count, d.hidden, d.details, r.labels

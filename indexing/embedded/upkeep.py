@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
@@ -24,11 +23,6 @@ DEAD_COUNT = 1_000
 
 ANALYSED = 1_000
 """Texts analysed in one transaction."""
-
-_PROBE = (
-    "The employees' “vacation-policy” of Zürich, v2.10: see ERR-1042, foo_bar.py and ann@example.com"
-    " 株式会社の就業規則 カタカナ 年假政策 휴가 정책 ฉันทำงาน отпуск إجازة 50 % ＡＢＣ"
-)
 
 
 def repair(folder: Path, connection: Connection) -> None:
@@ -111,10 +105,4 @@ def analyse_again(folder: Path, connection: Connection) -> None:
         last = texts[-1][0]
     rebuild_fulltext(folder, connection)
     with transaction(connection):
-        write_meta(connection, "analysis", fingerprint())
-
-
-def fingerprint() -> str:
-    """Changes with what `analysis` makes of texts: words of another making would not be found."""
-    made = [*analysis.words(_PROBE), "|", *analysis.plain_words(_PROBE)]
-    return sha256(" ".join(made).encode()).hexdigest()
+        write_meta(connection, "analysis", analysis.fingerprint())

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indexing.embedded.dots import Halves, Int8s, dots, half_dots
+from indexing.embedded.dots import Halves, Int8s, half_dots, scaled_dots
 from indexing.embedding import Vectors
 
 Slots = NDArray[np.int64]
@@ -24,8 +24,12 @@ Mask = NDArray[np.bool_]
 
 GROWTH = 16_384
 """Slots by which files grow, so that a reader seldom has to map them anew."""
-RESCORED = 1.6
+RESCORED = 1.25
 """Candidates of the byte scan that are scored again, for each that is wanted."""
+LAST = np.float32(-1e30)
+"""Added to the score of a vector that is not allowed."""
+NOTHING = np.float32(1e-30)
+"""Stands for the largest component of a vector of zeros, which has to have a scale too."""
 GATHERED_SHARE = 0.12
 """Below this share of allowed vectors it is faster to copy them out than to scan past the others."""
 
@@ -154,8 +158,7 @@ def remove(folder: Path, epoch: int) -> None:
 
 def _quantised(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
     """Each vector by its own scale, so that its largest component becomes 127."""
-    largest = np.abs(vectors).max(axis=1, initial=0.0)
-    scales = (np.where(largest > 0.0, largest, 1.0) / 127.0).astype(np.float32)
+    scales = np.abs(vectors).max(axis=1, initial=NOTHING) / np.float32(127.0)
     return scales, np.rint(vectors / scales[:, None]).astype(np.int8)
 
 
@@ -171,37 +174,41 @@ def nearest(
 
     Every allowed vector is compared, so no filter costs recall. `allowed` has one entry a slot.
     """
-    selected = np.flatnonzero(allowed)
-    if len(selected) < GATHERED_SHARE * len(allowed):
-        matrix, scales = files.bytes[selected], files.scales[selected]
-    else:
-        matrix, scales = files.bytes, files.scales
     _, quantised = _quantised(queries)
-    found = dots(matrix, quantised)
+    candidates = round(RESCORED * count)
+    if np.count_nonzero(allowed) < GATHERED_SHARE * len(allowed):
+        found = _among(files, quantised, np.flatnonzero(allowed), candidates)
+    else:
+        found = _among_all(files, quantised, allowed, candidates)
     return [
-        _rescored(files, _candidates(row, scales, selected, count), query, count)
-        for row, query in zip(found, queries, strict=True)
+        _rescored(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
     ]
 
 
-def _candidates(
-    found: NDArray[np.int32], scales: NDArray[np.float32], selected: Slots, count: int
-) -> Slots:
-    """Slots of the best by the byte scan. `found` is over the selected slots, or over all."""
-    scores = found.astype(np.float32) * scales
-    if len(scores) > len(selected):
-        scores = scores[selected]
-    return selected[_largest(scores, round(RESCORED * count))]
+def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> Iterator[Slots]:
+    """For each query the best of the selected by the byte scan, at least `count` of them."""
+    for scores in scaled_dots(files.bytes, files.scales, queries, selected):
+        yield selected[_largest(scores, count)]
+
+
+def _among_all(files: VectorFiles, queries: Int8s, allowed: Mask, count: int) -> Iterator[Slots]:
+    """The same; vectors that are not allowed are scanned too, and put last."""
+    scores = scaled_dots(files.bytes, files.scales, queries)
+    number = int(np.count_nonzero(allowed))
+    if number < len(allowed):
+        scores += ~allowed * LAST
+    for row in scores:
+        yield _largest(row, min(count, number))
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> Slots:
-    """Positions of the `count` largest, in ascending order of position."""
+    """Positions of the `count` largest and of a few more, in ascending order of position."""
     if len(scores) <= count:
         return np.arange(len(scores))
     near = np.flatnonzero(scores >= _floor(scores, count))
-    if len(near) > count:
+    if len(near) > 2 * count:
         # A stable sort keeps the first of equals, so that equal vectors are chosen alike each time.
-        near = np.sort(near[np.argsort(-scores[near], kind="stable")[:count]])
+        near = np.sort(near[(-scores[near]).argsort(kind="stable")[:count]])
     return near
 
 
@@ -210,7 +217,7 @@ def _floor(scores: NDArray[np.float32], count: int) -> float:
 
     Of the maxima of enough disjoint groups the count-th largest is reached by as many scores.
     """
-    groups = 16 * count
+    groups = 8 * count
     if len(scores) < 4 * groups:
         return float(np.partition(scores, len(scores) - count)[len(scores) - count])
     whole = len(scores) // groups * groups
@@ -222,7 +229,7 @@ def _rescored(
     files: VectorFiles, slots: Slots, query: NDArray[np.float32], count: int
 ) -> tuple[Slots, NDArray[np.float32]]:
     scores = cosines(files, slots, query)
-    best = np.argsort(-scores, kind="stable")[:count]
+    best = (-scores).argsort(kind="stable")[:count]
     return slots[best], scores[best]
 
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import random
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ from tests.support.index_engines import (
     PUBLIC,
     Embedded,
     Engine,
+    OpenSearch,
     generations_seen,
     is_whole,
     replace_again_and_again,
@@ -46,20 +48,23 @@ from tests.support.index_engines import (
     version,
     write_until_killed,
 )
+from tests.support.opensearch_server import SERVERS, url_of
 
 ANN = Readers.of("user:ann@example.com", "group:finance")
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-@pytest.fixture(params=["embedded"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+@pytest.fixture(params=["embedded", *SERVERS])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """Each kind of index, new and empty."""
     match request.param:
         case "embedded":
-            return Embedded(tmp_path / "index")
-        case other:
-            raise ValueError(other)
+            yield Embedded(tmp_path / "index")
+        case server:
+            cluster = OpenSearch(url_of(server), f"t-{secrets.token_hex(6)}")
+            yield cluster
+            cluster.remove()
 
 
 @pytest.fixture
@@ -502,7 +507,7 @@ def test_an_amendment_leaves_text_and_vectors_as_they_are(
         replace(hit.chunk, access=access, sets=sets) for hit in before
     ]
     assert [hit.evidence for hit in after] == [hit.evidence for hit in before]
-    assert list(keeper.survey()) == [IndexedDocument("a", 1, 2, "hash of a 1")]
+    assert list(keeper.survey()) == [IndexedDocument("a", 1, 2, "hash of a 1", access)]
 
 
 def test_what_is_hidden_is_told_to_nobody(index: Index, keeper: IndexKeeper, door: Door) -> None:
@@ -708,7 +713,7 @@ def test_writing_tells_what_it_did(index: Index, keeper: IndexKeeper) -> None:
     assert second == Written(
         replaced=1, chunks=1, deleted=1, amended=1, stale=("a",), missing=("b", "none")
     )
-    assert list(keeper.survey()) == [IndexedDocument("a", 6, 1, "hash of a 6")]
+    assert list(keeper.survey()) == [IndexedDocument("a", 6, 1, "hash of a 6", EVERYBODY)]
     assert found(index, query("older newer one two three")) == ["a"]
 
 
@@ -750,7 +755,7 @@ def test_a_document_without_chunks_is_known_and_not_found(
     keeper.write([document("a", generation=2)])
     assert list(keeper.survey()) == [
         IndexedDocument("a", 2, 0, "hash of a 2"),
-        IndexedDocument("b", 1, 1, "hash of b 1"),
+        IndexedDocument("b", 1, 1, "hash of b 1", EVERYBODY),
         IndexedDocument("empty", 1, 0, "hash of empty 1"),
     ]
     assert found(index, query("text", vector=vector("text"), alpha=0.5)) == ["b"]
@@ -764,6 +769,102 @@ def test_the_survey_is_by_id(keeper: IndexKeeper) -> None:
     names = [f"{n:05}" for n in range(2_500)]
     keeper.write(document(name) for name in reversed(names))
     assert [known.id for known in keeper.survey()] == names
+
+
+def test_the_survey_tells_who_finds_what(keeper: IndexKeeper) -> None:
+    finance = Access.to(["group:finance", "user:ann@example.com"])
+    keeper.write(
+        [
+            document("a", "one"),
+            document("b", "two", access=finance),
+            document("c", "three", access=NOBODY),
+            document("d", "four", access=finance, hidden=True),
+            document("e"),
+        ]
+    )
+    keeper.write([Amend(document_id="e", access=EVERYBODY)])
+    known = {each.id: each.access for each in keeper.survey()}
+    assert known == {"a": EVERYBODY, "b": finance, "c": NOBODY, "d": finance, "e": NOBODY}
+    keeper.write([Amend(document_id="a", access=finance), Amend(document_id="b", boost=2.0)])
+    known = {each.id: each.access for each in keeper.survey()}
+    assert known == {"a": finance, "b": finance, "c": NOBODY, "d": finance, "e": NOBODY}
+
+
+def _told(exported: Replace) -> tuple[str, int, str, tuple[Chunk, ...]]:
+    """All of a Replace but its vectors."""
+    said = exported.document_id, exported.generation, exported.content_hash
+    return (*said, exported.chunks)
+
+
+def _odd_documents() -> list[Replace]:
+    """Documents of which an export could forget something, by id."""
+    rich: dict[str, Any] = {
+        "page": 7,
+        "heading_path": ("Handbook", 'Leave "of absence"'),
+        "tags": frozenset({"team=people", "year=2026"}),
+        "sets": frozenset({"policies"}),
+        "owners": ("Ann", "Bob"),
+        "boost": 1.5,
+        "created_at": MAY,
+        "updated_at": MAY + timedelta(microseconds=1),
+        "embedded_text": "columns a and b",
+    }
+    return [
+        document("a", "one", "two", "three", generation=4, **rich),
+        document("b", "nobody's", access=NOBODY),
+        document("c", generation=3),
+        document("d", "hidden from all", hidden=True, readers=["group:finance"]),
+        document("休暇/規程 é", "leave", readers=["external:drive:42", "user:ann@example.com"]),
+    ]
+
+
+def test_what_is_exported_is_what_was_written(keeper: IndexKeeper) -> None:
+    written = _odd_documents()
+    keeper.write(written)
+    exported = list(keeper.export())
+    assert [_told(each) for each in exported] == [_told(each) for each in written]
+    for before, after in zip(written, exported, strict=True):
+        assert after.vectors.shape == before.vectors.shape
+        assert after.vectors.dtype == np.float32
+        assert np.linalg.norm(after.vectors, axis=1) == pytest.approx(1.0, abs=1e-6)
+        assert (after.vectors * before.vectors).sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_what_is_exported_can_be_written_and_is_the_same_there(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    """A second index is had by emptying the first: nothing of the old is left to be exported."""
+    keeper.write(_odd_documents())
+    first, surveyed = list(keeper.export()), list(keeper.survey())
+    keeper.write([Delete(each.document_id) for each in first])
+    assert list(keeper.export()) == []
+    assert keeper.write(first).stale == ()
+    assert list(keeper.survey()) == surveyed
+    for before, after in zip(first, keeper.export(), strict=True):
+        assert _told(before) == _told(after)
+        assert np.array_equal(before.vectors, after.vectors)
+    assert found(index, query("hidden nobody")) == []
+    assert found(index, query("leave"), ANN) == ["休暇/規程 é"]
+
+
+def test_an_export_follows_amendments_and_replacements(keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "old words"), document("b", "gone"), document("c", "stays")])
+    finance, chosen = Access.to(["group:finance"]), frozenset({"chosen"})
+    keeper.write([document("a", "new", "words", generation=2), Delete("b")])
+    keeper.write([Amend(document_id="c", access=finance, sets=chosen, boost=3.0, hidden=True)])
+    a, c = keeper.export()
+    assert _told(a) == _told(document("a", "new", "words", generation=2))
+    amended = document("c", "stays", access=finance, sets=chosen, boost=3.0, hidden=True)
+    assert _told(c) == _told(amended)
+
+
+def test_an_export_goes_on_after_an_id(keeper: IndexKeeper) -> None:
+    names = [f"{n:04}" for n in range(1_100)]
+    keeper.write(document(name, name) for name in reversed(names))
+    assert [each.document_id for each in keeper.export()] == names
+    assert [each.document_id for each in keeper.export(after="1097")] == ["1098", "1099"]
+    assert [each.document_id for each in keeper.export(after="10975")] == ["1098", "1099"]
+    assert list(keeper.export(after="1099")) == []
 
 
 def _wrong() -> Iterator[tuple[str, Replace]]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from connectors.document import NOBODY
 from indexing.index import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
 
 
@@ -30,7 +31,15 @@ class MemoryKeeper:
     def survey(self) -> Iterator[IndexedDocument]:
         for each in sorted(self.held):
             held = self.held[each]
-            yield IndexedDocument(each, held.generation, len(held.chunks), held.content_hash)
+            access = held.chunks[0].access if held.chunks else NOBODY
+            yield IndexedDocument(
+                each, held.generation, len(held.chunks), held.content_hash, access
+            )
+
+    def export(self, after: str = "") -> Iterator[Replace]:
+        for each in sorted(self.held):
+            if each > after:
+                yield self.held[each]
 
     def _check(self, change: Replace) -> None:
         if change.vectors.shape != (len(change.chunks), self.dimension):

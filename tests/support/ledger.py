@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from connectors.connector import Checkpoint
-from connectors.document import Access, Document
+from connectors.document import NOBODY, Access, Document
 from indexing.index import IndexedDocument
 from indexing.ledger import (
     Amended,
@@ -85,7 +85,8 @@ class MemoryLedger:
     def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
         for each, line in self._of(source).items():
             if each > after:
-                yield IndexedDocument(each, line.generation, line.chunks, line.content_hash)
+                access = line.document.access if line.chunks else NOBODY
+                yield IndexedDocument(each, line.generation, line.chunks, line.content_hash, access)
 
     def see(self, source: str, listing: int, ids: Sequence[str]) -> None:
         self._check_source(source)

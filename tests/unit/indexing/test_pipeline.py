@@ -519,6 +519,45 @@ def test_with_index_and_contents_both_lost_the_source_is_read_once() -> None:
     assert desk.ledger.checkpoints["desk"] == Checkpoint("10")
 
 
+def test_repair_takes_back_access_that_only_the_index_has() -> None:
+    desk = Desk()
+    desk.index(document("desk:a", access=HR), document("desk:b"), document("desk:c", text=""))
+    desk.keeper.write([Amend(document_id="desk:a", access=EVERYBODY)])
+    assert not desk.agrees()
+    assert counts(desk.repair()) == {"amended": 1}
+    assert desk.agrees()
+    assert counts(desk.repair()) == {}
+
+
+def test_repair_restores_and_amends_by_the_ledger_at_once() -> None:
+    desk = Desk()
+    desk.index(*(document(f"desk:{n}", access=HR) for n in range(4)))
+    drifted = [Amend(document_id=f"desk:{n}", access=NOBODY) for n in (0, 1)]
+    desk.keeper.write([*drifted, Delete("desk:2")])
+    assert counts(desk.repair()) == {"amended": 2, "restored": 1, "chunks": 1, "embedded": 1}
+    assert desk.agrees()
+
+
+def test_a_wrong_number_of_chunks_in_the_ledger_alone_embeds_nothing() -> None:
+    desk = Desk()
+    desk.index(document("desk:a"), document("desk:b"))
+    right = desk.ledger.lines["desk:a"]
+    desk.ledger.lines["desk:a"] = replace(right, chunks=7)
+    assert counts(desk.repair()) == {}
+    assert desk.ledger.lines["desk:a"] == right
+
+
+def test_chunks_that_the_index_lacks_are_restored() -> None:
+    desk = Desk()
+    desk.index(document("desk:a", text="Leave is 25 days. " * 400))
+    held = desk.keeper.held["desk:a"]
+    assert len(held.chunks) > 1
+    less = replace(held, chunks=held.chunks[:-1], vectors=held.vectors[:-1])
+    desk.keeper.held["desk:a"] = less
+    assert desk.repair().restored == 1
+    assert desk.agrees()
+
+
 class Crash(Exception):
     """The process ends here."""
 
@@ -542,6 +581,9 @@ class CrashingKeeper:
 
     def survey(self) -> Iterator[IndexedDocument]:
         return self.inner.survey()
+
+    def export(self, after: str = "") -> Iterator[Replace]:
+        return self.inner.export(after)
 
 
 STATES = st.dictionaries(

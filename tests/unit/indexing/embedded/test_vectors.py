@@ -1,6 +1,11 @@
 """Byte scans are exact, and what is rescored is what float32 would have found."""
 
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import enumerate as enumerate_threads
 
 import numpy as np
 import pytest
@@ -9,7 +14,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from indexing.embedded import vectors
-from indexing.embedded.dots import SHARE, by_numkong, by_numpy, dots, half_dots, half_dots_by_numpy
+from indexing.embedded.dots import (
+    LARGEST_PART,
+    SMALLEST_PART,
+    Int8s,
+    Scan,
+    Scores,
+    half_dots,
+    half_dots_by_numpy,
+    numkong_scan,
+    numpy_scan,
+    scaled_dots,
+    usable_cores,
+)
 from indexing.embedding import Vectors
 from tests.support.chunks import unit
 
@@ -25,33 +42,70 @@ def files(folder: Path, matrix: Vectors) -> vectors.VectorFiles:
     return vectors.mapped(folder, 0, matrix.shape[1]).first(len(matrix))
 
 
+def scanned(kernel: Callable[[Int8s], Scan], matrix: Int8s, queries: Int8s) -> Scores:
+    found = np.full((len(queries), len(matrix)), np.nan, np.float32)
+    kernel(queries)(matrix, found)
+    return found
+
+
 @given(
     arrays(np.int8, st.tuples(st.integers(1, 40), st.just(33))),
     arrays(np.int8, st.tuples(st.integers(1, 9), st.just(33))),
 )
-def test_both_kernels_are_exact(
-    matrix: np.ndarray[tuple[int, int], np.dtype[np.int8]],
-    queries: np.ndarray[tuple[int, int], np.dtype[np.int8]],
-) -> None:
+def test_both_kernels_are_exact(matrix: Int8s, queries: Int8s) -> None:
     expected = queries.astype(np.int64) @ matrix.astype(np.int64).T
-    assert np.array_equal(by_numkong(matrix, queries), expected)
-    assert np.array_equal(by_numpy(matrix, queries), expected)
+    assert np.array_equal(scanned(numkong_scan, matrix, queries), expected)
+    assert np.array_equal(scanned(numpy_scan, matrix, queries), expected)
 
 
-def test_the_kernel_without_simd_is_exact_over_its_blocks() -> None:
-    matrix = RNG.integers(-127, 128, (20_000, 1_024), dtype=np.int8)
-    matrix[:2] = 127
-    queries = np.full((1, 1_024), 127, dtype=np.int8)
-    found = by_numpy(matrix, queries)
-    assert found[0, 0] == 127 * 127 * 1_024
-    assert np.array_equal(found, by_numkong(matrix, queries))
+@pytest.mark.parametrize("kernel", [numkong_scan, numpy_scan])
+def test_the_largest_sums_are_exact(kernel: Callable[[Int8s], Scan]) -> None:
+    matrix = np.full((3, 1_024), 127, dtype=np.int8)
+    matrix[1] = -127
+    assert scanned(kernel, matrix, matrix[:1]).tolist() == [
+        [127 * 127 * 1_024, -127 * 127 * 1_024, 127 * 127 * 1_024]
+    ]
 
 
 @pytest.mark.parametrize("queries", [1, 3])
-def test_a_scan_of_many_is_shared_between_threads(queries: int) -> None:
-    matrix = RNG.integers(-127, 128, (3 * SHARE + 5, 16), dtype=np.int8)
-    found = dots(matrix, matrix[-queries:])
-    assert np.array_equal(found, by_numpy(matrix, matrix[-queries:]))
+@pytest.mark.parametrize("count", [SMALLEST_PART - 1, 3 * SMALLEST_PART, 5 * LARGEST_PART + 5])
+def test_every_part_of_a_scan_is_done(count: int, queries: int) -> None:
+    matrix = RNG.integers(-127, 128, (count, 16), dtype=np.int8)
+    scales = RNG.random(count, np.float32)
+    found = scaled_dots(matrix, scales, matrix[-queries:])
+    assert np.array_equal(found, scanned(numpy_scan, matrix, matrix[-queries:]) * scales)
+    rows = np.flatnonzero(RNG.random(count) < 0.7)
+    assert np.array_equal(scaled_dots(matrix, scales, matrix[-queries:], rows), found[:, rows])
+
+
+def test_many_may_scan_at_once() -> None:
+    matrix = RNG.integers(-127, 128, (5 * SMALLEST_PART, 16), dtype=np.int8)
+    scales = np.ones(len(matrix), np.float32)
+    with ThreadPoolExecutor(8) as askers:
+        found = list(
+            askers.map(lambda n: scaled_dots(matrix, scales, matrix[n : n + 1]), range(64))
+        )
+    assert np.array_equal(np.concatenate(found), scanned(numpy_scan, matrix, matrix[:64]))
+
+
+def helpers() -> set[str]:
+    return {thread.name for thread in enumerate_threads() if thread.name.startswith("scan")}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(usable_cores() < 2, reason="one core needs no help")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_scans_with_helpers_of_its_own() -> None:
+    matrix = RNG.integers(-127, 128, (5 * SMALLEST_PART, 16), dtype=np.int8)
+    scales = np.ones(len(matrix), np.float32)
+    before = scaled_dots(matrix, scales, matrix[:1])
+    assert helpers()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # A child that waits for threads of its parent must not wait for ever.
+        found = scaled_dots(matrix, scales, matrix[:1])
+        os._exit(0 if np.array_equal(found, before) and helpers() else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_both_kernels_of_half_floats_agree() -> None:
@@ -62,7 +116,9 @@ def test_both_kernels_of_half_floats_agree() -> None:
 
 def test_no_vectors_have_no_dots() -> None:
     assert half_dots(np.empty((0, 8), np.float16), np.ones(8, np.float32)).shape == (0,)
-    assert dots(np.empty((0, 8), np.int8), np.ones((2, 8), np.int8)).shape == (2, 0)
+    nothing = np.empty((0, 8), np.int8)
+    found = scaled_dots(nothing, np.empty(0, np.float32), np.ones((2, 8), np.int8))
+    assert found.shape == (2, 0)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.01])
@@ -86,6 +142,27 @@ def test_equal_vectors_are_found_in_the_order_of_their_slots(tmp_path: Path) -> 
     allowed = np.ones(len(matrix), np.bool_)
     ((slots, _),) = vectors.nearest(files(tmp_path, matrix), matrix[:1], allowed, 50)
     assert slots.tolist() == list(range(50))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.05])
+def test_fewer_than_are_wanted_are_all_that_are_allowed(tmp_path: Path, share: float) -> None:
+    matrix = drawn(400)
+    matrix[
+        :200
+    ] *= -1.0  # Some are found with a negative cosine, and still before what is not allowed.
+    allowed = np.arange(400) % round(1 / share) == 0
+    ((slots, cosines),) = vectors.nearest(files(tmp_path, matrix), matrix[:1], allowed, 200)
+    assert sorted(slots) == np.flatnonzero(allowed).tolist()
+    assert (np.diff(cosines) <= 0.0).all()
+
+
+def test_a_vector_of_zeros_has_a_cosine_of_zero(tmp_path: Path) -> None:
+    matrix = drawn(3)
+    matrix[1] = 0.0
+    ((slots, cosines),) = vectors.nearest(
+        files(tmp_path, matrix), matrix[:1], np.ones(3, np.bool_), 3
+    )
+    assert cosines[slots.tolist().index(1)] == 0.0
 
 
 def test_an_entry_that_is_not_counted_may_be_written_over(tmp_path: Path) -> None:
