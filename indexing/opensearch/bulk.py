@@ -75,7 +75,7 @@ class Bulk:
         Raises:
             RetryLater, AskTheOwner
         """
-        requests = packed(actions)
+        requests = packed(actions, REQUEST)
         first = next(requests, None)
         second = next(requests, None)
         if first is None:
@@ -95,7 +95,9 @@ class Bulk:
 
     def send_conditional(self, actions: Sequence[Action]) -> list[Outcome]:
         """Write records on conditions that their actions name; what came of each. Raises as `send`."""
-        return [outcome for request in packed(actions) for outcome in self._deliver(request)]
+        return [
+            outcome for request in packed(actions, REQUEST) for outcome in self._deliver(request)
+        ]
 
     def _deliver(self, request: Sequence[Action]) -> list[Outcome]:
         """One request, until every item of it has come to something."""
@@ -150,7 +152,7 @@ class Pauses:
         self._next = min(2 * self._next, LONGEST_PAUSE)
 
 
-def packed(actions: Iterable[Action], limit: int = REQUEST) -> Iterator[list[Action]]:
+def packed(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
     """Groups of at most `limit` bytes; an action that is larger is alone."""
     group: list[Action] = []
     size = 0

@@ -57,15 +57,22 @@ def open_keeper(
 def lay(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Laid:
     """The index of that name, made if there is none; several may do so at once. Raises as `open_keeper`."""
     with errors.named_errors():
-        meta = _meta(client, name)
-        if meta is None:
+        if meta_of(client, name) is None:
             _make(client, name, identity, layout)
-            meta = _meta(client, name) or {}
+    return laid(client, name, identity, layout)
+
+
+def laid(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Laid:
+    """The index of that name, which is there. Raises as `open_keeper`; AskTheOwner too where it is not."""
+    with errors.named_errors():
+        meta = meta_of(client, name)
+    if meta is None:
+        raise errors.of_refusal(404, "index_not_found_exception", name)
     _check(name, meta, identity)
     return Laid(name, replace(layout.vectors, **meta["vectors"]))
 
 
-def _meta(client: OpenSearch, name: str) -> dict[str, Any] | None:
+def meta_of(client: OpenSearch, name: str) -> dict[str, Any] | None:
     """What the index says of itself; `None` where there is none."""
     found = client.indices.get_mapping(index=name, params={"ignore": 404})
     if "error" in found:
@@ -73,6 +80,13 @@ def _meta(client: OpenSearch, name: str) -> dict[str, Any] | None:
     (index,) = found.values()
     meta: dict[str, Any] = index["mappings"].get("_meta", {})
     return meta
+
+
+def note_called(client: OpenSearch, name: str, called: str) -> None:
+    """Write down how its owner names the model of the index."""
+    with errors.named_errors():
+        meta = (meta_of(client, name) or {}) | {"called": called}
+        client.indices.put_mapping(index=name, body={"_meta": meta})
 
 
 def _make(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from connectors.document import NOBODY, Access, Span
@@ -174,6 +175,12 @@ def _shared_source(record: DocumentRecord) -> Source:
     }
 
 
+@lru_cache(maxsize=4_096)
+def _access(tokens: tuple[str, ...]) -> Access:
+    """Many documents share one set of readers, and each is checked when it is made."""
+    return Access(frozenset(tokens))
+
+
 def document_record(source: Mapping[str, Any]) -> DocumentRecord:
     said = source["said"]
     return DocumentRecord(
@@ -184,7 +191,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
         version=Version(source["version"], source["chunks"]),
         leaving=tuple(Version(name, chunks) for name, chunks in source["leaving"]),
         unfinished=source["unfinished"],
-        access=Access(frozenset(said["access"])),
+        access=_access(tuple(said["access"])),
         hidden=said["hidden"],
         boost=source["boost"],
         sets=frozenset(source["sets"]),

@@ -1,6 +1,7 @@
 """What the editions of every index do: one is searched while another is built, and then they change places."""
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -12,8 +13,11 @@ from indexing.chunk import ChunkRange
 from indexing.editions import Edition, Editions, Superseded
 from indexing.embedded import EmbeddedEditions
 from indexing.index import Amend, Filters, Index, Replace
+from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.editions import OpenSearchEditions
 from tests.support.chunks import IDENTITY, document, query, vectors
 from tests.support.index_engines import PUBLIC, soon
+from tests.support.opensearch_server import SERVERS, url_of
 
 Opening: TypeAlias = Callable[[], Editions]
 
@@ -22,14 +26,17 @@ NEW = Edition(replace(IDENTITY, model="new", dimension=32), "new/model")
 THIRD = Edition(replace(IDENTITY, model="third"), "third/model")
 
 
-@pytest.fixture(params=["embedded"])
-def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Opening:
+@pytest.fixture(params=["embedded", *SERVERS])
+def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
     """Each kind of index, with no edition yet; opened as often as is liked, as processes do."""
-    match request.param:
-        case "embedded":
-            return lambda: EmbeddedEditions(tmp_path / "index")
-        case other:
-            raise ValueError(other)
+    if request.param == "embedded":
+        yield lambda: EmbeddedEditions(tmp_path / "index")
+        return
+    client = connect(OpenSearchSettings(urls=(url_of(request.param),)))
+    prefix = f"t-{secrets.token_hex(6)}"
+    yield lambda: OpenSearchEditions(client, prefix)
+    client.indices.delete(index=f"{prefix}-*")
+    client.close()
 
 
 @pytest.fixture
