@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from backend.settings import Settings, variable
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backend.chat.language_model import LanguageModel
     from backend.chat.loop import ChatTurn
     from backend.chat.state import ChatStateContainer
-    from backend.evaluation.evaluation import Parts
+    from backend.evaluation.evaluation import OpenIndex, OpenKeeper, Parts
     from backend.search.completion import Complete
     from backend.search.rendering import DocumentNumbers
     from backend.search.request import Budgets, SearchRequest
@@ -29,13 +29,19 @@ if TYPE_CHECKING:
     from backend.store.sources import Source
     from connectors.connector import Connector
     from connectors.document import Document, Readers
-    from indexing.embedded import EmbeddedIndex, EmbeddedKeeper
+    from indexing.editions import Edition, Editions
     from indexing.embedding import Embedder
-    from indexing.index import Filters, Index
+    from indexing.index import Filters, Index, IndexKeeper
     from indexing.ledger import Ledger
+    from indexing.opensearch.client import Client, SignIn
+    from indexing.opensearch.mapping import IndexLayout
     from indexing.pipeline import Pipeline
     from indexing.tokens import CountTokens
     from indexing.understanding import Understanding
+
+
+Engine: TypeAlias = Literal["embedded", "opensearch"]
+"""Where an index can be kept."""
 
 
 class Quarry:
@@ -88,6 +94,25 @@ class Quarry:
         return self.settings.models or self.home / "models"
 
     @cached_property
+    def embedding_model(self) -> str:
+        """The one that is set; without one, that of the index; before there is one, the usual.
+
+        Raises:
+            AskTheOwner: that of the index is served by an endpoint, and none is set.
+        """
+        from connectors.errors import AskTheOwner
+
+        settings = self.settings
+        active = None if self._model_is_set else self.editions.active()
+        if active and active.embedder.precision == "remote" and settings.embedding_url is None:
+            raise AskTheOwner(
+                f"The index was made with {active.called}, a model behind an endpoint. Set"
+                f" {variable('embedding_url')} to that endpoint, or change to a model of this machine:"
+                " quarry reindex --model MODEL."
+            )
+        return active.called if active else settings.embedding_model
+
+    @cached_property
     def embedder(self) -> "Embedder":
         settings = self.settings
         if settings.embedding_url:
@@ -97,7 +122,7 @@ class Quarry:
             return RemoteModel(
                 RemoteModelSettings(
                     url=settings.embedding_url,
-                    model=settings.embedding_model,
+                    model=self.embedding_model,
                     key=key.get_secret_value() if key else None,
                     max_tokens=settings.embedding_tokens,
                     query_prompt=settings.embedding_query_prompt,
@@ -106,7 +131,11 @@ class Quarry:
             )
         from indexing.sentence_model import load_embedder
 
-        return load_embedder(settings.embedding_model, self.models, settings.threads)
+        return load_embedder(self.embedding_model, self.models, settings.threads)
+
+    def with_model(self, model: str) -> "Quarry":
+        """The same home with another embedding model set."""
+        return Quarry(self.settings.model_copy(update={"embedding_model": model}))
 
     @cached_property
     def understanding(self) -> "Understanding":
@@ -117,19 +146,126 @@ class Quarry:
 
     @property
     def index_folder(self) -> Path:
+        """Of the local index, with all its editions."""
         return self.home / "index"
 
     @cached_property
-    def index(self) -> "EmbeddedIndex":
-        from indexing.embedded import open_index
+    def editions(self) -> "Editions":
+        """Of the index that is searched and written to."""
+        return self.editions_in("opensearch" if self.settings.opensearch_url else "embedded")
 
-        return open_index(self.index_folder, self.embedder.identity)
+    def editions_in(self, engine: Engine) -> "Editions":
+        """Of the index in an engine, whether it is in use or not.
+
+        Raises:
+            AskTheOwner: that engine is not set up.
+        """
+        return self._embedded_editions() if engine == "embedded" else self._opensearch_editions()
+
+    def _embedded_editions(self) -> "Editions":
+        from indexing.embedded import EmbeddedEditions
+
+        return EmbeddedEditions(self.index_folder)
+
+    def _opensearch_editions(self) -> "Editions":
+        from indexing.opensearch.editions import OpenSearchEditions
+
+        prefix = self.settings.opensearch_prefix
+        return OpenSearchEditions(self._opensearch_client, prefix, self._opensearch_layout)
 
     @cached_property
-    def keeper(self) -> "EmbeddedKeeper":
-        from indexing.embedded import open_keeper
+    def _opensearch_client(self) -> "Client":
+        """Raises AskTheOwner: no cluster is set, or a setting of it cannot work."""
+        from connectors.errors import AskTheOwner
+        from indexing.opensearch.client import OpenSearchSettings, connect
 
-        return open_keeper(self.index_folder, self.embedder.identity)
+        settings = self.settings
+        if settings.opensearch_url is None:
+            raise AskTheOwner(
+                f"No OpenSearch is set up. Set {variable('opensearch_url')} to its address, such as"
+                " https://search.example.com:9200."
+            )
+        return connect(
+            OpenSearchSettings(
+                urls=tuple(url.strip() for url in settings.opensearch_url.split(",")),
+                sign_in=self._opensearch_sign_in(),
+                ca_file=settings.opensearch_ca,
+                verification=settings.opensearch_verify,
+            )
+        )
+
+    def _opensearch_sign_in(self) -> "SignIn":
+        from indexing.opensearch.client import Anonymous, AwsSigning, ClientCertificate, Password
+
+        settings = self.settings
+        if settings.opensearch_aws_region:
+            return AwsSigning(settings.opensearch_aws_region, settings.opensearch_aws_service)
+        if settings.opensearch_certificate:
+            return ClientCertificate(
+                settings.opensearch_certificate, settings.opensearch_certificate_key
+            )
+        if settings.opensearch_user:
+            password = settings.opensearch_password
+            return Password(
+                settings.opensearch_user, password.get_secret_value() if password else ""
+            )
+        return Anonymous()
+
+    @property
+    def _opensearch_layout(self) -> "IndexLayout":
+        from indexing.opensearch.mapping import IndexLayout, VectorSettings
+
+        settings = self.settings
+        return IndexLayout(
+            shards=settings.opensearch_shards,
+            replicas=settings.opensearch_replicas,
+            vectors=VectorSettings(
+                engine=settings.opensearch_engine,
+                quantisation=settings.opensearch_quantisation,
+                search=settings.opensearch_vector_search,
+            ),
+        )
+
+    @cached_property
+    def edition(self) -> "Edition":
+        """The one that the embedder asks for."""
+        from indexing.editions import Edition
+
+        return Edition(self.embedder.identity, self.embedding_model)
+
+    @cached_property
+    def index(self) -> "Index":
+        """Raises AskTheOwner: the index is of another embedder than is set."""
+        with self._chosen_in_time():
+            return self.editions.open_index(self.edition)
+
+    @cached_property
+    def keeper(self) -> "IndexKeeper":
+        """Raises AskTheOwner: the index is of another embedder than is set."""
+        with self._chosen_in_time():
+            return self.editions.open_keeper(self.edition)
+
+    @contextmanager
+    def _chosen_in_time(self) -> Iterator[None]:
+        """Where the model is the index's own, another one means that the index was switched meanwhile.
+
+        Raises:
+            Superseded: so it is; what was made of the settings is to be made anew.
+        """
+        from connectors.errors import AskTheOwner
+        from indexing.editions import Superseded
+
+        try:
+            yield
+        except AskTheOwner as error:
+            active = self.editions.active()
+            if self._model_is_set or active is None or active.called == self.embedding_model:
+                raise
+            raise Superseded(active) from error
+
+    @property
+    def _model_is_set(self) -> bool:
+        return "embedding_model" in self.settings.model_fields_set
 
     @cached_property
     def count_tokens(self) -> "CountTokens":
@@ -293,13 +429,33 @@ class Quarry:
         )
 
     def evaluation_parts(self) -> "Parts":
+        """On indexes of their own, in the engine that is in use."""
         from backend.evaluation.evaluation import Parts
-        from indexing.embedded import open_index, open_keeper
 
+        at = self._opensearch_evaluation if self.settings.opensearch_url else self._local_evaluation
+        open_index, open_keeper = at()
         return Parts(
-            cache=self.home / "evaluation",
-            open_index=lambda folder, identity: closing(open_index(folder, identity)),
+            open_index=open_index,
             open_keeper=open_keeper,
             embedder=self.embedder,
             understanding=self.understanding,
+        )
+
+    def _local_evaluation(self) -> "tuple[OpenIndex, OpenKeeper]":
+        from indexing.embedded import open_index, open_keeper
+
+        cache = self.home / "evaluation"
+        return (
+            lambda name, identity: closing(open_index(cache / name, identity)),
+            lambda name, identity: open_keeper(cache / name, identity),
+        )
+
+    def _opensearch_evaluation(self) -> "tuple[OpenIndex, OpenKeeper]":
+        from indexing.opensearch.opening import open_index, open_keeper
+
+        client, layout = self._opensearch_client, self._opensearch_layout
+        prefix = f"{self.settings.opensearch_prefix}-evaluation"
+        return (
+            lambda name, identity: open_index(client, f"{prefix}-{name}", identity, layout),
+            lambda name, identity: open_keeper(client, f"{prefix}-{name}", identity, layout),
         )

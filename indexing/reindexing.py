@@ -7,13 +7,12 @@ next to nothing, the sources are held still for a moment, the last pass is made,
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from heapq import merge
 from operator import attrgetter
-from typing import TypeAlias
 
 from connectors.document import Document
 from connectors.errors import AskTheOwner, RetryLater
@@ -22,61 +21,21 @@ from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexedDocument, IndexKeeper
 from indexing.ledger import Entry, Failed, Ledger, LedgerChange, Restored
 from indexing.planning import Prepared, Step, restored
+from indexing.rebuild import Building, Missing, Pace, Rebuilding, Rebuilt
 from indexing.repair import Difference, differences
 from indexing.report import Meter, Tally
-from indexing.standstill import PATIENCE, GoOn, Standstill, Waiting, entered
+from indexing.standstill import PATIENCE, GoOn, Standstill, entered
 from indexing.writing import InFlight, Plan, Writing
 
+PASS = 50_000
+"""Differences of one pass, which are held in memory."""
 FEW = 200
 """Differences that are made up for while the sources stand still: seconds of work."""
 MOST_MISSING = 0.5
 """Share of the documents that a new edition may lack."""
-PASS = 50_000
-"""Differences of one pass, whose ids are held in memory."""
 GONE = "its kept text is gone; the next sync reads it from its source again"
 _LAST_PASSES = 5
 _PAGE = 500
-_CHARACTERS_OF_A_CHUNK = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Building:
-    """How far the new edition is."""
-
-    documents: int
-    """That it holds as they are now, of `total`."""
-    total: int
-    chunks: int
-    """Written in this run."""
-    rate: float
-    """Chunks a second in this run."""
-    seconds_left: float | None
-    """At the pace so far; `None` as long as nothing can be said."""
-    item: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A document that the new edition cannot have."""
-
-    document_id: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
-    """The new edition is the active one."""
-
-    documents: int
-    """Cut and embedded anew in this run."""
-    chunks: int
-    deleted: int
-    amended: int
-    missing: tuple[Missing, ...]
-    seconds: float
-
-
-Rebuilding: TypeAlias = Building | Waiting | Rebuilt
 
 
 class _Notes:
@@ -92,21 +51,6 @@ class _Notes:
 
     def unsettle(self, ids: Sequence[str]) -> None:
         del ids
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Chunks a second, on average, that a rebuild may take; `None` for as many as it can."""
-
-    most: float | None = None
-
-    def characters(self, usual: int) -> int:
-        """Of one batch: a second's worth, so that the machine is not busy for long at a time."""
-        return usual if self.most is None else min(usual, round(self.most * _CHARACTERS_OF_A_CHUNK))
-
-    def pause(self, chunks: int, seconds: float) -> float:
-        """Seconds to wait after so many chunks in so many seconds."""
-        return 0.0 if self.most is None else max(0.0, chunks / self.most - seconds)
 
 
 class Reindexing:
@@ -236,9 +180,9 @@ class Reindexing:
         return bool(told.chunks and held.chunks) and told.access != held.access
 
     def _plans(self, found: Sequence[Difference], pace: Pace) -> Iterator[Plan]:
-        characters = pace.characters(BatchSize().characters)
-        for parts in weighed(self._parts(found), characters):
-            yield Plan(tuple(parts), item=_name(parts[-1]))
+        for page in weighed(self._parts(found), BatchSize().characters):
+            for parts in _gathered(page, pace.at_once):
+                yield Plan(tuple(parts), item=_name(parts[-1]))
 
     def _parts(self, found: Sequence[Difference]) -> Iterator[Prepared | Step]:
         for difference in found:
@@ -309,6 +253,20 @@ class Reindexing:
             missing=lacking,
             seconds=self._elapsed,
         )
+
+
+def _gathered(parts: Iterable[Prepared | Step], most: float) -> Iterator[list[Prepared | Step]]:
+    """In lists that end with the one that reaches so many chunks."""
+    gathered: list[Prepared | Step] = []
+    chunks = 0
+    for part in parts:
+        gathered.append(part)
+        chunks += len(part.chunks) if isinstance(part, Prepared) else 0
+        if chunks >= most:
+            yield gathered
+            gathered, chunks = [], 0
+    if gathered:
+        yield gathered
 
 
 def _same_version(told: IndexedDocument, held: IndexedDocument) -> bool:

@@ -31,7 +31,7 @@ TellProgress: TypeAlias = Callable[[Progress], None]
 
 
 def index_name(dataset: Dataset, embedder: Embedder) -> str:
-    """Names the index of these documents, cut and embedded this way; safe as a folder's name."""
+    """Names the index of these documents, cut and embedded this way: 32 hexadecimal digits."""
     making = [dataset.name, dataset.digest, asdict(embedder.identity), CHUNKER_VERSION]
     return hashlib.blake2b(json.dumps(making).encode(), digest_size=16).hexdigest()
 

@@ -27,16 +27,15 @@ QUERIES_AT_ONCE = 64
 
 Rankings: TypeAlias = dict[str, dict[str, list[str]]]
 """Leg to query id to ids of documents as the dataset names them, best first."""
-OpenIndex: TypeAlias = Callable[[Path, EmbedderIdentity], AbstractContextManager[Index]]
-OpenKeeper: TypeAlias = Callable[[Path, EmbedderIdentity], IndexKeeper]
+OpenIndex: TypeAlias = Callable[[str, EmbedderIdentity], AbstractContextManager[Index]]
+"""By a name for the index, which is kept for later runs: one for each making."""
+OpenKeeper: TypeAlias = Callable[[str, EmbedderIdentity], IndexKeeper]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What an evaluation runs on."""
 
-    cache: Path
-    """A folder for indexes that are kept for later runs, one below it for each making."""
     open_index: OpenIndex
     open_keeper: OpenKeeper
     embedder: Embedder
@@ -76,12 +75,12 @@ def run_evaluation(
     """
     dataset = read_dataset(folder, limit)
     stopwatch = _Stopwatch()
-    index_folder = parts.cache / index_name(dataset, parts.embedder)
+    name = index_name(dataset, parts.embedder)
     identity = parts.embedder.identity
     with stopwatch.timing("index"):
-        keeper = parts.open_keeper(index_folder, identity)
+        keeper = parts.open_keeper(name, identity)
         index_corpus(dataset, keeper, parts.embedder, progress)
-    with parts.open_index(index_folder, identity) as index:
+    with parts.open_index(name, identity) as index:
         rankings = _rankings(dataset, index, parts, stopwatch, progress)
     return EvaluationReport(
         dataset=dataset.name,

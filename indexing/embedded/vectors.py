@@ -185,20 +185,21 @@ def nearest(
     ]
 
 
-def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> Iterator[Slots]:
-    """For each query the best of the selected by the byte scan, at least `count` of them."""
-    for scores in scaled_dots(files.bytes, files.scales, queries, selected):
-        yield selected[_largest(scores, count)]
+def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> list[Slots]:
+    """For each query the best of the selected by the byte scan, at least `count` where there are so many."""
+    if len(selected) <= count:
+        return [selected] * len(queries)
+    scores = scaled_dots(files.bytes, files.scales, queries, selected)
+    return [selected[_largest(row, count)] for row in scores]
 
 
-def _among_all(files: VectorFiles, queries: Int8s, allowed: Mask, count: int) -> Iterator[Slots]:
+def _among_all(files: VectorFiles, queries: Int8s, allowed: Mask, count: int) -> list[Slots]:
     """The same; vectors that are not allowed are scanned too, and put last."""
     scores = scaled_dots(files.bytes, files.scales, queries)
     number = int(np.count_nonzero(allowed))
     if number < len(allowed):
         scores += ~allowed * LAST
-    for row in scores:
-        yield _largest(row, min(count, number))
+    return [_largest(row, min(count, number)) for row in scores]
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> Slots:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection
+from opensearchpy.exceptions import ConnectionError as Unreachable
 from urllib3 import Timeout
 from urllib3.exceptions import InsecureRequestWarning
 
@@ -28,7 +29,11 @@ QUICK = 1
 # Whoever calls tells what went wrong; the driver's own words are for those who set up a log of them.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 
-Verification: TypeAlias = Literal["unless loopback", "always", "never"]
+_CUT = "the answer was cut"
+
+Client: TypeAlias = OpenSearch
+
+Verification: TypeAlias = Literal["unless-loopback", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class OpenSearchSettings:
     sign_in: SignIn = field(default_factory=Anonymous)
     ca_file: Path | None = None
     """PEM of the authority that signed the cluster's certificate; else those that the system trusts."""
-    verification: Verification = "unless loopback"
+    verification: Verification = "unless-loopback"
     timeout: float = 60.0
     """Seconds for one answer where no deadline says less."""
     connections: int = 16
@@ -172,7 +177,7 @@ def _verifies(url: SplitResult, verification: Verification) -> bool:
             return True
         case "never":
             return False
-        case "unless loopback":
+        case "unless-loopback":
             return not is_loopback(url)
 
 
@@ -215,7 +220,15 @@ def _aws_signer(region: str, service: str) -> Any:
 
 
 class _Connection(Urllib3HttpConnection):
-    """The driver's, but that it compresses quickly, and can be cut while it waits for an answer."""
+    """The driver's, but that it compresses quickly, can be cut while it waits for an answer, and takes no
+    answer that the line cut for a whole one."""
+
+    def perform_request(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        answer = super().perform_request(method, *args, **kwargs)
+        # Cut in its head, an answer reads as one without a body. The cluster gives none such.
+        if method != "HEAD" and not answer[2]:
+            raise Unreachable("N/A", _CUT, ConnectionResetError(_CUT))
+        return answer
 
     def _create_urllib3_pool(self) -> None:
         super()._create_urllib3_pool()

@@ -4,7 +4,7 @@ A chunk counts if the record of its document comes, which it does to who may rea
 version. Both are read in one search, and lie in one shard: they are of one state.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.document import Readers
@@ -12,6 +12,7 @@ from indexing.chunk import Chunk
 from indexing.index import Filters
 from indexing.opensearch import queries
 from indexing.opensearch.mapping import Body
+from indexing.opensearch.names import key_of, version_of
 from indexing.opensearch.queries import LARGEST
 from indexing.opensearch.records import DocumentRecord, Source, chunk_of, document_record
 from indexing.opensearch.searches import Answer
@@ -23,9 +24,28 @@ class Shown:
     words: str
     """Its indexed words with a space between them."""
 
-    def passes(self, filters: Filters) -> bool:
-        """Of what a filter asks for only the sets of a document can change while it is found."""
-        return filters.sets is None or not filters.sets.isdisjoint(self.chunk.sets)
+
+def passes(sets: frozenset[str], filters: Filters) -> bool:
+    """Of what a filter asks for only the sets of a document can change while it is found."""
+    return filters.sets is None or not filters.sets.isdisjoint(sets)
+
+
+def counts(chunk: str, known: Mapping[str, DocumentRecord], filters: Filters) -> bool:
+    """Whether the chunk of this id is one of a document that is known to come, and to pass."""
+    record = known.get(key_of(chunk))
+    return (
+        record is not None
+        and record.version.name == version_of(chunk)
+        and passes(record.sets, filters)
+    )
+
+
+def documents(keys: Sequence[str], readers: Readers) -> list[Body]:
+    """Of searches for the records of these documents."""
+    return [
+        queries.records(keys[start : start + LARGEST], readers)
+        for start in range(0, len(keys), LARGEST)
+    ]
 
 
 def bodies(ids: Iterable[str], readers: Readers) -> list[Body]:
@@ -45,7 +65,7 @@ def bodies(ids: Iterable[str], readers: Readers) -> list[Body]:
 def _by_key(ids: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for each in ids:
-        found.setdefault(each.partition(".")[0], []).append(each)
+        found.setdefault(key_of(each), []).append(each)
     return found
 
 

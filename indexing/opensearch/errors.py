@@ -24,7 +24,7 @@ from indexing.deadline import Deadline, DeadlineExceeded
 SOON = timedelta(seconds=10)
 """When a cluster that is busy or electing may be asked again."""
 
-BUSY = frozenset({429, 502, 503, 504})
+BUSY = frozenset({408, 429, 502, 503, 504})
 
 Named = RetryLater | AskTheOwner
 

@@ -1,7 +1,7 @@
 """The legs of all queries of one call: words, vectors and exact terms, asked for in one request."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from connectors.document import Readers
@@ -53,6 +53,9 @@ class Asked:
             tuple(term for term in query.exact if analysis.exact_words(term)),
         )
 
+    def without(self, versions: Collection[str]) -> "Asked":
+        return replace(self, scope=[*self.scope, queries.none_of("version", versions)])
+
 
 @dataclass(frozen=True, slots=True)
 class Leads:
@@ -73,6 +76,13 @@ class Legs:
     scales: Scales
     common: frozenset[str] = field(default=frozenset())
     """What is known of that from an earlier look."""
+
+    def without(self, versions: Sequence[Collection[str]], common: frozenset[str]) -> "Legs":
+        """The same; each query finds nothing of its `versions`, and is told what terms are `common`."""
+        asked = [
+            each.without(left_out) for each, left_out in zip(self.asked, versions, strict=True)
+        ]
+        return replace(self, asked=asked, common=common)
 
     def leads(self, searches: Searches) -> Leads:
         answers = searches.ask(dict(self._bodies()))

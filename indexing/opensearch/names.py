@@ -26,6 +26,15 @@ def chunk_id(key: str, version: str, position: int) -> str:
     return f"{key}.{version}.{position}"
 
 
+def key_of(chunk: str) -> str:
+    """Of the document that the chunk of this id belongs to."""
+    return chunk.partition(".")[0]
+
+
+def version_of(chunk: str) -> str:
+    return chunk.split(".")[1]
+
+
 def edition_name(prefix: str, identity: EmbedderIdentity) -> str:
     """The index that holds the vectors of one embedder."""
     slug = _UNFIT.sub("-", identity.model.lower()).strip("-")[-_SLUG:].strip("-")

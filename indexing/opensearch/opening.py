@@ -15,8 +15,8 @@ from indexing.opensearch.mapping import FORMAT, IndexLayout, VectorSettings, ind
 from indexing.opensearch.names import edition_name
 from indexing.opensearch.reader import OpenSearchIndex
 
-STARTING = 30
-"""Seconds for the shards of a new index to start."""
+STARTING = 15
+"""Seconds that are waited for the shards of a new index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ def lay(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: Index
     with errors.named_errors():
         if meta_of(client, name) is None:
             _make(client, name, identity, layout)
+        _await_start(client, name)
     return laid(client, name, identity, layout)
 
 
@@ -95,13 +96,21 @@ def _make(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: Ind
     except RequestError as error:
         if error.error != "resource_already_exists_exception":
             raise
-    # Where another made it a moment ago its shards may not have started yet.
+
+
+def _await_start(client: OpenSearch, name: str) -> None:
+    """A new index is there before its shards are, and is called yellow even then.
+
+    One that lacks a shard for longer is opened all the same: the rest of it can be searched.
+    """
+    (found,) = client.indices.get_settings(index=name).values()
     client.cluster.health(
         index=name,
         params={
-            "wait_for_status": "yellow",
+            "wait_for_active_shards": found["settings"]["index"]["number_of_shards"],
             "timeout": f"{STARTING}s",
             "request_timeout": 2 * STARTING,
+            "ignore": 408,
         },
     )
 

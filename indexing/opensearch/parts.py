@@ -61,22 +61,14 @@ def many(wanted: Spans, readers: Readers, searches: Searches) -> Places:
     Raises:
         RetryLater: a part of the index did not answer.
     """
-    known = _records(list(wanted), readers, searches)
+    known: dict[str, DocumentRecord] = {}
+    for answer in searches.ask(dict(enumerate(door.documents(list(wanted), readers)))).values():
+        known |= door.records(_whole(answer))
     found: Places = {}
     for page in _pages(wanted, known):
         versions = [known[key].version.name for key in page]
         body = queries.of_versions(queries.parts(page, readers, LARGEST), versions)
         found |= _places([_whole(searches.ask({0: body})[0])])
-    return found
-
-
-def _records(
-    keys: Sequence[str], readers: Readers, searches: Searches
-) -> dict[str, DocumentRecord]:
-    found: dict[str, DocumentRecord] = {}
-    for start in range(0, len(keys), LARGEST):
-        body = queries.records(keys[start : start + LARGEST], readers)
-        found |= door.records(_whole(searches.ask({0: body})[0]))
     return found
 
 

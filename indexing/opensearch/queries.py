@@ -22,8 +22,8 @@ MOST_TERMS = 65_536
 """Values of one `terms` condition: `index.max_terms_count`."""
 MOST_WORDS = 960
 """Distinct words of one search: the cluster takes 1,024 clauses, and conditions and phrases need some."""
-MOST_SPANS = 400
-"""Ranges of positions of one search, of two clauses each."""
+MOST_SPANS = 300
+"""Ranges of positions of one search, of three clauses each: one range is two to the cluster."""
 LAST = 2**31 - 1
 """Above every position."""
 PHRASE = 10_000.0
@@ -76,6 +76,10 @@ def any_of(field: str, values: Iterable[str]) -> Body:
         return {"terms": {field: wanted}}
     parts = range(0, len(wanted), MOST_TERMS)
     return _either([{"terms": {field: wanted[n : n + MOST_TERMS]}} for n in parts])
+
+
+def none_of(field: str, values: Iterable[str]) -> Body:
+    return {"bool": {"must_not": [any_of(field, values)]}}
 
 
 def _between(field: str, dates: DateRange) -> Body:

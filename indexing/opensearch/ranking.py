@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import TypeAlias
 
 from connectors.document import Readers
 from indexing import hybrid
-from indexing.hybrid import Placed
+from indexing.hybrid import Candidates, Placed
 from indexing.index import Found, Hit
 from indexing.opensearch import door, queries, scores
 from indexing.opensearch.door import Shown
 from indexing.opensearch.legs import Asked, Leads, Legs
 from indexing.opensearch.mapping import Body
+from indexing.opensearch.names import key_of, version_of
 from indexing.opensearch.queries import LARGEST
+from indexing.opensearch.records import DocumentRecord
 from indexing.opensearch.searches import Searches
 
-Ranking = list[Placed[str]]
+Ranking: TypeAlias = list[Placed[str]]
 
 
 class View:
@@ -25,18 +29,13 @@ class View:
         self._readers = readers
         self._searches = searches
         self._shown: dict[str, Shown] = {}
-        self._read: set[str] = set()
         self._cosines: list[dict[str, float]] = [{} for _ in legs.asked]
         """Of each query, by chunk id: those that its legs did not tell."""
         self._partial = False
 
     def found_if_whole(self) -> Found | None:
         """The best of every ranking; none if something among them does not count, or not any more."""
-        leads = self._led()
-        rankings = [
-            self._ranking(leads, number, asked.query.size)
-            for number, asked in enumerate(self._legs.asked)
-        ]
+        rankings = self._rankings(self._led())
         self._read_all(rankings)
         whole = all(
             self._passes(asked, place)
@@ -47,60 +46,68 @@ class View:
         return self._found(rankings) if whole or self._partial else None
 
     def found(self) -> Found:
-        """The best of every ranking that count; `searches` must see one state of the index."""
+        """The best of every ranking that count; `searches` must see one state of the index.
+
+        A document that is being replaced may have very many chunks that do not count; they are not to
+        take the place of others among the candidates, so the legs are asked again without them.
+        """
         leads = self._led()
-        rankings = [
-            self._ranking(leads, number, LARGEST) for number in range(len(self._legs.asked))
-        ]
-        while True:
-            best = [self._best(*pair) for pair in zip(self._legs.asked, rankings, strict=True)]
-            if all(place.key in self._read for ranking in best for place in ranking):
-                return self._found(best)
-            self._read_all(best)
+        while any(others := self._not_counting(leads)):
+            self._legs = self._legs.without(others, leads.common)
+            leads = self._led()
+        rankings = self._rankings(leads)
+        self._read_all(rankings)
+        return self._found(rankings)
 
     def _led(self) -> Leads:
         leads = self._legs.leads(self._searches)
         self._partial |= leads.partial
         return leads
 
-    def _ranking(self, leads: Leads, number: int, size: int) -> Ranking:
-        alpha = self._legs.asked[number].query.alpha
-        return hybrid.ranked(
-            leads.candidates[number], alpha, min(size, LARGEST), leads.boosts.__getitem__
-        )
-
-    def _best(self, asked: Asked, ranking: Ranking) -> Ranking:
-        """As many as are asked for, without those that are known not to count."""
-        left = [
-            place for place in ranking if place.key not in self._read or self._passes(asked, place)
+    def _rankings(self, leads: Leads) -> list[Ranking]:
+        weight = leads.boosts.__getitem__
+        return [
+            hybrid.ranked(found, asked.query.alpha, min(asked.query.size, LARGEST), weight)
+            for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
         ]
-        return left[: asked.query.size]
+
+    def _not_counting(self, leads: Leads) -> list[set[str]]:
+        """For each query the versions among its candidates that do not count."""
+        keys = sorted({key_of(chunk) for found in leads.candidates for chunk in _all(found)})
+        bodies = dict(enumerate(door.documents(keys, self._readers)))
+        known: dict[str, DocumentRecord] = {}
+        for answer in self._searches.ask(bodies).values():
+            known |= door.records(answer)
+            self._partial |= answer.partial
+        return [
+            {
+                version_of(chunk)
+                for chunk in _all(found)
+                if not door.counts(chunk, known, asked.query.filters)
+            }
+            for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
+        ]
 
     def _passes(self, asked: Asked, place: Placed[str]) -> bool:
         shown = self._shown.get(place.key)
-        return shown is not None and shown.passes(asked.query.filters)
+        return shown is not None and door.passes(shown.chunk.sets, asked.query.filters)
 
     def _read_all(self, rankings: Sequence[Ranking]) -> None:
         """Chunks with their documents, and the cosines that no leg told, in one request."""
-        wanted = {place.key for ranking in rankings for place in ranking} - self._read
-        asked = {("door", n): body for n, body in enumerate(self._at_door(wanted))}
+        wanted = sorted({place.key for ranking in rankings for place in ranking})
+        asked = {("door", n): body for n, body in enumerate(door.bodies(wanted, self._readers))}
         asked |= {("cosines", n): body for n, body in self._to_measure(rankings)}
         answers = self._searches.ask(asked)
-        self._read |= wanted
         self._shown.update(door.shown(a for (kind, _), a in answers.items() if kind == "door"))
         for (kind, number), answer in answers.items():
             self._partial |= answer.partial
             if kind == "cosines":
                 self._cosines[number].update(self._legs.cosines(answer))
 
-    def _at_door(self, wanted: set[str]) -> list[Body]:
-        return door.bodies(sorted(wanted), self._readers)
-
     def _to_measure(self, rankings: Sequence[Ranking]) -> Iterator[tuple[int, Body]]:
         """Every hit tells its cosine, whichever leg found it, so that the evidence of hits compares."""
         for number, (asked, ranking) in enumerate(zip(self._legs.asked, rankings, strict=True)):
-            known = self._cosines[number]
-            ids = [p.key for p in ranking if p.evidence.cosine is None and p.key not in known]
+            ids = [place.key for place in ranking if place.evidence.cosine is None]
             if asked.vector is not None and ids:
                 yield number, queries.cosines(ids, asked.vector)
 
@@ -119,3 +126,8 @@ class View:
                 yield Hit(
                     shown.chunk, place.score, replace(evidence, cosine=cosine, word_share=share)
                 )
+
+
+def _all(found: Candidates[str]) -> Iterator[str]:
+    """The chunks that any leg found; some more than once."""
+    return chain(found.keyword, found.vector, found.exact)

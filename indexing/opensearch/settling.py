@@ -100,10 +100,10 @@ class Patience:
 class Leftovers:
     """Unfinished records of documents that nobody writes now; looked for between batches."""
 
-    def __init__(self, client: OpenSearch, index: str) -> None:
+    def __init__(self, client: OpenSearch, index: str, grace: float = LEFT) -> None:
         self._client = client
         self._index = index
-        self._patience = Patience(LEFT)
+        self._patience = Patience(grace)
         self._looked = -LOOK
 
     def settle(self, documents: Documents, bulk: Bulk) -> None:

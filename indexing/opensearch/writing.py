@@ -110,7 +110,10 @@ class _Attempt:
 
     def fill(self) -> None:
         """New chunks, which do not count yet, and labels by which chunks are found before and after."""
-        self._bulk.send(self._filling())
+        lost: list[Work] = []
+        self._bulk.send(self._filling(lost))
+        # Not before all that was under way has arrived.
+        self._undo(lost)
 
     def flip(self) -> list[Work]:
         """What readers see from here on; returns what was not lost."""
@@ -131,11 +134,11 @@ class _Attempt:
             self._held[name] = held
         return [self._works.pop(name) for name in records if self._held[name] is None]
 
-    def _filling(self) -> Iterator[Action]:
+    def _filling(self, lost: list[Work]) -> Iterator[Action]:
         for work in list(self._works.values()):
             for action in self._chunks(work):
                 if time.monotonic() > self._next_beat:
-                    self._beat()
+                    lost += self._beat()
                 if work.name not in self._works:
                     break
                 yield action
@@ -149,11 +152,10 @@ class _Attempt:
             case _:
                 return iter(())
 
-    def _beat(self) -> None:
-        """Show that this writer is at work: others take over what does not change."""
-        lost = self._put({n: work.announced for n, work in self._works.items() if work.announced})
-        self._undo(lost)
+    def _beat(self) -> list[Work]:
+        """Show that this writer is at work: others take over what does not change. Returns what was lost."""
         self._next_beat = time.monotonic() + BEAT
+        return self._put({n: work.announced for n, work in self._works.items() if work.announced})
 
     def _undo(self, lost: Sequence[Work]) -> None:
         """Who took over has seen to this already, but not to what was under way just then."""

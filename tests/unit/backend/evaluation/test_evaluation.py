@@ -80,9 +80,8 @@ def evaluating(tmp_path: Path) -> Evaluating:
     (folder / "qrels" / "test.tsv").write_text("".join([header, *judged]), encoding="utf-8")
     embedder = CountingEmbedder()
     parts = Parts(
-        cache=tmp_path / "cache",
-        open_index=open_index,
-        open_keeper=open_keeper,
+        open_index=lambda name, identity: open_index(tmp_path / "cache" / name, identity),
+        open_keeper=lambda name, identity: open_keeper(tmp_path / "cache" / name, identity),
         embedder=embedder,
         understanding=EVERYTHING,
     )
@@ -104,9 +103,8 @@ def test_every_leg_is_scored(evaluating: Evaluating) -> None:
 
 def test_the_legs_of_an_embedder_that_understands_nothing(evaluating: Evaluating) -> None:
     deaf = Parts(
-        cache=evaluating.parts.cache,
-        open_index=open_index,
-        open_keeper=open_keeper,
+        open_index=evaluating.parts.open_index,
+        open_keeper=evaluating.parts.open_keeper,
         embedder=evaluating.embedder,
         understanding=Understanding({}),
     )
@@ -139,13 +137,13 @@ def test_a_run_goes_on_where_a_broken_one_ended(
     assert report.legs["keyword"]["R@10"] == pytest.approx(0.9)
 
 
-def test_other_documents_are_another_index(evaluating: Evaluating) -> None:
+def test_other_documents_are_another_index(evaluating: Evaluating, tmp_path: Path) -> None:
     evaluating.run()
     corpus = evaluating.folder / "corpus.jsonl"
     corpus.write_text(corpus.read_text(encoding="utf-8").replace("speak", "talk"), encoding="utf-8")
     evaluating.run()
     assert evaluating.embedder.passages == [9, 9]
-    assert len(list(evaluating.parts.cache.iterdir())) == 2
+    assert len(list((tmp_path / "cache").iterdir())) == 2
 
 
 def test_progress_is_told(evaluating: Evaluating) -> None:
