@@ -6,16 +6,18 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy
 
-.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks opensearch opensearch-stop constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks opensearch opensearch-stop browser picture constraints handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
-	@echo "make demo         index the sample handbook and answer three questions"
+	@echo "make demo         index the sample handbook, answer three questions, serve the page"
 	@echo "make test         install what is needed and run every check (the same as make check)"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
 	@echo "make opensearch   an OpenSearch on this machine (VERSION=3: the newer one; NODES=3: a cluster; PORT=...)"
 	@echo "make opensearch-stop"
+	@echo "make browser      install Chromium, which the tests of the page drive (Debian, as root)"
+	@echo "make picture      take the picture of the README anew"
 	@echo "make constraints  resolve the pinned versions anew"
 	@echo "make clean        remove the environment and everything that was built"
 
@@ -47,8 +49,12 @@ $(STAMP)-dev: pyproject.toml constraints.txt | $(UV)
 
 install: $(STAMP)
 
+# SERVE=0 ends after the answers in the terminal.
+SERVE ?= 1
+
 demo: install
 	@$(BIN)/quarry demo
+	@[ "$(SERVE)" = 0 ] || { echo; exec $(BIN)/quarry serve; }
 
 test: check
 
@@ -66,8 +72,17 @@ types: $(STAMP)-dev
 contracts: $(STAMP)-dev
 	$(BIN)/lint-imports
 
-unit: $(STAMP)-dev
+unit: $(STAMP)-dev browser
 	@$(BIN)/python -m deploy.opensearch.server during $(BIN)/pytest
+
+browser:
+	@test -x /usr/bin/chromium || { \
+	  test "$$(id -u)" = 0 || { echo "The tests of the page drive Chromium: sudo apt-get install chromium"; exit 1; }; \
+	  echo "Installing Chromium, which the tests of the page drive..."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null; }
+
+picture: $(STAMP)-dev browser
+	$(BIN)/python -m tests.support.picture docs/search.png
 
 DATA ?= ../shared/data
 SETS ?= scifact vaswani cranfield cisi jsquad cmrc2018

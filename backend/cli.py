@@ -6,11 +6,11 @@ failures named. Imports stand inside the commands, so that `--help` answers at o
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from backend import wire
-    from backend.assembly import Quarry
+    from backend.assembly import Engine, Quarry
+    from backend.commands.reindexing import RebuiltWire
     from backend.commands.rendering import Bars
+    from backend.search.sections import SearchDoc
     from connectors.document import Readers
     from indexing.index import Filters
     from indexing.pipeline import EmptyListing
+
+Done = TypeVar("Done")
 
 DONE, FAILED, WRONG_USE, DONE_WITH_FAILURES = 0, 1, 2, 3
 
@@ -117,6 +121,16 @@ def _quarry() -> "Quarry":
             f"{variable(str(fault['loc'][0]))}: {fault['msg']}" for fault in error.errors()
         )
         raise typer.BadParameter(f"a setting is not valid: {faults}") from error
+
+
+def _through_a_switch(quarry: "Quarry", work: Callable[["Quarry"], Done]) -> Done:
+    """Work on the home; once more where the index was switched to another edition in the middle of it."""
+    from indexing.editions import Superseded
+
+    try:
+        return work(quarry)
+    except Superseded:
+        return work(_quarry())
 
 
 def _readers(tokens: list[str] | None) -> "Readers":
@@ -253,15 +267,19 @@ def _sync_one(
     from connectors.errors import AskTheOwner, RetryLater
     from indexing.report import Report
 
-    report, error = Report(), None
-    try:
-        source = stored.find(quarry.database, name)
+    def synced(quarry: "Quarry") -> Report:
+        source, report = stored.find(quarry.database, name), Report()
         connector, pipeline = quarry.connector(source), quarry.pipeline(source)
         for step in run(quarry.database, source, connector, pipeline, when_empty):
             if isinstance(step, Report):
                 report = step
             else:
                 bars.show(step)
+        return report
+
+    report, error = Report(), None
+    try:
+        report = _through_a_switch(quarry, synced)
     except (AskTheOwner, RetryLater) as failure:
         error = str(failure)
     return encoding.synced(name, report, error)
@@ -317,6 +335,88 @@ def doctor(as_json: Json = False) -> None:
 
 
 @app.command()
+def reindex(
+    model: Annotated[
+        str | None,
+        typer.Option(help="The embedding model to change to, as QUARRY_EMBEDDING_MODEL names it."),
+    ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Build the index anew for the model it has: cut, embedded, written."
+        ),
+    ] = False,
+    rate: Annotated[
+        float | None, typer.Option(min=0.1, help="At most so many chunks a second, on average.")
+    ] = None,
+    status: Annotated[bool, typer.Option("--status", help="Only say how far it is.")] = False,
+    abandon: Annotated[
+        bool, typer.Option("--abandon", help="Remove what has been built so far.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Build the index for another embedding model, while the old one is searched.
+
+    Nothing is fetched: documents are cut and embedded anew from what is kept of them. It can be stopped at any
+    moment; the same command, or plain `quarry reindex`, goes on.
+    """
+    from backend.commands import reindexing as commands
+    from backend.commands import showing
+
+    if sum([model is not None, rebuild, status, abandon]) > 1:
+        raise typer.BadParameter("give one of --model, --rebuild, --status and --abandon")
+    with _told(as_json):
+        quarry = _quarry()
+        if status:
+            found = commands.status(quarry)
+            _print_wire(found) if as_json else showing.reindex_status(_console(), found)
+            return
+        if abandon:
+            given_up = commands.abandoned(quarry)
+            _print_wire(given_up) if as_json else showing.abandoned(_console(), given_up)
+            return
+        done = _reindexed(quarry, model, rebuild, rate)
+        _print_wire(done) if as_json else showing.rebuilt(_console(), done)
+    if done.missing:
+        raise typer.Exit(DONE_WITH_FAILURES)
+
+
+def _reindexed(
+    quarry: "Quarry", model: str | None, rebuild: bool, rate: float | None
+) -> "RebuiltWire":
+    from backend.commands import reindexing as commands
+    from backend.commands import showing
+    from indexing.rebuild import Pace
+
+    if model is not None:
+        steps = commands.change_model(quarry, model, Pace(rate))
+    elif rebuild:
+        steps = commands.rebuild(quarry, Pace(rate))
+    else:
+        steps = commands.go_on(quarry, Pace(rate))
+    with showing.steps(_console(sys.stderr)) as shown:
+        return commands.encoded(quarry, shown.rebuilding(steps))
+
+
+@app.command()
+def move(
+    to: Annotated[str, typer.Option(metavar="ENGINE", help="opensearch or embedded.")],
+    as_json: Json = False,
+) -> None:
+    """Copy the index to the other engine as it is; nothing is embedded."""
+    from backend.commands import moving, showing
+
+    with _told(as_json):
+        if to not in ("opensearch", "embedded"):
+            raise typer.BadParameter("write opensearch or embedded", param_hint="--to")
+        quarry = _quarry()
+        engine: Engine = "opensearch" if to == "opensearch" else "embedded"
+        with showing.steps(_console(sys.stderr)) as shown:
+            done = moving.encoded(engine, shown.moving(moving.move_index(quarry, engine)))
+        _print_wire(done) if as_json else showing.moved(_console(), done)
+
+
+@app.command()
 def search(
     query: Annotated[
         str, typer.Argument(help="What to look for. Quote a phrase to find it exactly.")
@@ -349,11 +449,15 @@ def search(
     if not query.strip():
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
     with _told(as_json):
-        quarry = _quarry()
-        tool = quarry.search_tool()
-        began = time.perf_counter()
-        docs = find(tool, quarry.request(query, asker, filters), limit)
-        answer = encoding.search(query, docs, time.perf_counter() - began)
+
+        def search_in(quarry: "Quarry") -> tuple[Sequence["SearchDoc"], float]:
+            tool = quarry.search_tool()
+            began = time.perf_counter()
+            docs = find(tool, quarry.request(query, asker, filters), limit)
+            return docs, time.perf_counter() - began
+
+        docs, seconds = _through_a_switch(_quarry(), search_in)
+        answer = encoding.search(query, docs, seconds)
     if as_json:
         _print_wire(answer)
     elif docs:
@@ -426,7 +530,10 @@ def ask(
         raise typer.BadParameter("write a question", param_hint="QUESTION")
     with _told(as_json):
         quarry, console = _quarry(), None if as_json else _console()
-        answer = ask_in_terminal(quarry, question, asker, file or [], console)
+        answer = _through_a_switch(
+            quarry,
+            lambda quarry: ask_in_terminal(quarry, question, asker, file or [], console),
+        )
         if console is None:
             _print_wire(answer)
         else:
@@ -454,6 +561,31 @@ def show(
             _print_wire(encoding.shown(found))
         else:
             rendering.shown(_console(), encoding.shown(found))
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8321,
+    host: Annotated[str, typer.Option(help="An address of this machine.")] = "127.0.0.1",
+    readers: As = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Also log what is asked, which is private.")
+    ] = False,
+) -> None:
+    """Serve the page and the HTTP API, for the person at this machine."""
+    import logging
+
+    from backend.commands import serving
+
+    asker = _readers(readers)
+    try:
+        address = serving.loopback(host)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--host") from error
+    with _told(as_json=False):
+        bound = serving.listener(address, port)
+        level = logging.DEBUG if debug else logging.INFO
+        serving.serve(_quarry(), bound, asker, _console(), level)
 
 
 @eval_app.command("run")

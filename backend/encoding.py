@@ -4,20 +4,28 @@ The rooms are imported for their types alone: a command loads no room that it ha
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend import wire
 
 if TYPE_CHECKING:
+    from backend.chat.citations import CitationInfo
     from backend.chat.events import AnswerDone, Citation
     from backend.chat.support import Support
-    from backend.search.sections import SearchDoc
+    from backend.search.events import Queries
+    from backend.search.sections import InferenceSection, SearchDoc
     from backend.store.documents import HeldDocument, StoredDocument
     from backend.store.failures import Failure
     from backend.store.runs import Run
     from backend.store.sources import Source
     from connectors.document import Section, Span
-    from indexing.report import Report
+    from indexing.chunk import Chunk
+    from indexing.index import Facets
+    from indexing.report import Progress, Report
+
+BRIEF_CHARACTERS = 300
+BRIEF_RESULTS = 20
+"""Of a search that is under way, told before the answer."""
 
 
 def search(query: str, docs: "Sequence[SearchDoc]", seconds: float) -> wire.SearchWire:
@@ -33,10 +41,63 @@ def _result(doc: "SearchDoc") -> wire.ResultWire:
         title=doc.title,
         source=doc.source,
         link=doc.link,
+        media_type=doc.media_type,
+        heading_path=doc.heading_path,
+        section=doc.section,
+        span=span(doc.span),
         updated_at=doc.updated_at,
         content=doc.content,
         score=round(doc.score, 6),
         why=tuple(wire.WhyWire(variant=w.variant, leg=w.leg, rank=w.rank) for w in doc.why),
+    )
+
+
+def facets(sources: "Facets", media_types: "Facets", months: "Facets") -> wire.FacetsWire:
+    return wire.FacetsWire(
+        sources=dict(sources.sources),
+        media_types=dict(media_types.media_types),
+        months=dict(months.months),
+    )
+
+
+def queries(of: "Queries") -> wire.QueriesWire:
+    return wire.QueriesWire(
+        variants=tuple(
+            wire.VariantWire(name=one.name, text=one.text, weight=one.weight) for one in of.variants
+        )
+    )
+
+
+def results(sections: "Sequence[InferenceSection]") -> wire.ResultsWire:
+    return wire.ResultsWire(results=tuple(map(_brief, sections[:BRIEF_RESULTS])))
+
+
+def _brief(section: "InferenceSection") -> wire.BriefWire:
+    chunk = section.best.chunk
+    return wire.BriefWire(
+        document_id=chunk.document_id,
+        title=chunk.title,
+        source=chunk.source,
+        link=chunk.link,
+        media_type=chunk.media_type,
+        heading_path=chunk.heading_path,
+        section=chunk.section,
+        span=span(chunk.span),
+        updated_at=chunk.updated_at,
+        content=_beginning(chunk.text),
+    )
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= BRIEF_CHARACTERS else f"{text[:BRIEF_CHARACTERS].rstrip()}…"
+
+
+def mark(citation: "CitationInfo") -> wire.MarkWire:
+    return wire.MarkWire(
+        number=citation.number,
+        document_id=citation.document_id,
+        title=citation.title,
+        link=citation.link,
     )
 
 
@@ -53,16 +114,35 @@ def document(held: "HeldDocument") -> wire.DocumentWire:
 
 
 def shown(stored: "StoredDocument") -> wire.ShownWire:
-    held = stored.document
-    return wire.ShownWire(
-        id=held.id,
-        title=held.title,
-        source=held.source,
-        link=held.link,
-        readers=tuple(sorted(held.access.readers)),
-        updated_at=held.updated_at,
-        sections=tuple(map(_section, held.sections)),
+    return wire.ShownWire(**_shown(stored))
+
+
+def document_shown(
+    stored: "StoredDocument", chunks: "Iterable[Chunk]", *, has_original: bool
+) -> wire.DocumentShownWire:
+    return wire.DocumentShownWire(
+        **_shown(stored),
+        media_type=stored.document.media_type,
+        has_original=has_original,
+        synced_at=stored.indexed_at,
+        chunks=tuple(
+            wire.ChunkWire(position=one.position, section=one.section, span=span(one.span))
+            for one in chunks
+        ),
     )
+
+
+def _shown(stored: "StoredDocument") -> dict[str, Any]:
+    held = stored.document
+    return {
+        "id": held.id,
+        "title": held.title,
+        "source": held.source,
+        "link": held.link,
+        "readers": tuple(sorted(held.access.readers)),
+        "updated_at": held.updated_at,
+        "sections": tuple(map(_section, held.sections)),
+    }
 
 
 def _section(section: "Section") -> wire.SectionWire:
@@ -129,6 +209,30 @@ def source(one: "Source", documents: int, failures: int, run: "Run | None") -> w
         failures=failures,
         state=run.state if run else "never synced",
         last_run=run.started_at if run else None,
+        run=_run(run) if run else None,
+    )
+
+
+def _run(run: "Run") -> wire.RunWire:
+    return wire.RunWire(
+        state=run.state,
+        stage=run.stage,
+        item=run.item,
+        counts=dict(run.counts),
+        error=run.error,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
+def progress(one: "Progress") -> wire.ProgressWire:
+    return wire.ProgressWire(
+        source=one.source,
+        stage=one.stage,
+        item=one.item,
+        done=one.done,
+        total=one.total,
+        rate=round(one.rate, 2),
     )
 
 

@@ -22,6 +22,12 @@ class ResultWire(Wire):
     title: str
     source: str
     link: str
+    media_type: str
+    heading_path: tuple[str, ...]
+    section: int
+    """Where the best passage stands: the section of the document, counted from 0."""
+    span: tuple[int, int]
+    """And its code points there."""
     updated_at: datetime | None
     content: str
     score: float
@@ -32,6 +38,20 @@ class SearchWire(Wire):
     query: str
     results: tuple[ResultWire, ...]
     seconds: float
+
+
+class FacetsWire(Wire):
+    """Documents that the asker may read, counted. Each field is counted under the filters of all
+    others, so that another choice can be offered."""
+
+    sources: dict[str, int]
+    media_types: dict[str, int]
+    months: dict[str, int]
+    """Of the last change, UTC, as `2026-11`."""
+
+
+class FoundWire(SearchWire):
+    facets: FacetsWire
 
 
 class CitationWire(Wire):
@@ -89,11 +109,41 @@ class ShownWire(Wire):
     sections: tuple[SectionWire, ...]
 
 
+class ChunkWire(Wire):
+    position: int
+    section: int
+    span: tuple[int, int]
+
+
+class DocumentShownWire(ShownWire):
+    media_type: str
+    has_original: bool
+    """Whether its file can be had, as it was when it was last synced."""
+    synced_at: datetime
+    chunks: tuple[ChunkWire, ...]
+
+
+class DocumentsWire(Wire):
+    documents: tuple[DocumentWire, ...]
+    next: str | None
+    """Ask for those `after` this id to go on; null at the end."""
+
+
 class FailureWire(Wire):
     source: str
     item: str
     reason: str
     tries: int
+
+
+class RunWire(Wire):
+    state: str
+    stage: str
+    item: str | None
+    counts: dict[str, int]
+    error: str | None
+    started_at: datetime
+    finished_at: datetime | None
 
 
 class SourceWire(Wire):
@@ -104,11 +154,23 @@ class SourceWire(Wire):
     failures: int
     state: str
     last_run: datetime | None
+    run: RunWire | None = None
+    """The last one, or the one that is going on."""
 
 
 class UnreadableWire(Wire):
     item: str
     reason: str
+
+
+class ProgressWire(Wire):
+    source: str
+    stage: str
+    item: str | None
+    done: int
+    total: int | None
+    rate: float
+    """Documents a second."""
 
 
 class SyncWire(Wire):
@@ -131,3 +193,100 @@ class CheckWire(Wire):
     state: Literal["ok", "warning", "failed", "off"]
     detail: str
     advice: str | None = None
+
+
+class FaultWire(Wire):
+    where: str
+    message: str
+
+
+class ProblemWire(Wire):
+    """What went wrong, as RFC 9457 has it."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    advice: str | None = None
+    """What to do about it."""
+    errors: tuple[FaultWire, ...] = ()
+    """Of the request, each by where it stands."""
+
+
+class HealthWire(Wire):
+    status: Literal["ok"] = "ok"
+
+
+class PartWire(Wire):
+    name: str
+    state: Literal["waiting", "ready", "failed"]
+    detail: str
+
+
+class ReadyWire(Wire):
+    ready: bool
+    parts: tuple[PartWire, ...]
+
+
+class VariantWire(Wire):
+    name: str
+    text: str
+    weight: float
+
+
+class QueriesWire(Wire):
+    """The event `queries`."""
+
+    variants: tuple[VariantWire, ...]
+
+
+class BriefWire(Wire):
+    """A result, as events tell it."""
+
+    document_id: str
+    title: str
+    source: str
+    link: str
+    media_type: str
+    heading_path: tuple[str, ...]
+    section: int
+    span: tuple[int, int]
+    updated_at: datetime | None
+    content: str
+    """The beginning of the best passage."""
+
+
+class ResultsWire(Wire):
+    """The events `first_results`, `results` and `selected`."""
+
+    results: tuple[BriefWire, ...]
+
+
+class LostWire(Wire):
+    """The event `lost`: a step failed, and the answer is made without it."""
+
+    step: str
+    reason: str
+
+
+class TextWire(Wire):
+    """The events `reasoning` and `text`; the latter in Markdown, citations as `[[1]](link)`."""
+
+    text: str
+
+
+class MarkWire(Wire):
+    """The event `citation`: comes before the text that cites."""
+
+    number: int
+    document_id: str
+    title: str
+    link: str
+
+
+class AnsweredWire(Wire):
+    """The event `done` of an answer."""
+
+    answer: AnswerWire
+    html: str
+    """The answer, rendered and cleaned."""

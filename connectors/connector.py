@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from io import BufferedReader
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from connectors.document import Access, Document
 
@@ -98,4 +99,13 @@ class Connector(Protocol):
             RetryLater: the source does not answer now.
             AskTheOwner: a person must mend something first.
         """
+        ...
+
+
+@runtime_checkable
+class KeepsOriginals(Protocol):
+    """A connector that can also hand out what a document was read from."""
+
+    def original(self, document_id: str, version: str) -> BufferedReader | None:
+        """The bytes of that version, to be read and closed; nothing where they are no longer there."""
         ...

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeAlias
 
@@ -127,8 +128,25 @@ def read(root: Path, parts: Parts, largest: int) -> Content:
     raise Restless(Restless.__doc__)
 
 
+def opened(root: Path, parts: Parts) -> BufferedReader:
+    """The file, to be read and closed.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    return open(_descriptor(root, parts), "rb")
+
+
 @contextmanager
 def _opened(root: Path, parts: Parts) -> Iterator[int]:
+    descriptor = _descriptor(root, parts)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _descriptor(root: Path, parts: Parts) -> int:
     """Open name by name: a folder exchanged for a link between the walk and now leads nowhere."""
     above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -139,12 +157,10 @@ def _opened(root: Path, parts: Parts) -> Iterator[int]:
         descriptor = os.open(parts[-1], _OPEN_FILE, dir_fd=above)
     finally:
         os.close(above)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NoFile(NoFile.__doc__)
-        yield descriptor
-    finally:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        raise NoFile(NoFile.__doc__)
+    return descriptor
 
 
 def _read(descriptor: int, size: int) -> bytes:

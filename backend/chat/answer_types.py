@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import regex
 
+from indexing.analysis import words
 from indexing.folding import fold
 
 LONGEST_QUESTION = 2000
@@ -44,7 +45,7 @@ _ASKED: tuple[tuple[AnswerType, regex.Pattern[str]], ...] = tuple(
         (
             AnswerType.MONEY,
             rf"\bhow much\b.*\b(?:{_MONEY_ASKED})\b|\bhow much (?:is|are|do i get|does it)\b"
-            r"|\b(?:what|which)\b.{0,20}\b(?:price|fees?|salary|salaries|wages?|costs?|revenue)\b"
+            r"|\b(?:what|which)\b.{0,20}\b(?:price|fees?|salary|salaries|wages?|costs?|revenue|allowance|refund|bonus|deposit)\b"
             rf"|\bwie ?viel\b.*\b(?:{_MONEY_ASKED}|geld|euro)\b|\bwas kostet\b"
             r"|多少钱|多少錢|价格|いくら|料金|値段",
         ),
@@ -118,6 +119,21 @@ _ROLE = regex.compile(rf"\b(?:{fold(_ROLES)})s?\b")
 _NAME = regex.compile(
     r"\b\p{Lu}[\p{L}'’-]+\s+(?:\p{Lu}\.?\s+)?\p{Lu}[\p{L}'’-]+|\S@\S|[\p{Han}\p{Katakana}]"
 )
+
+
+_COUNTED = regex.compile(r"\b(?:how many|wie ?viele)\s+(\w+(?:\s\w+)?)")
+_COUNT = regex.compile(rf"{fold(_NUMBER)}[\s-]*((?:[\w%$.,-]+\s+)?[\w-]+)")
+
+
+def counted(question: str) -> frozenset[str]:
+    """What is asked how many there are of: the words after "how many"; empty where nothing is."""
+    asked = _COUNTED.search(fold(question[:LONGEST_QUESTION]))
+    return frozenset(words(asked[1])) if asked else frozenset()
+
+
+def counts(things: frozenset[str], text: str) -> bool:
+    """Whether a number of any of these things stands in the text ("up to twenty working days")."""
+    return any(things & frozenset(words(found[1])) for found in _COUNT.finditer(fold(text)))
 
 
 def answer_type(question: str) -> AnswerType | None:

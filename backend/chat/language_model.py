@@ -3,9 +3,9 @@
 import random
 import socket
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -27,6 +27,7 @@ from backend.search.completion import Complete, CompletionFailed, Message
 from indexing.deadline import Deadline
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
     from openai import Stream
     from openai.types.chat import ChatCompletionChunk
@@ -130,7 +131,7 @@ class LanguageModel:
                 pause = self._pause(attempt, failure)
                 if attempt == TRIES or pause >= deadline.left():
                     raise
-                time.sleep(pause)
+                deadline.sleep(pause)
             except ModelRefused as refusal:
                 # An older server that does not know how to tell the usage.
                 knows = begun or attempt == TRIES or USAGE not in str(refusal)
@@ -168,11 +169,21 @@ class LanguageModel:
         left = deadline.left()
         if not left:
             raise ModelLate(_LATE)
-        create: Callable[..., Stream[ChatCompletionChunk]] = self._client.chat.completions.create
-        stream = create(**request, timeout=_timeout(left))
-        with stream, _shut_at(deadline, stream):
+        line = _Line()
+        # The library's own time-out runs anew with every piece, so that a stalled stream could take
+        # twice its time, and a dribbling one for ever.
+        with deadline.calling(line.cut), self._answered(request, left, line) as stream:
             _expect_stream(stream, self.settings.base_url)
             yield stream
+
+    def _answered(self, request: Json, left: float, line: "_Line") -> "Stream[ChatCompletionChunk]":
+        """Wait until the server begins to answer; `line` is the connection on which it does."""
+        create: Callable[..., Stream[ChatCompletionChunk]] = self._client.chat.completions.create
+        asking = _asking.set(line)
+        try:
+            return create(**request, timeout=_timeout(left))
+        finally:
+            _asking.reset(asking)
 
     @contextmanager
     def _wrapped(self, request: Json, deadline: Deadline) -> Iterator[None]:
@@ -264,6 +275,7 @@ _LATE = "The language model did not answer in the time allowed. Ask again, or al
 
 
 def _connect(settings: ModelSettings) -> "openai.OpenAI":
+    import httpx2
     import openai
 
     client = openai.OpenAI(
@@ -271,41 +283,56 @@ def _connect(settings: ModelSettings) -> "openai.OpenAI":
         # A local server wants no key, but the library wants one.
         api_key=settings.api_key or "none",
         max_retries=0,
+        http_client=openai.DefaultHttpxClient(
+            # A connection is seen when it is made, and one that is used again is not.
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+            event_hooks={"request": [_watch]},
+        ),
     )
     # The library takes these two from the environment; they are nobody else's business.
     client.organization = client.project = None
     return client
 
 
+class _Line:
+    """The connection of one request. It can be cut by another thread, also while one waits for
+    the first byte of an answer."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stream: Any = None
+        self._is_cut = False
+
+    def note(self, event: str, told: Json) -> None:
+        """Called by the HTTP client with each step of its work."""
+        if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
+            with self._lock:
+                self._stream = told["return_value"]
+                is_cut = self._is_cut
+            if is_cut:
+                self.cut()
+
+    def cut(self) -> None:
+        with self._lock:
+            self._is_cut = True
+            connection = self._stream.get_extra_info("socket") if self._stream else None
+        if isinstance(connection, socket.socket):
+            with suppress(OSError):
+                # Of the socket below TLS: a reader that waits in another thread is woken.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+_asking: ContextVar[_Line] = ContextVar("_asking")
+
+
+def _watch(request: "httpx2.Request") -> None:
+    request.extensions["trace"] = _asking.get().note
+
+
 def _timeout(left: float) -> "openai.Timeout":
     import openai
 
     return openai.Timeout(left, connect=min(CONNECT_SECONDS, left))
-
-
-@contextmanager
-def _shut_at(deadline: Deadline, stream: "Stream[ChatCompletionChunk]") -> Iterator[None]:
-    """Shut the connection at the deadline.
-
-    The library's own time-out runs anew with every piece, so that a stalled stream could take
-    twice its time, and a dribbling one for ever.
-    """
-    timer = threading.Timer(deadline.left(), _shut, (stream,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _shut(stream: "Stream[ChatCompletionChunk]") -> None:
-    network = stream.response.extensions.get("network_stream")
-    connection = network.get_extra_info("socket") if network else None
-    if isinstance(connection, socket.socket):
-        with suppress(OSError):
-            # Of the socket below TLS: a reader that waits in another thread is woken.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _expect_stream(stream: "Stream[ChatCompletionChunk]", base_url: str) -> None:

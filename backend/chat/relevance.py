@@ -14,15 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.chat.answer_types import answer_type, holds_answer
+from backend.chat.answer_types import AnswerType, answer_type, counted, counts, holds_answer
 from backend.chat.candidates import Candidate, context
 from backend.search.sections import InferenceSection
 from indexing.analysis import keywords, words
 
-MEANING_WEIGHT = 0.7
-WORDS_WEIGHT = 0.3
+MEANING_WEIGHT = 0.75
+WORDS_WEIGHT = 0.25
 MISMATCH = 0.1
-"""Taken off where a question asks for an amount, a time, a person, and the sentence holds none."""
+"""Taken off where a question asks for an amount, a time, a person, and the sentence holds none; half of
+it where it holds a number, but of other things than are to be counted."""
 UNFOUND = 0.9
 """A chunk that was read only as a neighbour is taken to be so near as the farthest one found, times this."""
 
@@ -94,15 +95,25 @@ def _cosines_of(section: InferenceSection) -> dict[tuple[str, int], float]:
     return {chunk.key: known.get(chunk.key, unknown) for chunk in section.chunks}
 
 
-def mismatches(question: str, found: Sequence[Candidate]) -> NDArray[np.bool_]:
-    """Which candidates lack the kind of thing that the question asks for."""
-    kind = answer_type(question)
+def mismatches(question: str, found: Sequence[Candidate]) -> Scores:
+    """How far each candidate lacks what the question asks for: 0, 0.5 or 1.
+
+    All of it where no amount, time or person stands there that is asked for; half where it is asked
+    how many there are of something, and a number stands there, but of other things.
+    """
+    kind, things = answer_type(question), counted(question)
     if kind is None:
-        return np.zeros(len(found), dtype=np.bool_)
-    return np.array([not holds_answer(kind, c.readable) for c in found])
+        return np.zeros(len(found))
+    return np.array([_lack(kind, things, candidate.readable) for candidate in found])
 
 
-def scores(meaning: Scores, shares: Scores, lacking: NDArray[np.bool_], trust: float) -> Scores:
+def _lack(kind: AnswerType, things: frozenset[str], text: str) -> float:
+    if not holds_answer(kind, text):
+        return 1.0
+    return 0.5 if things and not counts(things, text) else 0.0
+
+
+def scores(meaning: Scores, shares: Scores, lacking: Scores, trust: float) -> Scores:
     """0 to 1; meaning weighs as much as the embedder is trusted with the question, 0 to 1."""
     weight = trust * MEANING_WEIGHT
     mixed = (weight * meaning + WORDS_WEIGHT * shares) / (weight + WORDS_WEIGHT)

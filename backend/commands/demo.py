@@ -28,6 +28,7 @@ QUESTIONS = (
     "家で仕事ができるのは週に何日までですか。",
 )
 NEXT = (
+    "serve",
     'ask "Am I allowed to travel first class on a five-hour train ride?"',
     'search "PN-88-1420-B" --explain',
     'ask "What is the salary band of a senior engineer?" --as group:finance',

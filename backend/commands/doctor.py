@@ -72,19 +72,20 @@ def _model(quarry: Quarry) -> CheckWire:
             state="ok",
             detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
         )
-    state = describe(settings.embedding_model, quarry.models)
+    model = quarry.embedding_model
+    state = describe(model, quarry.models)
     if state.record is None:
         return CheckWire(
             name="model",
             state="warning",
-            detail=f"{settings.embedding_model} in {state.source.folder}, not converted yet",
+            detail=f"{model} in {state.source.folder}, not converted yet",
             advice="the first sync or search converts it, which takes half a minute",
         )
     converted = state.record.runtime == "openvino"
     return CheckWire(
         name="model",
         state="ok" if converted else "warning",
-        detail=f"{settings.embedding_model}, run by {state.record.runtime},"
+        detail=f"{model}, run by {state.record.runtime},"
         f" {state.record.identity.precision}, {state.record.identity.dimension} dimensions",
         advice=None
         if converted
@@ -102,8 +103,8 @@ def _languages(quarry: Quarry) -> CheckWire:
         name="languages",
         state="warning" if poor else "ok",
         detail=f"understood: {', '.join(known) or 'none'}; poorly or not: {', '.join(poor) or 'none'}",
-        advice=f"texts in those languages are found by their words; for meaning too, set a"
-        f" multilingual model: {variable('embedding_model')}"
+        advice="texts in those languages are found by their words; for meaning too, change to a"
+        " multilingual model: quarry reindex --model MODEL"
         if poor
         else None,
     )
@@ -115,13 +116,19 @@ def _index(quarry: Quarry) -> CheckWire:
     for document in quarry.keeper.survey():
         indexed += 1
         chunks += document.chunks
+    advice = None
+    if (building := quarry.editions.building()) is not None:
+        advice = (
+            f"one for {building.called} is half built: quarry reindex goes on with it,"
+            " quarry reindex --abandon removes it"
+        )
+    elif indexed != held:
+        advice = f"the database holds {held} documents; quarry sync brings the index in line"
     return CheckWire(
         name="index",
-        state="ok" if indexed == held else "warning",
+        state="warning" if advice else "ok",
         detail=f"{indexed} documents, {chunks} chunks in {quarry.index_folder}",
-        advice=None
-        if indexed == held
-        else f"the database holds {held} documents; quarry sync brings the index in line",
+        advice=advice,
     )
 
 

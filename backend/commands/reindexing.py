@@ -11,7 +11,8 @@ from backend.wire import Wire
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.editions import Edition
 from indexing.index import IndexKeeper
-from indexing.reindexing import Pace, Rebuilding, Rebuilt, Reindexing
+from indexing.rebuild import Pace, Rebuilding, Rebuilt
+from indexing.reindexing import Reindexing
 
 KIND = "reindex"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from connectors.document import Span
 from indexing.chunk import Chunk
 from indexing.index import Evidence
 
@@ -75,6 +76,12 @@ class SearchDoc:
     title: str
     source: str
     link: str
+    media_type: str
+    heading_path: tuple[str, ...]
+    section: int
+    """The section of the document that holds the best chunk."""
+    span: Span
+    """Of the best chunk in the text of that section."""
     updated_at: datetime | None
     content: str
     score: float

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import ColumnElement, Connection, exists, func, select
 
 from backend.store.contents import Contents, decoded
 from backend.store.database import Database
@@ -58,9 +58,19 @@ def find(
 def listing(database: Database) -> Iterator[HeldDocument]:
     """All documents by id, whoever may read them: for the owner of the machine only."""
     after = ""
-    while rows := _page(database, after):
+    while rows := _page(database, [documents.c.id > after], _PAGE):
         yield from rows
         after = rows[-1].id
+
+
+def readable(
+    database: Database, readers: Readers, after: str, limit: int, source: str | None = None
+) -> list[HeldDocument]:
+    """At most `limit` documents that the asker may read, by id, of those that follow `after`."""
+    conditions = [documents.c.id > after, _may_read(readers)]
+    if source is not None:
+        conditions.append(sources.c.name == source)
+    return _page(database, conditions, limit)
 
 
 def counts(database: Database) -> Mapping[str, int]:
@@ -87,14 +97,10 @@ def _find(
     database: Database, contents: Contents, document_id: str, readers: Readers
 ) -> StoredDocument | str | None:
     """As `find`; the name of its source instead, if its content is not there."""
-    may_read = exists().where(
-        document_readers.c.document_id == documents.c.id,
-        document_readers.c.reader.in_(sorted(readers.tokens)),
-    )
     query = (
         select(documents, sources.c.name.label("source"))
         .join(sources)
-        .where(documents.c.id == document_id, may_read)
+        .where(documents.c.id == document_id, _may_read(readers))
     )
     with database.reading() as connection:
         row = connection.execute(query).one_or_none()
@@ -114,13 +120,22 @@ def _find(
     return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
 
 
-def _page(database: Database, after: str) -> list[HeldDocument]:
+def _may_read(readers: Readers) -> ColumnElement[bool]:
+    return exists().where(
+        document_readers.c.document_id == documents.c.id,
+        document_readers.c.reader.in_(sorted(readers.tokens)),
+    )
+
+
+def _page(
+    database: Database, conditions: Sequence[ColumnElement[bool]], limit: int
+) -> list[HeldDocument]:
     query = (
         select(documents, sources.c.name.label("source"))
         .join(sources)
-        .where(documents.c.id > after)
+        .where(*conditions)
         .order_by(documents.c.id)
-        .limit(_PAGE)
+        .limit(limit)
     )
     with database.reading() as connection:
         rows = connection.execute(query).all()

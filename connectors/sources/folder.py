@@ -10,10 +10,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote_from_bytes
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -25,7 +26,7 @@ from connectors.extraction.extracted import CannotRead, one_line, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
 from connectors.globs import Glob, any_covers, any_matches
-from connectors.tree import Closed, Content, File, Parts, TooLarge, head, read, walk
+from connectors.tree import Closed, Content, File, Parts, TooLarge, head, opened, read, walk
 
 ACCESS_FILE = "access.yaml"
 
@@ -143,6 +144,21 @@ class FolderConnector:
             yield Listed(self._id(item.parts), rules.access(item.parts))
         self._still(root, identity)
 
+    def original(self, document_id: str, version: str) -> BufferedReader | None:
+        """See `KeepsOriginals.original`."""
+        held = _Version.parse(version)
+        parts = _parts(document_id.removeprefix(f"{self._source}:"))
+        if held is None or parts is None:
+            return None
+        try:
+            file = opened(self._root(), parts)
+        except (OSError, ValueError, AskTheOwner):
+            return None
+        if _is_still(file, held):
+            return file
+        file.close()
+        return None
+
     def _root(self) -> Path:
         path = self._settings.path
         try:
@@ -250,6 +266,25 @@ def _own_id(parts: Parts) -> str:
     no other begins."""
     path = "/".join(parts)
     return f"/{quote_from_bytes(os.fsencode(path))}" if _ESCAPED.search(path) else path
+
+
+def _parts(own_id: str) -> Parts | None:
+    """The way back from `_own_id`; nothing for what is no path within the root."""
+    path = os.fsdecode(unquote_to_bytes(own_id[1:])) if own_id.startswith("/") else own_id
+    parts = tuple(path.split("/"))
+    return None if {"", ".", ".."} & set(parts) else parts
+
+
+def _is_still(file: BufferedReader, held: _Version) -> bool:
+    """Whether the file holds what was read; by size and time, and by content where the time is another."""
+    found = os.fstat(file.fileno())
+    if found.st_size != held.size:
+        return False
+    if found.st_mtime_ns == held.mtime_ns:
+        return True
+    same = hashlib.file_digest(file, "sha256").hexdigest() == held.sha256
+    file.seek(0)
+    return same
 
 
 def _position(since: Checkpoint | None) -> Parts:

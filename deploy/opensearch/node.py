@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -231,7 +232,7 @@ def healthy(node: Node) -> bool:
     try:
         with NO_PROXY.open(f"{node.url}/_cluster/health", timeout=5) as answer:
             health = json.load(answer)
-    except (OSError, ValueError):
+    except (OSError, HTTPException, ValueError):
         return False
     whole = health["number_of_nodes"] == len(node.cluster)
     return whole and health["status"] in ("green", "yellow")

@@ -7,10 +7,10 @@ Whatever else is refused ends the write and names the document.
 import random
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as Unreachable
@@ -56,6 +56,7 @@ class Conflict:
 
 Outcome: TypeAlias = Stored | Conflict
 _Item: TypeAlias = Mapping[str, Any]
+Answer = TypeVar("Answer")
 
 
 class Bulk:
@@ -99,6 +100,10 @@ class Bulk:
             outcome for request in packed(actions, REQUEST) for outcome in self._deliver(request)
         ]
 
+    def patiently(self, ask: Callable[[], Answer]) -> Answer:
+        """What is answered to a request that changes nothing, for which a busy cluster is given time too."""
+        return _patiently(ask, Pauses(self._patience))
+
     def _deliver(self, request: Sequence[Action]) -> list[Outcome]:
         """One request, until every item of it has come to something."""
         outcomes: dict[int, Outcome] = {}
@@ -125,15 +130,10 @@ class Bulk:
         self, request: Sequence[Action], wanted: Sequence[int], pauses: "Pauses"
     ) -> list[_Item]:
         body = b"".join(request[number].lines for number in wanted)
-        while True:
-            try:
-                answer = self._client.bulk(body=body, index=self._alias, params=PARAMETERS)
-            except TransportError as error:
-                if not _may_pass(error):
-                    raise
-                pauses.wait(errors.named(error))
-            else:
-                return [next(iter(item.values())) for item in answer["items"]]
+        answer = _patiently(
+            lambda: self._client.bulk(body=body, index=self._alias, params=PARAMETERS), pauses
+        )
+        return [next(iter(item.values())) for item in answer["items"]]
 
 
 class Pauses:
@@ -164,6 +164,18 @@ def packed(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
         size += len(action.lines)
     if group:
         yield group
+
+
+def _patiently(ask: Callable[[], Answer], pauses: Pauses) -> Answer:
+    while True:
+        try:
+            return ask()
+        except RetryLater as error:
+            pauses.wait(error)
+        except TransportError as error:
+            if not _may_pass(error):
+                raise
+            pauses.wait(errors.named(error))
 
 
 def _may_pass(error: TransportError) -> bool:

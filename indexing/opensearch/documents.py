@@ -1,6 +1,7 @@
 """The document records of one index: read as they are this moment, written on condition."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from opensearchpy import OpenSearch
@@ -28,7 +29,8 @@ class Documents:
         keys = [document_key(each) for each in ids]
         held: dict[str, Held] = {}
         for start in range(0, len(keys), READ):
-            for found in self._got(keys[start : start + READ]):
+            page = keys[start : start + READ]
+            for found in self._bulk.patiently(partial(self._got, page)):
                 held[found.record.id] = found
         return held
 
@@ -75,13 +77,13 @@ class Documents:
                 put[number] = found
         return put
 
-    def _got(self, keys: Sequence[str]) -> Iterator[Held]:
+    def _got(self, keys: Sequence[str]) -> list[Held]:
         asked = {"docs": [{"_id": key, "routing": key} for key in keys]}
-        for each in self._client.mget(body=asked, index=self._index)["docs"]:
+        told = self._client.mget(body=asked, index=self._index)["docs"]
+        for each in told:
             if "error" in each:
                 raise errors.of_refusal(0, *errors.told(each))
-            if each["found"]:
-                yield held_record(each)
+        return [held_record(each) for each in told if each["found"]]
 
 
 def held_record(found: dict[str, Any]) -> Held:

@@ -102,6 +102,8 @@ def of_refusal(status: int, kind: str, reason: str) -> Named:
     # The disk is told by words: its status is that of a busy cluster.
     if "flood-stage" in reason or "read-only" in reason or "/12/" in reason:
         return _full(reason)
+    if "create-index blocked" in reason:
+        return _full_for_new(reason)
     match kind:
         case "index_not_found_exception":
             return AskTheOwner(
@@ -157,6 +159,14 @@ def _full(reason: str) -> AskTheOwner:
         f"The disk of the cluster is nearly full, so it refuses to write: {reason}. Free space or add a"
         " node; the block is lifted when the disk is below its high watermark again, or by setting"
         " index.blocks.read_only_allow_delete to null."
+    )
+
+
+def _full_for_new(reason: str) -> AskTheOwner:
+    return AskTheOwner(
+        "The cluster makes no new index, as when the disks of all its nodes are nearly full:"
+        f" {reason} Free space or add a node; the block is lifted when a disk is below its high watermark"
+        " again, or by setting cluster.blocks.create_index to null."
     )
 
 

@@ -8,7 +8,7 @@ from indexing.index import IndexChange, IndexedDocument, Replace, Written
 from indexing.opensearch import contents
 from indexing.opensearch.bulk import Bulk
 from indexing.opensearch.documents import Documents
-from indexing.opensearch.errors import named_errors
+from indexing.opensearch.errors import check_shards, named_errors
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.plan import sum_of
 from indexing.opensearch.settling import Leftovers
@@ -64,9 +64,13 @@ class OpenSearchKeeper:
         return written
 
     def refresh(self) -> None:
-        """What has been written is visible when this returns."""
+        """What has been written is visible when this returns, on every copy of it that can be searched."""
+        bulk = Bulk(self._client, self._index, self._patience)
         with named_errors():
-            self._client.indices.refresh(index=self._index)
+            bulk.patiently(self._refreshed)
+
+    def _refreshed(self) -> None:
+        check_shards(self._client.indices.refresh(index=self._index))
 
     def survey(self) -> Iterator[IndexedDocument]:
         """See `IndexKeeper.survey`. Documents written meanwhile may or may not be among them."""

@@ -52,7 +52,7 @@ def few(wanted: Spans, readers: Readers, searches: Searches) -> Places | None:
     # Old chunks that are about to be deleted may come too.
     size = min(2 * count + len(wanted), LARGEST)
     answer = searches.ask({0: queries.parts(wanted, readers, size)})[0]
-    return _places([answer]) if len(answer.hits) < size or size < LARGEST else None
+    return _places([answer]) if len(answer.hits) < size else None
 
 
 def many(wanted: Spans, readers: Readers, searches: Searches) -> Places:

@@ -9,8 +9,10 @@ count never did, and the next of the ranking takes its place.
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from types import TracebackType
+from typing import TypeVar
 
 from opensearchpy import OpenSearch
 
@@ -25,7 +27,9 @@ from indexing.opensearch.legs import Asked, Legs, Scales
 from indexing.opensearch.line import cut_by
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.ranking import View
-from indexing.opensearch.searches import Gone, at_one_point, best_effort, whole
+from indexing.opensearch.searches import Gone, Searches, at_one_point, best_effort, whole
+
+Told = TypeVar("Told")
 
 FACETS = ("source", "media_type", "month")
 POINTS = 2
@@ -61,9 +65,7 @@ class OpenSearchIndex:
         with cut_by(deadline):
             asked = [Asked.of(query, readers, self._vectors) for query in queries]
             legs = Legs(asked, self._vectors.search, self._known_scales(deadline))
-            return self._quick(legs, readers, deadline) or self._at_one_point(
-                legs, readers, deadline
-            )
+            return self._quick(legs, readers, deadline) or self._certain(legs, readers, deadline)
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
@@ -113,29 +115,30 @@ class OpenSearchIndex:
         view = View(legs, readers, best_effort(self._client, self._index, deadline, copy))
         return view.found_if_whole()
 
-    def _at_one_point(self, legs: Legs, readers: Readers, deadline: Deadline) -> Found:
-        last: Found | None = None
-        for _ in range(POINTS):
-            try:
-                with at_one_point(self._client, self._index, deadline) as searches:
-                    last = View(legs, readers, searches).found()
-            except Gone:
-                continue
-            if not last.partial:
-                break
-        if last is None:
-            raise RetryLater(
-                "Nodes of the cluster come and go; a search is cut each time.", errors.SOON
-            )
-        return last
+    def _certain(self, legs: Legs, readers: Readers, deadline: Deadline) -> Found:
+        """The answer of one point in time."""
+
+        def asked(searches: Searches) -> Found:
+            return View(legs, readers, searches).found()
+
+        found = self._at_one_point(asked, deadline)
+        # A node may have gone with its part of the point; other copies answer at a new one.
+        return self._at_one_point(asked, deadline) if found.partial else found
 
     def _places(self, wanted: parts.Spans, readers: Readers, deadline: Deadline) -> parts.Places:
         searches = whole(self._client, self._index, deadline)
         found = parts.few(wanted, readers, searches) if wanted else {}
         if found is not None:
             return found
-        with at_one_point(self._client, self._index, deadline) as searches:
-            return parts.many(wanted, readers, searches)
+        return self._at_one_point(lambda point: parts.many(wanted, readers, point), deadline)
+
+    def _at_one_point(self, ask: Callable[[Searches], Told], deadline: Deadline) -> Told:
+        for _ in range(POINTS):
+            with suppress(Gone), at_one_point(self._client, self._index, deadline) as searches:
+                return ask(searches)
+        raise RetryLater(
+            "Nodes of the cluster come and go; a search is cut each time.", errors.SOON
+        )
 
     def _known_scales(self, deadline: Deadline) -> Scales:
         if self._scales is None:

@@ -1,7 +1,7 @@
 """Searches sent to the cluster: several in one request, read as answers or as our errors."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
@@ -67,7 +67,7 @@ class Searches:
             )
         return {key: _answer(each) for key, each in zip(bodies, told["responses"], strict=True)}
 
-    def _lines(self, bodies: Iterator[Body] | Any) -> str:
+    def _lines(self, bodies: Iterable[Body]) -> str:
         header = _json(self.header)
         return "".join(f"{header}\n{_json(body | self.common)}\n" for body in bodies)
 
@@ -109,7 +109,7 @@ def _forget(client: OpenSearch, point: str) -> None:
 
 
 def _limit(deadline: Deadline) -> Body:
-    return {"timeout": f"{ceil(1000 * SHARE * deadline.left())}ms"}
+    return {"timeout": f"{max(1, round(1000 * SHARE * deadline.left()))}ms"}
 
 
 def _json(body: Body) -> str:

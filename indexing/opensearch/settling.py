@@ -111,7 +111,7 @@ class Leftovers:
         if time.monotonic() - self._looked < LOOK:
             return
         self._looked = time.monotonic()
-        found = self._found()
+        found = bulk.patiently(self._found)
         if found:
             # The search sees what was refreshed; what is true is read.
             now = documents.read(each.record.id for each in found).values()

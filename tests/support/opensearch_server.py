@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -165,7 +166,10 @@ class Cluster(_Block):
 
     def _ask(self, path: str) -> Any:
         for node in self._standing():
-            with suppress(OSError), NO_PROXY.open(node.url + path, timeout=10) as answer:
+            with (
+                suppress(OSError, HTTPException),
+                NO_PROXY.open(node.url + path, timeout=10) as answer,
+            ):
                 return json.load(answer)
         return None
 

@@ -24,6 +24,7 @@ HEAVY = {
     "backend/assembly.py": None,
     "indexing/sentence_model.py": {"torch", "sentence_transformers", "transformers", "openvino"},
     "indexing/model_source.py": {"huggingface_hub"},
+    "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/language_model.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
 }

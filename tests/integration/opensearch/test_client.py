@@ -79,7 +79,7 @@ def test_a_certificate_for_another_host_is_refused(url: str, ca_file: Path) -> N
         ask(checked(proxy, ca_file))
 
 
-@pytest.mark.parametrize("verification", ["unless loopback", "never"])
+@pytest.mark.parametrize("verification", ["unless-loopback", "never"])
 def test_on_loopback_any_certificate_will_do(proxy: Proxy, verification: Verification) -> None:
     settings = OpenSearchSettings(urls=(proxy.url,))
     assert ask(replace(settings, verification=verification)) == "opensearch"

@@ -13,7 +13,7 @@ from opensearchpy.exceptions import ConnectionError as Unreachable
 from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import RetryLater
 from indexing.index import Amend, Delete, IndexChange, Replace, Written
-from indexing.opensearch import writing
+from indexing.opensearch import bulk, settling, writing
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.keeper import OpenSearchKeeper
 from indexing.opensearch.names import chunk_id, edition_name
@@ -191,9 +191,11 @@ def test_an_answer_that_is_lost_is_no_change_that_is_lost(
         cut = Cut()
         with disturbed(url, prefix, number, cut) as unlucky:
             try:
-                unlucky.write(changes)
+                written = unlucky.write(changes)
             except RetryLater:
                 unlucky.write(changes)
+            else:
+                assert written == Written(replaced=3, chunks=4, deleted=1, amended=3)
         check_nothing_is_left(client, prefix)
         assert all(is_done(client, prefix, each) for each in changes)
         if not cut.happened:
@@ -241,8 +243,9 @@ def check_one_of_both(client: OpenSearch, prefix: str) -> None:
         assert is_done(client, prefix, one) or is_done(client, prefix, other), one.document_id
 
 
-STEPS = [(first, later) for first in (2, 3, 5, 7) for later in (2, 3, 5)]
-"""At which request each of the two waits; all 8 by 16 were tried once."""
+STEPS = [(first, later) for first in (3, 4, 6) for later in (2, 5, 8, 9)]
+"""At which of its requests each of the two waits; all 8 by 16 were tried once. The later one claims what it
+takes over by its ninth."""
 
 
 @pytest.mark.parametrize(("first_waits", "later_waits"), STEPS)
@@ -275,3 +278,54 @@ def test_a_writer_that_wakes_up_while_it_is_taken_over_from_spoils_nothing(
         awake.set()
         thread.join()
     check_one_of_both(client, prefix)
+
+
+def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_not_believed(
+    url: str,
+    client: OpenSearch,
+    keeper: OpenSearchKeeper,
+    prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bulk, "REQUEST", 1)
+    monkeypatch.setattr(writing, "BEAT", -1.0)
+    long, other = document("a", *(f"part {n}" for n in range(6))), document("a", "short")
+    requests = set()
+    for number in range(1, MOST):
+        keeper.write([Delete("a"), document("a", "before")])
+        met: list[Written] = []
+        with disturbed(url, prefix, number, lambda: met.append(keeper.write([other]))) as slow:  # noqa: B023
+            assert slow.write([long]) == Written(replaced=1, chunks=6)
+        check_nothing_is_left(client, prefix)
+        assert is_done(client, prefix, long) or is_done(client, prefix, other)
+        if not met:
+            break
+        requests.add(number)
+    # Each of six chunks is a request, and so is the sign of life before it.
+    assert len(requests) > 12
+
+
+def test_what_a_writer_left_of_a_document_that_nobody_writes_is_settled_by_the_way(
+    url: str,
+    client: OpenSearch,
+    keeper: OpenSearchKeeper,
+    prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settling, "LOOK", 0.0)
+    keeper.write([before("replaced"), before("widened")])
+    # The fifth request is the flip: what it made old is left, and so are the labels.
+    with disturbed(url, prefix, 5, _die) as mortal:
+        assert _dies(mortal, [CHANGES["replaced"]("replaced"), CHANGES["widened"]("widened")])
+    others = open_keeper(client, prefix, IDENTITY)
+    monkeypatch.setattr(
+        others, "_leftovers", settling.Leftovers(client, edition_name(prefix, IDENTITY), 0.0)
+    )
+    others.refresh()
+    for name in ("b", "c"):
+        with pytest.raises(AssertionError):
+            check_nothing_is_left(client, prefix)
+        others.write([document(name, "text")])
+    check_nothing_is_left(client, prefix)
+    assert is_done(client, prefix, CHANGES["replaced"]("replaced"))
+    assert is_done(client, prefix, CHANGES["widened"]("widened"))

@@ -17,7 +17,8 @@ from indexing.embedding import Vectors
 from indexing.hashing import HashingEmbedder
 from indexing.index import Amend, Delete, IndexChange, Replace
 from indexing.ledger import Amended, Lost, Removed, Stored
-from indexing.reindexing import GONE, Building, Missing, Pace, Rebuilding, Rebuilt, Reindexing
+from indexing.rebuild import Building, Missing, Pace, Rebuilding, Rebuilt
+from indexing.reindexing import GONE, Reindexing
 from indexing.repair import differences
 from indexing.standstill import GoOn, Waiting
 from tests.support.keeper import MemoryKeeper
@@ -316,9 +317,9 @@ def test_a_pace_is_kept_on_average() -> None:
     pace = Pace(most=10.0)
     assert pace.pause(chunks=50, seconds=2.0) == 3.0  # 50 chunks at 10 a second take 5 s
     assert pace.pause(chunks=50, seconds=6.0) == 0.0
-    assert pace.characters(300_000) == 10_000
+    assert pace.at_once == 10.0
+    assert Pace(most=0.1).at_once == 1.0
     assert Pace().pause(10**6, 1.0) == 0.0
-    assert Pace().characters(300_000) == 300_000
 
 
 def test_a_throttled_run_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

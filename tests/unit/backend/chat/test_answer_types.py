@@ -1,6 +1,6 @@
 import pytest
 
-from backend.chat.answer_types import AnswerType, answer_type, holds_answer
+from backend.chat.answer_types import AnswerType, answer_type, counted, counts, holds_answer
 
 
 @pytest.mark.parametrize(
@@ -8,6 +8,7 @@ from backend.chat.answer_types import AnswerType, answer_type, holds_answer
     [
         ("How much does a night in the guest house cost?", AnswerType.MONEY),
         ("What is the price of a spare key?", AnswerType.MONEY),
+        ("What allowance do I get for meals?", AnswerType.MONEY),
         ("How many weeks of leave are there?", AnswerType.DURATION),  # a unit of time follows
         ("How many chairs are there?", AnswerType.AMOUNT),
         ("How long is the guarantee?", AnswerType.DURATION),
@@ -46,3 +47,32 @@ def test_a_question_tells_what_it_asks_for(question: str, expected: AnswerType |
 def test_a_text_holds_it_or_not(kind: AnswerType, holding: str, lacking: str) -> None:
     assert holds_answer(kind, holding)
     assert not holds_answer(kind, lacking)
+
+
+@pytest.mark.parametrize(
+    ("question", "things"),
+    [
+        ("How many days is it?", {"day"}),  # "is" says nothing
+        ("For how many working days do I get it?", {"work", "day"}),
+        ("Wie viele Tage sind das?", {"tage", "sind"}),
+        ("How much is it?", set()),
+    ],
+)
+def test_a_question_tells_what_is_to_be_counted(question: str, things: set[str]) -> None:
+    assert counted(question) == things
+
+
+@pytest.mark.parametrize(
+    ("counting", "not_counting"),
+    [
+        ("It lasts fourteen days.", "It lasts until the day of rest."),
+        (
+            "At most 20 working days a year.",
+            "At most 20 euros a day.",
+        ),  # one word may stand between
+        ("It takes a week or two days.", "Come one hour before the day begins."),
+    ],
+)
+def test_a_number_counts_what_stands_right_behind_it(counting: str, not_counting: str) -> None:
+    assert counts(frozenset({"day"}), counting)
+    assert not counts(frozenset({"day"}), not_counting)

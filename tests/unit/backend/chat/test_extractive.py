@@ -20,7 +20,7 @@ from backend.chat.answerability import (
 )
 from backend.chat.candidates import candidates
 from backend.chat.extractive import SENTENCES_EMBEDDED, SENTENCES_TOLD, Told, extract
-from backend.chat.relevance import word_shares
+from backend.chat.relevance import mismatches, word_shares
 from backend.search.sections import InferenceSection, RankedChunk
 from connectors.document import Span
 from connectors.errors import AskTheOwner, RetryLater
@@ -254,6 +254,14 @@ def test_rare_words_weigh_more_and_shares_are_of_the_whole() -> None:
     assert drill == pytest.approx(1.0)
     # parts: held by 3 of 3, ln(1 + 0.5 / 3.5) = 0.134; drill: by 1, ln(1 + 2.5 / 1.5) = 0.981
     assert saw == pytest.approx(0.134 / (0.134 + 0.981), abs=0.001)
+
+
+def test_a_number_of_other_things_answers_half_as_badly_as_none() -> None:
+    text = "The saw rests for 9 days. The blade weighs 90 tons. The motor stays cold."
+    found = candidates([of("saw", text)])
+    assert mismatches("How many days does the saw rest?", found).tolist() == [0.0, 1.0, 1.0]
+    assert mismatches("How many parts are there?", found).tolist() == [0.5, 0.5, 1.0]
+    assert mismatches("Is the blade heavy?", found).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_margin_is_over_the_median_drawn_to_its_usual_level() -> None:

@@ -1,0 +1,1 @@
+"""What do programs ask over HTTP, and how are they answered?"""

@@ -1,0 +1,58 @@
+"""What all routes share, and how they come by it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, TypeAlias
+
+from anyio import to_thread
+from fastapi import Depends, Request
+
+from backend.api.events import Streams
+from backend.api.problems import Problem, problem
+from backend.api.readiness import Readiness
+from backend.api.syncs import Syncs
+from backend.api.visit import Visits
+from backend.assembly import Quarry
+from backend.wire import AnswerWire, PartWire
+
+PATIENCE = 2.0
+"""Seconds that a request waits for the server to be ready."""
+
+AnswerHtml: TypeAlias = Callable[[AnswerWire], str]
+"""An answer as people read it: rendered, cleaned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    quarry: Quarry
+    readiness: Readiness
+    syncs: Syncs
+    answer_html: AnswerHtml
+    visits: Visits = field(default_factory=Visits)
+    streams: Streams = field(default_factory=Streams)
+
+
+async def parts_of(request: Request) -> Parts:
+    parts: Parts = request.app.state.parts
+    return parts
+
+
+PartsIs = Annotated[Parts, Depends(parts_of)]
+
+
+async def ready_quarry(parts: PartsIs) -> Quarry:
+    """Quarry, once all of it is ready."""
+    if parts.readiness.wait(0) or await to_thread.run_sync(parts.readiness.wait, PATIENCE):
+        return parts.quarry
+    told = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
+    raise Problem(
+        problem(503, f"Quarry is not ready yet ({'; '.join(told)}).", "Try again in a moment."),
+        {"Retry-After": "2"},
+    )
+
+
+def _unready(parts: Parts) -> list[PartWire]:
+    return [part for part in parts.readiness.told().parts if part.state != "ready"]
+
+
+QuarryIs = Annotated[Quarry, Depends(ready_quarry)]

@@ -1,0 +1,95 @@
+"""`POST /api/search`: the best passages, and by what they can be narrowed."""
+
+import time
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import FastAPI
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from backend import encoding
+from backend.api import examples
+from backend.api.asker import AskerIs
+from backend.api.filters import FiltersBody
+from backend.api.parts import QuarryIs
+from backend.api.rules import Rule, ruled
+from backend.api.visit import VisitIs
+from backend.assembly import Quarry
+from backend.search.results import find
+from backend.wire import FacetsWire, FoundWire, ResultWire
+from connectors.document import Readers
+from indexing.deadline import Deadline
+from indexing.index import DateRange, Facets, Filters
+
+LONGEST_QUERY = 2_000
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("write what to look for")
+    return text
+
+
+class SearchBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [examples.SEARCH]}
+    )
+
+    query: Annotated[
+        str,
+        # What the check asks for, as the schema can say it.
+        Field(max_length=LONGEST_QUERY, json_schema_extra={"pattern": r"\S"}),
+        AfterValidator(_said),
+    ]
+    filters: FiltersBody = FiltersBody()
+    limit: int = Field(default=10, ge=1, le=200, strict=True)
+    explain: bool = Field(
+        default=False, strict=True, description="Tell what put each result where it is"
+    )
+
+
+def add_routes(app: FastAPI) -> None:
+    app.post(
+        "/api/search",
+        responses={200: examples.answer(examples.FOUND)},
+        summary="Find the passages that match best",
+    )(search)
+
+
+@ruled(Rule.READER)
+def search(body: SearchBody, asker: AskerIs, quarry: QuarryIs, visit: VisitIs) -> FoundWire:
+    """The same results as `quarry search --json`, of what the asker may read."""
+    visit.asked = body.query
+    deadline = Deadline.after(quarry.settings.search_seconds, visit.stop)
+    filters = body.filters.filters()
+    began = time.perf_counter()
+    request = replace(quarry.request(body.query, asker.readers, filters), deadline=deadline)
+    docs = find(quarry.search_tool(), request, body.limit)
+    told = encoding.search(body.query, docs, time.perf_counter() - began)
+    results = told.results if body.explain else tuple(map(_unexplained, told.results))
+    counted = facets(quarry, filters, asker.readers, deadline)
+    return FoundWire(query=told.query, results=results, seconds=told.seconds, facets=counted)
+
+
+def facets(quarry: Quarry, filters: Filters, readers: Readers, deadline: Deadline) -> FacetsWire:
+    """What could be chosen: each field counted under the filters of all the others.
+
+    Raises:
+        DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
+    """
+    known: dict[Filters, Facets] = {}
+
+    def counted(under: Filters) -> Facets:
+        if under not in known:
+            known[under] = quarry.index.facets(under, readers, deadline)
+        return known[under]
+
+    return encoding.facets(
+        sources=counted(replace(filters, sources=None)),
+        media_types=counted(replace(filters, media_types=None)),
+        months=counted(replace(filters, updated=DateRange())),
+    )
+
+
+def _unexplained(result: ResultWire) -> ResultWire:
+    return result.model_copy(update={"why": ()})

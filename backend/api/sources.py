@@ -1,0 +1,187 @@
+"""`/api/sources` and `/api/failures`: what is connected, and keeping in step with it."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import FastAPI, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from backend import encoding
+from backend.api import examples
+from backend.api.events import EventStream
+from backend.api.parts import PartsIs, QuarryIs
+from backend.api.problems import Problem, problem
+from backend.api.rules import Rule, ruled
+from backend.assembly import Quarry
+from backend.store import documents, failures, runs
+from backend.store import sources as stored
+from backend.store.runs import Run
+from backend.store.sources import Source
+from backend.sync.process import is_gone
+from backend.wire import FailureWire, ProblemWire, SourceWire
+from connectors.catalog import connect
+from connectors.errors import AskTheOwner
+from indexing.pipeline import EmptyListing
+
+MOST_FAILURES = 1_000
+Globs = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Field(max_length=100)
+]
+
+
+class FolderBody(BaseModel):
+    """Which files of which folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str = Field(min_length=1, max_length=4_096, description="A folder of this machine")
+    include: Globs = Field(default=(), description="Only files that match one of these")
+    exclude: Globs = Field(default=(), description="No file that matches one of these")
+
+    @property
+    def folder(self) -> Path | None:
+        """Nothing where there is none."""
+        try:
+            folder = Path(self.path).expanduser().absolute()
+            return folder if folder.is_dir() else None
+        except (OSError, RuntimeError, ValueError):
+            return None
+
+    def settings(self, folder: Path) -> dict[str, object]:
+        globs = {"include": list(self.include), "exclude": list(self.exclude)}
+        return {"path": str(folder)} | {name: value for name, value in globs.items() if value}
+
+
+class SourceBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [examples.SOURCE]}
+    )
+
+    kind: Literal["folder"]
+    name: str | None = Field(
+        default=None, max_length=100, description="By default that of the folder"
+    )
+    settings: FolderBody
+
+
+def add_routes(app: FastAPI) -> None:
+    app.get(
+        "/api/sources",
+        responses={200: examples.answer(examples.SOURCES)},
+        summary="List what is connected, with its state",
+    )(list_sources)
+    app.post(
+        "/api/sources",
+        status_code=201,
+        responses={
+            201: examples.answer(examples.ADDED),
+            409: examples.problem("The name is taken"),
+        },
+        summary="Connect a folder",
+    )(add_source)
+    app.post(
+        "/api/sources/{name}/sync",
+        status_code=200,
+        response_class=EventStream,
+        responses={
+            200: examples.stream(examples.SYNC_EVENTS),
+            409: examples.problem("Another process syncs it"),
+        },
+        summary="Bring the index in step with a source",
+    )(sync_source)
+    app.get(
+        "/api/failures",
+        responses={200: examples.answer(examples.FAILURES)},
+        summary="List what could not be read, and why",
+    )(list_failures)
+
+
+@ruled(Rule.OWNER)
+def list_sources(quarry: QuarryIs) -> list[SourceWire]:
+    return listed(quarry)
+
+
+@ruled(Rule.OWNER)
+def add_source(body: SourceBody, quarry: QuarryIs, response: Response) -> SourceWire:
+    """What it holds is read by the next sync."""
+    folder = body.settings.folder
+    if folder is None:
+        raise Problem(problem(422, "There is no such folder on this machine.", "Check the path."))
+    name = body.name or "-".join(folder.name.split()) or "folder"
+    settings = body.settings.settings(folder)
+    try:
+        connect(body.kind, name, settings)
+    except AskTheOwner as error:
+        raise Problem(problem(422, str(error))) from error
+    if _find(quarry, name):
+        raise Problem(problem(409, f"There is a source named {name!r} already.", "Name it anew."))
+    added = stored.add(quarry.database, name, body.kind, settings)
+    response.headers["Location"] = "/api/sources"
+    return encoding.source(added, documents=0, failures=0, run=None)
+
+
+@ruled(Rule.OWNER)
+def sync_source(
+    name: str,
+    quarry: QuarryIs,
+    parts: PartsIs,
+    accept_empty: Annotated[  # noqa: FBT002 (a query parameter)
+        bool, Query(description="Believe a source that lists nothing, and delete what it had")
+    ] = False,
+) -> EventStream:
+    """Server-sent events: `progress`, and at the end `done` with the report, or with its `error`.
+
+    Where this server is syncing the source already, that run is followed. A run goes on when the
+    connection is closed; when the server stops, the next sync goes on from the last checkpoint.
+    """
+    source = _find(quarry, name)
+    if source is None:
+        raise Problem(problem(404, "There is no source of this name."))
+    if not parts.syncs.running(name):
+        _check_free(quarry, name)
+    when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
+    run = parts.syncs.begin(source, when_empty)
+    return EventStream(run.follow, parts.streams)
+
+
+@ruled(Rule.OWNER)
+def list_failures(
+    quarry: QuarryIs,
+    source: Annotated[str | None, Query(max_length=100)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
+) -> list[FailureWire]:
+    found = failures.listing(quarry.database)
+    chosen = (one for one in found if source is None or one.source == source)
+    return [encoding.failure(one) for one in islice(chosen, limit)]
+
+
+def listed(quarry: Quarry) -> list[SourceWire]:
+    """All sources by name."""
+    held, unread = documents.counts(quarry.database), failures.counts(quarry.database)
+    latest = runs.latest(quarry.database)
+    return [
+        encoding.source(one, held.get(one.name, 0), unread.get(one.name, 0), latest.get(one.name))
+        for one in stored.listing(quarry.database)
+    ]
+
+
+def _find(quarry: Quarry, name: str) -> Source | None:
+    return next((one for one in stored.listing(quarry.database) if one.name == name), None)
+
+
+def _check_free(quarry: Quarry, name: str) -> None:
+    run = runs.latest(quarry.database).get(name)
+    if run and run.state == "running" and not is_gone(run):
+        raise Problem(_busy(run))
+
+
+def _busy(run: Run) -> ProblemWire:
+    since = run.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return problem(
+        409,
+        f"A {run.kind} of {run.source!r} is going on since {since}, in process"
+        f" {run.holder.number} on {run.holder.host}.",
+        "Wait until it is done, or stop it.",
+    )

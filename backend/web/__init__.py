@@ -1,0 +1,1 @@
+"""What do people see in a browser?"""

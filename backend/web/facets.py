@@ -1,0 +1,121 @@
+"""By what a search can be narrowed, and how many documents each choice leaves."""
+
+from calendar import monthrange
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+from backend.web import formats
+from backend.web.address import Address, toggled
+from backend.web.text import harmless
+from backend.wire import FacetsWire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    name: str
+    count: int
+    href: str
+    """The search with this choice taken, or taken back if it is chosen."""
+    chosen: bool
+    under: tuple["Choice", ...] = ()
+    """The months of a year."""
+
+    @property
+    def open(self) -> bool:
+        return self.chosen or any(choice.chosen for choice in self.under)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    name: str
+    choices: tuple[Choice, ...]
+
+
+def groups(counts: FacetsWire, asked: Address) -> tuple[Group, ...]:
+    """Each group, counted under the choices of all the others, so that its own can be changed."""
+    shown = (
+        Group("Source", _sources(counts.sources, asked)),
+        Group("Type", _types(counts.media_types, asked)),
+        Group("Updated", _years(counts.months, asked)),
+    )
+    return tuple(group for group in shown if group.choices)
+
+
+def chosen(shown: tuple[Group, ...]) -> list[tuple[str, Choice]]:
+    """All that is chosen, with the names of the groups."""
+    return [
+        (group.name, choice)
+        for group in shown
+        for top in group.choices
+        for choice in (top, *top.under)
+        if choice.chosen
+    ]
+
+
+def _sources(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            name=harmless(name),
+            count=count,
+            href=_first_page(asked, sources=toggled(asked.sources, name)),
+            chosen=name in asked.sources,
+        )
+        for name, count in _by_count(counts, asked.sources)
+    )
+
+
+def _types(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            name=harmless(formats.called(media_type)),
+            count=count,
+            href=_first_page(asked, media_types=toggled(asked.media_types, media_type)),
+            chosen=media_type in asked.media_types,
+        )
+        for media_type, count in _by_count(counts, asked.media_types)
+    )
+
+
+def _years(months: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+    """Newest first, each with its months."""
+    years: dict[str, dict[str, int]] = {}
+    for month in sorted(months, reverse=True):
+        years.setdefault(month[:4], {})[month] = months[month]
+    return tuple(
+        _period(asked, year, date(int(year), 1, 1), date(int(year), 12, 31), of_year)
+        for year, of_year in years.items()
+    )
+
+
+def _period(
+    asked: Address, name: str, first: date, last: date, months: Mapping[str, int]
+) -> Choice:
+    """A year with its months, or a month alone."""
+    is_chosen = (asked.since, asked.until) == (first, last)
+    since, until = (None, None) if is_chosen else (first, last)
+    return Choice(
+        name=name,
+        count=sum(months.values()),
+        href=_first_page(asked, since=since, until=until),
+        chosen=is_chosen,
+        under=tuple(_month(asked, month, count) for month, count in months.items())
+        if len(name) == len("2026")
+        else (),
+    )
+
+
+def _month(asked: Address, month: str, count: int) -> Choice:
+    first = date.fromisoformat(f"{month}-01")
+    last = first.replace(day=monthrange(first.year, first.month)[1])
+    return _period(asked, f"{first:%B %Y}", first, last, {month: count})
+
+
+def _by_count(counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Most first; what is chosen stays, even where nothing is left of it."""
+    known = dict.fromkeys(chosen, 0) | dict(counts)
+    return sorted(known.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _first_page(asked: Address, **changes: object) -> str:
+    return replace(asked, limit=Address().limit, **changes).url  # type: ignore[arg-type]

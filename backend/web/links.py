@@ -1,0 +1,46 @@
+"""Where a page leads: to a document, to the place of a passage, to the original."""
+
+import re
+from urllib.parse import quote, urlencode
+
+from connectors.document import Span
+
+CITED = "cited"
+"""The id of the first marked piece on the page of a document."""
+
+_ELSEWHERE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
+_DOTS = {".", ".."}
+
+
+def document(
+    document_id: str, section: int | None = None, span: Span | None = None, query: str = ""
+) -> str:
+    """The page of a document; with a section and a span at that passage."""
+    asked: dict[str, str | int] = {"q": query} if query else {}
+    if section is not None and span is not None and span.start < span.end:
+        asked |= {"section": section, "start": span.start, "end": span.end}
+    told = f"?{urlencode(asked)}" if asked else ""
+    fragment = f"#{CITED}" if "section" in asked else ""
+    return f"/document/{_path(document_id)}{told}{fragment}"
+
+
+def original(document_id: str, link: str) -> str | None:
+    """What opens a document where it came from; None where nothing does.
+
+    A browser opens no file of the disk from a page, so that Quarry hands it out.
+    """
+    if link.lower().startswith("file:"):
+        return f"/api/documents/{_path(document_id)}/original"
+    return elsewhere(link)
+
+
+def elsewhere(link: str) -> str | None:
+    """A link that may be followed out of a page; None for all that could do more than that."""
+    link = link.strip()
+    return link if _ELSEWHERE.match(link) else None
+
+
+def _path(document_id: str) -> str:
+    # Browsers resolve "." and ".." in a path before they ask, and a backslash is a slash to them.
+    resolved = not _DOTS.isdisjoint(document_id.split("/"))
+    return quote(document_id, safe=":" if resolved else "/:", errors="replace")

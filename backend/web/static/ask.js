@@ -1,0 +1,124 @@
+// Ask: what is being done, the answer as it comes, and what it stands on.
+import { watchCards } from "./cards.js";
+import { copied } from "./copying.js";
+import { isTyping } from "./keys.js";
+import { keep, kept } from "./keeping.js";
+import { Problem, stream } from "./stream.js";
+import { harmless, make } from "./text.js";
+import { Turn } from "./turn.js";
+
+const element = (id) => document.getElementById(id);
+const form = element("ask");
+const box = element("q");
+
+let turn = null;
+let underway = null;
+
+const HEARD = {
+  queries: (data) => turn.queries(data),
+  first_results: (data) => turn.results(data),
+  results: (data) => turn.results(data),
+  selected: (data) => turn.selected(data),
+  lost: (data) => turn.lost(data),
+  reasoning: (data) => turn.reasoning(data),
+  citation: (data) => turn.citation(data),
+  text: (data) => turn.write(data),
+  done: (data) => turn.done(data),
+  error: (data) => {
+    throw new Problem(data);
+  },
+};
+
+async function ask(question) {
+  underway?.abort();
+  const mine = (underway = new AbortController());
+  turn = new Turn(question);
+  busy(true);
+  say("Searching");
+  try {
+    for await (const { name, data } of stream("/api/ask", { question }, mine.signal)) {
+      if (mine.signal.aborted) return;
+      HEARD[name]?.(data);
+    }
+    if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
+    turn.end("done");
+    keep(turn.kept);
+    say(`The answer is complete. ${turn.answer.citations.length} citations.`);
+  } catch (error) {
+    if (mine === underway) broken(error, mine.signal.aborted);
+  } finally {
+    if (mine === underway) busy(false);
+  }
+}
+
+/** What came so far stays; beside it stands what happened, and what to do. */
+function broken(error, stopped) {
+  if (stopped) {
+    turn.end("stopped", "Stopped");
+    say("Stopped");
+    return;
+  }
+  if (!(error instanceof Problem)) throw error;
+  turn.end("failed", turn.text ? "Broke off" : "Gave up");
+  const told = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, harmless(text)));
+  element("trouble").replaceChildren(make("h2", {}, turn.text ? "This answer is not complete" : "There is no answer"), ...told);
+  element("trouble").hidden = false;
+}
+
+function stop() {
+  underway?.abort();
+}
+
+function busy(is) {
+  element("stop").hidden = !is;
+  element("go").hidden = is;
+  if (!is && document.activeElement === document.body) box.focus({ preventScroll: true });
+}
+
+function say(text) {
+  element("told").textContent = text;
+}
+
+function begin(question) {
+  history.pushState(null, "", `/ask?${new URLSearchParams({ q: question })}`);
+  open();
+}
+
+/** What the address asks: the answer that was given to it before, or a new one. */
+function open() {
+  const question = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  box.value = question;
+  document.title = question ? `${question} · Ask Quarry` : "Ask Quarry";
+  element("look").href = `/?${new URLSearchParams({ q: question })}`;
+  const before = kept();
+  if (before?.question === question && before.answer) {
+    underway?.abort();
+    underway = null;
+    turn = new Turn(question);
+    turn.restore(before);
+    busy(false);
+  } else if (question) ask(question);
+  else {
+    stop();
+    element("turn").hidden = true;
+    element("opening").hidden = false;
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (box.value.trim()) begin(box.value.trim());
+});
+element("stop").addEventListener("click", stop);
+element("again").addEventListener("click", () => ask(turn.question));
+element("copy").addEventListener("click", async () => say(await copied(turn, element("copy"))));
+addEventListener("popstate", open);
+addEventListener("pagehide", stop);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented) return;
+  if (!element("stop").hidden) stop();
+  else if (!isTyping(event.target)) box.focus();
+});
+watchCards(element("turn"), element("card"), (chip) => turn?.facts(chip));
+open();
+if (!box.value) box.focus();

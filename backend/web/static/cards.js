@@ -1,0 +1,83 @@
+// The card of a citation, for pointer and focus alike: what is quoted, from where, how well.
+import { day, harmless, isolated, make } from "./text.js";
+
+const VERDICTS = {
+  supported: "The source bears this out.",
+  weak: "The source bears this out in part only. Read it before you rely on it.",
+  unsupported: "Nothing in this source bears this out.",
+};
+const GAP = 8;
+const LINGER = 150;
+
+/** Show a card for each `.cite` within `root`; `told(chip)` gives what it says, or null. */
+export function watchCards(root, card, told) {
+  let leaving = 0;
+  let of = null;
+
+  function open(chip) {
+    clearTimeout(leaving);
+    const facts = told(chip);
+    if (!facts || of === chip) return;
+    close();
+    of = chip;
+    card.replaceChildren(...content(facts));
+    card.hidden = false;
+    chip.setAttribute("aria-describedby", card.id);
+    place(card, chip);
+  }
+
+  function close() {
+    clearTimeout(leaving);
+    of?.removeAttribute("aria-describedby");
+    of = null;
+    card.hidden = true;
+  }
+
+  function leave() {
+    clearTimeout(leaving);
+    leaving = setTimeout(close, LINGER);
+  }
+
+  root.addEventListener("pointerover", (event) => {
+    const chip = event.target.closest(".cite");
+    if (chip && event.pointerType !== "touch") open(chip);
+  });
+  root.addEventListener("pointerout", (event) => event.target.closest(".cite") && leave());
+  addEventListener("scroll", close, { passive: true });
+  card.addEventListener("pointerenter", () => clearTimeout(leaving));
+  card.addEventListener("pointerleave", leave);
+  root.addEventListener("focusin", (event) => {
+    const chip = event.target.closest(".cite");
+    if (chip?.matches(":focus-visible")) open(chip);
+  });
+  root.addEventListener("focusout", leave);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && of) {
+      event.preventDefault();
+      close();
+    }
+  });
+  return close;
+}
+
+function content({ title, source, date, quote, verdict }) {
+  const where = [harmless(source), day(date)].filter(Boolean).join(", ");
+  return [
+    make("p", { class: "name" }, isolated(title)),
+    where && make("p", { class: "dim" }, make("bdi", {}, where)),
+    quote && make("p", { class: "quote", dir: "auto" }, harmless(quote)),
+    verdict && make("p", { class: `verdict ${verdict}` }, VERDICTS[verdict] ?? ""),
+  ].filter(Boolean);
+}
+
+/** Below the chip, or above it where there is no room; the card is fixed to the window. */
+function place(card, chip) {
+  const at = chip.getBoundingClientRect();
+  const size = card.getBoundingClientRect();
+  const page = document.documentElement;
+  const left = Math.min(Math.max(GAP, at.left - 24), page.clientWidth - size.width - GAP);
+  const below = at.bottom + GAP + size.height <= page.clientHeight;
+  const top = below ? at.bottom + GAP : at.top - size.height - GAP;
+  card.style.left = `${left}px`;
+  card.style.top = `${top}px`;
+}

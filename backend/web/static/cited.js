@@ -1,0 +1,28 @@
+// What an answer stands on, beside it.
+import { day, documentUrl, gist, harmless, isolated, make } from "./text.js";
+
+/** A source with its first quote, where it opens. */
+export function quoted(known, citation) {
+  if (known.quote) return {};
+  const { number, quote, section, span } = citation;
+  return quote ? { number, quote, section, span } : { number };
+}
+
+/** A source in the list beside the answer. */
+export function entry(source) {
+  const link = make("a", { href: documentUrl(source.document_id, source.section, source.span) });
+  link.append(isolated(source.title));
+  const where = [harmless(source.source), day(source.updated_at)].filter(Boolean).join(", ");
+  return make(
+    "li",
+    { class: source.number ? "cited" : false },
+    make("span", { class: "number", "aria-hidden": source.number ? false : "true" }, source.number ? String(source.number) : "·"),
+    make(
+      "div",
+      {},
+      link,
+      where && make("p", {}, make("bdi", {}, where)),
+      make("p", { class: "gist", dir: "auto" }, gist(source.quote || source.content)),
+    ),
+  );
+}

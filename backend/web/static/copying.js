@@ -1,0 +1,32 @@
+// An answer with its sources, as plain text.
+const LINK = /\[\[(\d+)\]\]\([^)\s]*\)/g;
+
+/** Copy, and say how that went. */
+export async function copied(turn, button) {
+  const before = button.textContent;
+  let said = "Copied with sources";
+  try {
+    await navigator.clipboard.writeText(asText(turn));
+  } catch {
+    said = "The browser did not allow to copy";
+  }
+  button.textContent = said;
+  setTimeout(() => (button.textContent = before), 2000);
+  return said;
+}
+
+export function asText({ text, answer, question }) {
+  const body = (answer?.answer ?? text).replace(LINK, "[$1]");
+  const sources = new Map();
+  for (const citation of answer?.citations ?? []) {
+    const quotes = sources.get(citation.number)?.quotes ?? new Set();
+    if (citation.quote) quotes.add(citation.quote.replace(/\s+/g, " ").trim());
+    sources.set(citation.number, { ...citation, quotes });
+  }
+  const listed = [...sources.values()].map(({ number, title, link, quotes }) =>
+    [`[${number}] ${title}`, ...[...quotes].map((quote) => `    “${quote}”`), link && `    ${link}`]
+      .filter(Boolean)
+      .join("\n"),
+  );
+  return [question, body, listed.join("\n")].filter(Boolean).join("\n\n") + "\n";
+}

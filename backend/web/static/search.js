@@ -1,0 +1,163 @@
+// Search as you type. The address is the state: what it says is what is shown.
+import { isTyping } from "./keys.js";
+import { make, parsed } from "./text.js";
+
+const PAUSE = 120;
+/** After so many quiet milliseconds what is typed next is a search of its own, for Back. */
+const SETTLED = 2500;
+
+const form = document.getElementById("search");
+const box = document.getElementById("q");
+const region = document.getElementById("results");
+const told = document.getElementById("told");
+const wide = matchMedia("(min-width: 60.01rem)");
+
+let asked = 0;
+let shown = 0;
+let underway = null;
+let pause = 0;
+let rest = 0;
+let settled = true;
+
+/** Ask for the results of an address and put them in place, unless newer ones are there. */
+async function show(search) {
+  const number = ++asked;
+  underway?.abort();
+  underway = new AbortController();
+  region.setAttribute("aria-busy", "true");
+  try {
+    const response = await fetch(`/results${search}`, {
+      signal: underway.signal,
+      headers: { Accept: "text/html" },
+    });
+    const html = await response.text();
+    if (number < shown) return;
+    shown = number;
+    if (response.status === 503) retrySoon(search, number);
+    else if (response.headers.get("content-type")?.includes("json")) lost(search);
+    else put(parsed(html));
+  } catch (error) {
+    if (error.name !== "AbortError" && number === asked) lost(search);
+  }
+}
+
+function put(nodes) {
+  const focused = region.contains(document.activeElement) ? document.activeElement.id : "";
+  const wasOpen = region.querySelector(".all")?.open;
+  region.replaceChildren(...nodes);
+  region.removeAttribute("aria-busy");
+  openFilters(wasOpen);
+  if (focused) (document.getElementById(focused) ?? box).focus();
+  told.textContent = region.querySelector("[data-told]")?.dataset.told ?? "";
+  document.title = box.value.trim() ? `${box.value.trim()} · Quarry` : "Quarry";
+}
+
+function openFilters(wasOpen) {
+  const filters = region.querySelector(".all");
+  if (filters) filters.open = wide.matches || Boolean(wasOpen);
+}
+
+function lost(search) {
+  const again = make("button", { type: "button" }, "Try again");
+  again.addEventListener("click", () => show(search));
+  const notice = make(
+    "div",
+    { class: "notice trouble", role: "alert", "data-told": "" },
+    make("h2", {}, "Quarry does not answer"),
+    make("p", {}, "Look whether quarry serve is still running."),
+    make("p", {}, again),
+  );
+  put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
+}
+
+function retrySoon(search, number) {
+  const notice = make("div", { class: "notice", "data-told": "Quarry is starting." });
+  notice.append(make("p", {}, "Quarry is starting. The search is made as soon as it is ready."));
+  put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
+  setTimeout(() => number === asked && show(search), 1000);
+}
+
+/** The address with another question; what it was narrowed by stays. */
+function addressOf(text) {
+  const parameters = new URLSearchParams(location.search);
+  parameters.delete("limit");
+  if (text) parameters.set("q", text);
+  else parameters.delete("q");
+  const told = parameters.toString();
+  return told ? `?${told}` : "";
+}
+
+/** The first letter after a rest makes an entry of the history, the following ones change it. */
+function typed() {
+  const search = addressOf(box.value.trim());
+  if (search === location.search) return;
+  history[settled ? "pushState" : "replaceState"](null, "", `/${search}`);
+  settled = false;
+  clearTimeout(rest);
+  rest = setTimeout(settle, SETTLED);
+  show(search);
+}
+
+function settle() {
+  settled = true;
+}
+
+function go(url) {
+  settle();
+  history.pushState(null, "", url.pathname + url.search);
+  box.value = url.searchParams.get("q") ?? "";
+  show(url.search);
+}
+
+box.addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(typed, PAUSE);
+});
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(pause);
+  typed();
+  settle();
+});
+
+region.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-soft]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  go(new URL(link.href));
+});
+
+addEventListener("popstate", () => {
+  settle();
+  clearTimeout(pause);
+  box.value = new URLSearchParams(location.search).get("q") ?? "";
+  show(location.search);
+});
+
+function step(by) {
+  const links = [...region.querySelectorAll("[data-result]")];
+  const at = links.indexOf(document.activeElement) + by;
+  if (at < 0) box.focus();
+  else links[Math.min(at, links.length - 1)]?.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  const inResults = region.contains(document.activeElement);
+  const inBox = document.activeElement === box;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && inBox && box.value.trim()) {
+    location.assign(`/ask?${new URLSearchParams({ q: box.value.trim() })}`);
+  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !event.altKey) {
+    if (isTyping(event.target) && !inBox) return;
+    if (inBox && event.key === "ArrowUp") return;
+    event.preventDefault();
+    step(event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "Escape" && inResults) {
+    box.focus();
+    box.select();
+  }
+});
+
+openFilters(false);
+wide.addEventListener("change", () => openFilters(false));
+if (!box.value || location.hash === "") box.focus({ preventScroll: true });

@@ -1,0 +1,78 @@
+// Server-sent events as the answer to a POST, which EventSource cannot do.
+
+/** A problem that the server told, or that stands between us and it. */
+export class Problem extends Error {
+  constructor({ title, detail, advice }) {
+    super(detail || title);
+    Object.assign(this, { title, detail, advice });
+  }
+}
+
+const LOST = {
+  title: "The connection to Quarry was lost",
+  detail: "",
+  advice: "Look whether quarry serve is still running, then try again.",
+};
+
+/**
+ * Yields {name, data} until the stream ends.
+ * Throws Problem; an AbortError if `signal` ended it.
+ */
+export async function* stream(url, body, signal) {
+  const response = await asked(url, body, signal);
+  if (!response.ok) throw new Problem(await problemOf(response));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch((error) => {
+      throw signal?.aborted ? error : new Problem(LOST);
+    });
+    if (done) return;
+    const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const event = eventOf(block);
+      if (event) yield event;
+    }
+  }
+}
+
+/** The JSON answer to a POST. Throws Problem. */
+export async function post(url, body) {
+  const response = await asked(url, body);
+  if (!response.ok) throw new Problem(await problemOf(response));
+  return response.json();
+}
+
+async function asked(url, body, signal) {
+  try {
+    return await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json" },
+      body: JSON.stringify(body),
+      signal,
+    });
+  } catch (error) {
+    throw signal?.aborted ? error : new Problem(LOST);
+  }
+}
+
+async function problemOf(response) {
+  try {
+    const told = await response.json();
+    const errors = (told.errors ?? []).map((error) => `${error.where}: ${error.message}`);
+    return { ...told, detail: [told.detail, ...errors].filter(Boolean).join(" ") };
+  } catch {
+    return { title: `Quarry answered with status ${response.status}`, detail: "" };
+  }
+}
+
+function eventOf(block) {
+  let name = "message";
+  const data = [];
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event:")) name = line.slice(6).trim();
+    else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
+  }
+  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
+}

@@ -1,0 +1,51 @@
+// Text that others wrote, as nodes: nothing in it is ever taken as markup.
+
+// The same characters as on the server: controls, and those that reorder their neighbours.
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u202a-\u202e\u2066-\u206f\ufff9-\ufffb]/g;
+
+export const harmless = (text) => String(text ?? "").replace(CONTROLS, "\ufffd");
+
+/** An element with attributes and children; children that are strings become text. */
+export function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value != null) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => child != null && child !== ""));
+  return element;
+}
+
+/** Text of its own direction, which reaches nothing beside it. */
+export const isolated = (text) => make("bdi", {}, harmless(text));
+
+/** HTML that our own server rendered, as nodes. */
+export function parsed(html) {
+  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes];
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** As the server writes days. */
+export function day(iso) {
+  if (!iso) return "";
+  const date = new Date(iso);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}
+
+/** Text on one line; the cells of a table apart by dots. */
+export function gist(text) {
+  const rows = String(text ?? "").replace(/^\|(?:\s*:?-+:?\s*\|)+\s*$/gm, "");
+  return harmless(rows.replace(/^\|\s*|\s*\|$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " "));
+}
+
+export function counted(number, noun) {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** The page of a document, at a passage of it if one is given. */
+export function documentUrl(id, section, span) {
+  const path = `/document/${encodeURIComponent(id)}`;
+  if (section == null || !span || span[0] >= span[1]) return path;
+  return `${path}?section=${section}&start=${span[0]}&end=${span[1]}#cited`;
+}

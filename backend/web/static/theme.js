@@ -1,0 +1,21 @@
+// Light, dark, or as the system has it; the choice is kept in a cookie, so that the server
+// renders the next page in it from the start.
+const ORDER = ["auto", "light", "dark"];
+const SAID = { auto: "as the system has them", light: "light", dark: "dark" };
+
+export function watchTheme(button) {
+  button.hidden = false;
+  told(button);
+  button.addEventListener("click", () => {
+    const root = document.documentElement;
+    root.dataset.theme = ORDER[(ORDER.indexOf(root.dataset.theme) + 1) % ORDER.length];
+    document.cookie = `quarry-theme=${root.dataset.theme}; Path=/; Max-Age=31536000; SameSite=Strict`;
+    told(button);
+  });
+}
+
+function told(button) {
+  const said = `Colours: ${SAID[document.documentElement.dataset.theme]}`;
+  button.setAttribute("aria-label", said);
+  button.title = said;
+}

@@ -1,0 +1,154 @@
+// One turn on the page: its steps, its sources, its answer.
+import { entry, quoted } from "./cited.js";
+import { Live } from "./live.js";
+import { counted, documentUrl, harmless, make, parsed } from "./text.js";
+
+const HELP = {
+  semantic_query_rephrase: "the model's rephrasing",
+  keyword_query_expansion: "the model's key words",
+  selection: "the model's choice of passages",
+};
+
+const element = (id) => document.getElementById(id);
+
+export class Turn {
+  #steps = new Map();
+  #sources = new Map();
+  #cited = new Map();
+  #live;
+  answer = null;
+
+  constructor(question) {
+    this.question = question;
+    this.#live = new Live(element("answer"), (number) => this.#chip(number));
+    element("opening").hidden = true;
+    element("turn").hidden = false;
+    element("asked").textContent = harmless(question);
+    for (const id of ["steps", "sources", "answer"]) element(id).replaceChildren();
+    for (const id of ["thinking", "trouble", "after"]) element(id).hidden = true;
+    element("thinking").lastElementChild.textContent = "";
+    element("answer").setAttribute("aria-busy", "true");
+    this.step("search", "Searching");
+  }
+
+  get text() {
+    return this.#live.text;
+  }
+
+  /** Say what is being done; a step that is known already says something new. */
+  step(key, text, kind = "now") {
+    const item = this.#steps.get(key) ?? make("li");
+    item.textContent = text;
+    element("steps").append(...(item.isConnected ? [] : [item]));
+    this.#steps.set(key, item);
+    for (const other of element("steps").children) other.classList.remove("now");
+    item.className = kind;
+  }
+
+  queries({ variants }) {
+    const texts = [...new Set(variants.map((variant) => harmless(variant.text)))];
+    this.step("search", `Searched: ${texts.join(" · ")}`);
+  }
+
+  results({ results }) {
+    this.step("found", `Found ${counted(results.length, "passage")}`);
+    this.#list(results);
+  }
+
+  selected({ results }) {
+    const titles = [...new Set(results.map((result) => harmless(result.title)))];
+    this.step("read", `Reading ${titles.slice(0, 4).join(" · ")}${titles.length > 4 ? " …" : ""}`);
+    this.#list(results);
+  }
+
+  lost({ step, reason }) {
+    this.step(`lost ${step}`, `Done without ${HELP[step] ?? harmless(step)}: ${harmless(reason)}`, "lost");
+  }
+
+  reasoning({ text }) {
+    element("thinking").hidden = false;
+    element("thinking").lastElementChild.append(harmless(text));
+  }
+
+  citation(citation) {
+    this.#cited.set(citation.number, citation);
+    const known = this.#sources.get(citation.document_id) ?? { ...citation };
+    this.#sources.set(citation.document_id, { ...known, number: citation.number });
+    this.#draw();
+  }
+
+  write({ text }) {
+    if (!this.#live.text) this.step("write", "Writing the answer");
+    this.#live.add(text);
+  }
+
+  /** The whole answer, as the server rendered and cleaned it. */
+  done({ answer, html }) {
+    this.answer = { ...answer, html };
+    element("answer").replaceChildren(...parsed(html));
+    for (const citation of answer.citations) {
+      const known = this.#sources.get(citation.document_id) ?? { ...citation };
+      this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
+    }
+    const by = answer.model ? ` by ${harmless(answer.model)}` : "";
+    element("spent").textContent = `${answer.seconds.toFixed(1)} s${by}`;
+    this.#draw();
+  }
+
+  /** End of the turn, however it ended. */
+  end(kind, text) {
+    this.#live.draw();
+    if (this.answer) element("answer").replaceChildren(...parsed(this.answer.html));
+    element("answer").removeAttribute("aria-busy");
+    if (kind === "done") {
+      this.#steps.get("write")?.remove();
+      for (const item of this.#steps.values()) item.classList.remove("now");
+    } else this.step("end", text, "lost");
+    element("after").hidden = false;
+    element("copy").hidden = !this.text && !this.answer;
+  }
+
+  /** What the card of a chip says. */
+  facts(chip) {
+    const at = chip.dataset.at;
+    const citation = at == null ? this.#cited.get(Number(chip.textContent)) : this.answer?.citations[at];
+    if (!citation) return null;
+    const found = this.#sources.get(citation.document_id);
+    return { ...citation, source: found?.source, date: found?.updated_at };
+  }
+
+  /** To be kept, and to be shown again by `restored`. */
+  get kept() {
+    return { question: this.question, answer: this.answer, sources: [...this.#sources.values()] };
+  }
+
+  restore({ answer, sources }) {
+    element("steps").replaceChildren();
+    for (const source of sources) this.#sources.set(source.document_id, source);
+    this.done({ answer, html: answer.html });
+    this.end("done");
+  }
+
+  #chip(number) {
+    const citation = this.#cited.get(number);
+    if (!citation) return `[${number}]`;
+    const label = `Source ${number}: ${harmless(citation.title)}`;
+    const href = documentUrl(citation.document_id);
+    return make("a", { class: "cite", href, "aria-label": label }, String(number));
+  }
+
+  #list(results) {
+    const cited = [...this.#sources.values()].filter((source) => source.number);
+    this.#sources = new Map(cited.map((source) => [source.document_id, source]));
+    for (const result of results) {
+      if (!this.#sources.has(result.document_id)) this.#sources.set(result.document_id, result);
+    }
+    this.#draw();
+  }
+
+  #draw() {
+    const order = (source) => source.number ?? Infinity;
+    const listed = [...this.#sources.values()].sort((a, b) => order(a) - order(b) || 0);
+    element("sources").replaceChildren(...listed.slice(0, 12).map(entry));
+  }
+}

@@ -1,0 +1,54 @@
+"""Scripts and styles, under an address that changes with their content."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import MappingProxyType
+
+_TYPES = MappingProxyType(
+    {
+        ".js": "text/javascript; charset=utf-8",
+        ".css": "text/css; charset=utf-8",
+        ".svg": "image/svg+xml",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFiles:
+    """All of them, read once. Scripts import each other by relative names, so that one version
+    names them all."""
+
+    files: Mapping[str, StaticFile]
+    version: str
+
+    def url(self, name: str) -> str:
+        """Raises ValueError: there is no such file."""
+        if name not in self.files:
+            raise ValueError(f"no such file: {name}")
+        return f"/static/{self.version}/{name}"
+
+
+def read_static_files() -> StaticFiles:
+    found = {
+        entry.name: StaticFile(entry.read_bytes(), _media_type(entry))
+        for entry in sorted((files("backend.web") / "static").iterdir(), key=lambda each: each.name)
+        if entry.is_file()
+    }
+    digest = hashlib.sha256()
+    for name, file in found.items():
+        digest.update(f"{name} {len(file.content)}\n".encode() + file.content)
+    return StaticFiles(MappingProxyType(found), digest.hexdigest()[:12])
+
+
+def _media_type(entry: Traversable) -> str:
+    suffix = f".{entry.name.rpartition('.')[2]}"
+    return _TYPES.get(suffix, "application/octet-stream")

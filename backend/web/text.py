@@ -1,0 +1,22 @@
+"""Texts of documents and of models, as a page may show them: no control character takes effect."""
+
+import re
+
+REPLACEMENT = "\ufffd"
+
+# All but tab and line feed; and those that reorder what stands around them. The marks U+200E and
+# U+200F stay: they are part of how Hebrew and Arabic are written, and reach one place only.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u206f\ud800-\udfff\ufff9-\ufffb]"
+)
+
+
+def harmless(text: str) -> str:
+    """`text` with its control characters shown as U+FFFD; each character stays at its place."""
+    return _CONTROLS.sub(REPLACEMENT, text)
+
+
+def shortened(text: str, length: int) -> str:
+    """On one line, at most `length` characters."""
+    line = " ".join(harmless(text[: 4 * length]).split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"

@@ -1,0 +1,179 @@
+"""Asking in a browser, with a language model behind its real protocol, well and ill."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import Opens
+from tests.support.home import Home
+from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.serving import serving
+
+QUESTION = "What should a customer do when the scanner shows QX-4031?"
+ASKED = "/ask?q=What+should+a+customer+do+when+the+scanner+shows+QX-4031%3F"
+SENTENCES = (
+    "QX-4031 means that the **interlock of the laser** is open [{n}].",
+    "Close the cover until it clicks [{n}].",
+    "It costs 900 euros [{n}].",
+)
+
+Script: TypeAlias = Callable[[Request], Reply]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def address(home: Home, model: ScriptedModel) -> Iterator[str]:
+    with serving(home, QUARRY_LLM_URL=model.base_url, QUARRY_LLM_MODEL="scripted") as server:
+        yield server.url
+
+
+def _answering(text: str = " ".join(SENTENCES), manner: Manner | None = None) -> Script:
+    """A model that searches, then says `text` of the document on scanners' codes."""
+
+    def script(request: Request) -> Reply:
+        shown = [m["content"] for m in request.messages if m["role"] == "tool"]
+        if shown:
+            found = json.loads(shown[0])["results"]
+            number = next(r["document"] for r in found if "scanners" in r["title"].lower())
+            return Say(text.format(n=number), manner=manner or Manner())
+        if request.tool_names:
+            return Call(ToolUse("internal_search", {"queries": ["QX-4031 interlock"]}))
+        return Say("QX-4031 laser interlock open")
+
+    return script
+
+
+def _waiting(looked: threading.Event, script: Script) -> Script:
+    """The same, but it answers only after `looked` is set."""
+
+    def waiting(request: Request) -> Reply:
+        if any(message["role"] == "tool" for message in request.messages):
+            looked.wait(30)
+        return script(request)
+
+    return waiting
+
+
+def _asks(page: Page) -> None:
+    page.locator("#q").fill(QUESTION)
+    page.keyboard.press("Enter")
+
+
+def test_an_answer_with_sources_that_can_be_checked(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    looked = threading.Event()
+    model.play(_waiting(looked, _answering()))
+    with opens(address) as watched:
+        page = watched.open("/ask")
+        _asks(page)
+        steps = page.get_by_role("list", name="Steps")
+        expect(steps).to_contain_text("Searched:")
+        expect(page.locator("#sources li").first).to_be_visible()
+        expect(steps).to_contain_text("QX-4031 interlock")
+        expect(steps).to_contain_text("Reading Error codes of the Stonesight scanners")
+        assert not page.locator("#answer").inner_text()  # sources stand there before the answer
+        page.screenshot(path=pictures / "asking.png")
+        looked.set()
+        expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
+        expect(page.locator("#answer .cite").first).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        expect(page.locator("#sources li.cited")).to_contain_text("Error codes of the Stonesight")
+
+        page.locator("#answer .cite").first.hover()
+        card = page.get_by_role("tooltip")
+        expect(card).to_contain_text("Error codes of the Stonesight scanners")
+        expect(card).to_contain_text("16 Feb 2026")
+        expect(card.locator(".quote")).to_contain_text("QX-4031 means that the interlock")
+        expect(card).to_contain_text("The source bears this out.")
+        page.screenshot(path=pictures / "card.png")
+        page.keyboard.press("Escape")
+        expect(card).to_be_hidden()
+        page.locator("#answer .cite").first.focus()
+        page.keyboard.press("Tab")
+        expect(card).to_contain_text("Close the cover until it clicks")
+        page.keyboard.press("Tab")
+        expect(card).not_to_contain_text("The source bears this out.")  # of the 900 euros
+
+        requests = len(model.requests)
+        page.locator("#answer .cite").first.click()
+        expect(page.locator("#cited")).to_be_in_viewport()
+        expect(page.locator("#cited")).to_contain_text("QX-4031 means that the interlock")
+        page.screenshot(path=pictures / "passage.png")
+        page.go_back()
+        expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
+        expect(page.locator("#sources li.cited")).to_be_visible()
+        assert len(model.requests) == requests  # the answer was kept, and nobody asked again
+
+
+def test_copied_with_its_sources(opens: Opens, address: str, model: ScriptedModel) -> None:
+    model.play(_answering())
+    with opens(address, permissions=["clipboard-read", "clipboard-write"]) as watched:
+        page = watched.open(ASKED)
+        page.get_by_role("button", name="Copy with sources").click()
+        expect(page.get_by_role("button", name="Copied with sources")).to_be_visible()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert re.search(r"interlock of the laser\*\* is open \[\d+\]\.", copied)
+        assert re.search(r"\[\d+\] Error codes of the Stonesight scanners\n    “QX-4031", copied)
+
+
+def test_stopped_in_mid_stream(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    model.play(_answering("Slowly, one word after the other. " * 200, Manner(delay=0.05)))
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        expect(page.locator("#answer")).to_contain_text("Slowly, one word")
+        model.hung_up.clear()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("list", name="Steps")).to_contain_text("Stopped")
+        kept = page.locator("#answer").inner_text()
+        assert kept.startswith("Slowly, one word")
+        assert model.hung_up.wait(5)  # the model's stream was closed, not left running
+        assert page.locator("#answer").inner_text() == kept
+        page.screenshot(path=pictures / "stopped.png")
+        model.play(_answering())
+        page.get_by_role("button", name="Ask again").click()
+        expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
+
+
+@pytest.mark.parametrize(
+    "manner",
+    [Manner(cut_after=12), Manner(garbage_after=12), Manner(error_after=12)],
+    ids=["cut", "garbage", "error"],
+)
+def test_a_model_that_fails_in_mid_answer(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path, manner: Manner
+) -> None:
+    model.play(_answering("The interlock of the laser is open. " * 9, manner))
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("This answer is not complete")
+        expect(alert).to_contain_text("Ask again")
+        expect(page.locator("#answer")).to_contain_text("The interlock of the laser is open.")
+        expect(page.get_by_role("button", name="Copy with sources")).to_be_visible()
+        page.screenshot(path=pictures / "broke-off.png")
+
+
+def test_a_second_question_ends_the_first(opens: Opens, address: str, model: ScriptedModel) -> None:
+    model.play(_answering("Slowly, one word after the other. " * 200, Manner(delay=0.05)))
+    with opens(address) as watched:
+        page = watched.open("/ask?q=How+do+I+clean+the+scanner%3F+QX-4031")
+        expect(page.locator("#answer")).to_contain_text("Slowly")
+        model.play(_answering())
+        page.locator("#q").fill(QUESTION)
+        page.keyboard.press("Enter")
+        expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
+        expect(page.locator("#answer")).not_to_contain_text("Slowly")

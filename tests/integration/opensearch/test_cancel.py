@@ -1,0 +1,125 @@
+"""A search that nobody waits for any more ends on the server too."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.document import Readers
+from indexing.deadline import Deadline, DeadlineExceeded, Stop
+from indexing.opensearch.line import cut_by
+from indexing.opensearch.names import edition_name
+from indexing.opensearch.opening import open_index, open_keeper
+from indexing.opensearch.searches import Searches, at_one_point, best_effort, whole
+from tests.support.chunks import IDENTITY, document, query
+
+SEGMENTS, CHUNKS = 50, 20
+"""A server looks whether it is still wanted at the end of a segment, at the latest."""
+SPIN = "double s = 0; for (int n = 0; n < 300000; ++n) { s += Math.sin(n * params.by); } return 1 + s * 0;"
+"""Some milliseconds a chunk."""
+SLOW: dict[str, Any] = {
+    "size": 5,
+    "query": {
+        "script_score": {
+            "query": {"term": {"kind": "chunk"}},
+            "script": {"source": SPIN, "params": {"by": 0.5}},
+        }
+    },
+}
+
+
+@pytest.fixture
+def name(client: OpenSearch, prefix: str) -> str:
+    """Of an index with enough chunks for `SLOW` to take many seconds."""
+    keeper, name = open_keeper(client, prefix, IDENTITY), edition_name(prefix, IDENTITY)
+    client.indices.put_settings(
+        index=name, body={"index.merge.policy.segments_per_tier": 2 * SEGMENTS}
+    )
+    for n in range(SEGMENTS):
+        keeper.write([document(f"{n}", *["text"] * CHUNKS)])
+    return name
+
+
+def _running(client: OpenSearch, name: str) -> list[str]:
+    told = client.tasks.list(params={"actions": "*search*", "detailed": "true"})
+    return [
+        task["action"]
+        for node in told["nodes"].values()
+        for task in node["tasks"].values()
+        if name in task["description"]
+    ]
+
+
+def _within(seconds: float, condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _ask(searches: Searches) -> float:
+    """Seconds until it was given up."""
+    start = time.monotonic()
+    with pytest.raises(DeadlineExceeded), cut_by(searches.deadline):
+        searches.ask({0: SLOW})
+    return time.monotonic() - start
+
+
+def test_a_search_whose_time_is_up_is_cancelled(client: OpenSearch, name: str) -> None:
+    assert _ask(whole(client, name, Deadline.after(0.7))) < 2.0
+    assert _within(10.0, lambda: not _running(client, name))
+
+
+def test_a_search_that_is_stopped_is_cancelled(client: OpenSearch, name: str) -> None:
+    stop = Stop()
+    seen: list[str] = []
+
+    def watch() -> None:
+        assert _within(20.0, lambda: bool(_running(client, name)))
+        seen.extend(_running(client, name))
+        stop.set()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    waited = _ask(whole(client, name, Deadline.after(60.0, stop)))
+    watcher.join()
+    assert seen
+    assert waited < 25.0
+    assert _within(10.0, lambda: not _running(client, name))
+
+
+def test_others_on_the_same_client_are_not_disturbed(
+    client: OpenSearch, prefix: str, name: str
+) -> None:
+    index, stop = open_index(client, prefix, IDENTITY), Stop()
+    given_up = threading.Thread(
+        target=_ask, args=(whole(client, name, Deadline.after(60.0, stop)),)
+    )
+    given_up.start()
+    assert _within(20.0, lambda: bool(_running(client, name)))
+    stop.set()
+    for _ in range(20):
+        (ranking,) = index.find([query("text", size=7)], Readers.of(), Deadline.after(30)).rankings
+        assert len(ranking) == 7
+    given_up.join()
+
+
+def test_a_stop_before_the_question_is_heeded(client: OpenSearch, prefix: str, name: str) -> None:
+    assert name
+    stop = Stop()
+    stop.set()
+    with pytest.raises(DeadlineExceeded):
+        open_index(client, prefix, IDENTITY).find(
+            [query("text")], Readers.of(), Deadline.after(60.0, stop)
+        )
+
+
+def test_who_can_live_with_a_part_gets_one_in_time(client: OpenSearch, name: str) -> None:
+    assert best_effort(client, name, Deadline.after(4.0), "copy").ask({0: SLOW})[0].partial
+    with at_one_point(client, name, Deadline.after(4.0)) as searches:
+        assert searches.ask({0: SLOW})[0].partial

@@ -1,0 +1,246 @@
+"""A cluster of three nodes, each shard in two copies, that loses a node while it is written and searched."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.chunk import ChunkRange
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.index import Filters
+from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.mapping import IndexLayout
+from tests.support.fault_index import Tried, check_none_is_mixed, generations, versions
+from tests.support.index_engines import PUBLIC
+from tests.support.opensearch_server import Cluster, Server
+
+REPLICATED = IndexLayout(shards=2, replicas=1)
+DOCUMENTS = [f"document {n}" for n in range(12)]
+GAP = 30.0
+"""Seconds for which searches may fail: another manager is elected in six, at rest."""
+ENOUGH = 8
+"""Writes and searches on either side of the loss."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster("opensearch-2") as cluster:
+        cluster.wait("green", nodes=3)
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[OpenSearch]:
+    """Of a cluster that is whole, before the test and after it."""
+    client = connect(OpenSearchSettings(urls=tuple(cluster.urls), timeout=20.0))
+    yield client
+    cluster.start()
+    cluster.wait("green", nodes=3)
+    client.close()
+
+
+@dataclass(frozen=True)
+class Search:
+    """One that came back."""
+
+    ended: float
+    acknowledged: dict[str, int]
+    """What had been written when it began."""
+    shown: dict[str, int]
+    partial: bool
+
+
+@dataclass
+class Traffic:
+    """One thread that writes and one that searches, without a pause, until it is told to stop."""
+
+    tried: Tried
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    writes: int = 0
+    repeated: int = 0
+    searches: list[Search] = field(default_factory=list)
+    wrong: list[BaseException] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> "Traffic":
+        self._threads = [
+            threading.Thread(target=self._guarded, args=(work,)) for work in (self._write, self._search)
+        ]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def await_more(self, seconds: float = 120) -> None:
+        """Until both have got on, whatever happened to the cluster."""
+        writes, searches = self.writes, len(self.searches)
+        deadline = time.monotonic() + seconds
+        while self.writes < writes + ENOUGH or len(self.searches) < searches + ENOUGH:
+            assert time.monotonic() < deadline, (self.writes, len(self.searches))
+            assert self.wrong == []
+            time.sleep(0.05)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - told by the test's own thread
+            self.wrong.append(error)
+
+    def _write(self) -> None:
+        """Documents in turn, three at a time, each time in a new generation."""
+        for number in itertools.count():
+            if self.over.is_set():
+                return
+            names = [DOCUMENTS[(3 * number + n) % len(DOCUMENTS)] for n in range(3)]
+            self._write_until_done(names, number + 1)
+            self.acknowledged = {**self.acknowledged, **dict.fromkeys(names, number + 1)}
+            self.writes += 1
+
+    def _write_until_done(self, names: list[str], generation: int) -> None:
+        while True:
+            try:
+                self.tried.keeper.write(versions(names, generation))
+            except RetryLater:
+                self.repeated += 1
+            else:
+                return
+
+    def _search(self) -> None:
+        while not self.over.is_set():
+            acknowledged = self.acknowledged
+            try:
+                found = self.tried.find(Deadline.after(10))
+            except (RetryLater, DeadlineExceeded):
+                continue
+            check_none_is_mixed(found)
+            shown = {name: told[0] for name, told in generations(found).items()}
+            self.searches.append(Search(time.monotonic(), acknowledged, shown, found.partial))
+
+
+def manager(cluster: Cluster, _: Tried) -> Server:
+    return cluster.manager()
+
+
+def holder(cluster: Cluster, tried: Tried) -> Server:
+    """A node that is not the manager and holds a primary shard of the index."""
+    asked = {"format": "json", "h": "prirep,node"}
+    shards: list[dict[str, Any]] = tried.client.cat.shards(index=tried.name, params=asked)
+    holders = {each["node"] for each in shards if each["prirep"] == "p"}
+    named = {server.node.name: server for server in cluster.nodes}
+    return named[min(holders - {cluster.manager().node.name})]
+
+
+@pytest.mark.parametrize("chosen", [manager, holder])
+def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
+    cluster: Cluster, client: OpenSearch, prefix: str, chosen: Callable[[Cluster, Tried], Server]
+) -> None:
+    tried = Tried(client, prefix, REPLICATED)
+    cluster.wait("green", nodes=3)
+    with Traffic(tried) as traffic:
+        traffic.await_more()
+        lost = chosen(cluster, tried)
+        lost.kill()
+        traffic.await_more()
+        cluster.wait("yellow", nodes=2)
+        traffic.await_more()
+        lost.start()
+        traffic.await_more()
+    assert traffic.wrong == []
+    check_searches(traffic.searches)
+    cluster.wait("green", nodes=3)
+    tried.check_holds(traffic.acknowledged)
+    for server in cluster.nodes:
+        # Each node answers by the copies that it has.
+        check_copies(server, prefix, traffic.acknowledged)
+
+
+def check_searches(searches: list[Search]) -> None:
+    """Whatever a search is not partial about it has found, as it was when the search began or newer."""
+    assert max(b.ended - a.ended for a, b in itertools.pairwise(searches)) < GAP
+    for search in searches:
+        assert set(search.acknowledged) <= set(search.shown) or search.partial
+        for name in set(search.acknowledged) & set(search.shown):
+            assert search.shown[name] >= search.acknowledged[name]
+    assert not any(search.partial for search in searches[-ENOUGH // 2 :])
+
+
+def check_copies(server: Server, prefix: str, expected: dict[str, int]) -> None:
+    client = connect(OpenSearchSettings(urls=(server.url,)))
+    Tried(client, prefix).check_holds(expected)
+    client.close()
+
+
+def test_an_index_that_lacks_a_shard_tells_what_it_has_as_partial_and_nothing_as_whole(
+    cluster: Cluster, client: OpenSearch, prefix: str
+) -> None:
+    tried = Tried(client, prefix, IndexLayout(shards=3, replicas=0), patience=3.0)
+    tried.keeper.write(versions(DOCUMENTS, 1))
+    lost = holder(cluster, tried)
+    lost.kill()
+    await_red(client, tried.name)
+    found = tried.find()
+    left = generations(found)
+    assert found.partial
+    assert 0 < len(left) < len(DOCUMENTS)
+    check_none_is_mixed(found)
+    gone = next(name for name in DOCUMENTS if name not in left)
+    # What would be taken for all there is.
+    for whole in (
+        lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
+        lambda: tried.index.chunks([ChunkRange(gone, 0, 9)], PUBLIC, Deadline.after(20)),
+        lambda: list(tried.keeper.survey()),
+        lambda: list(tried.keeper.export()),
+    ):
+        with pytest.raises(RetryLater, match="not whole"):
+            whole()
+    for changes in (versions([gone], 2), versions(["new 1", "new 2", "new 3", gone], 2)):
+        begun = time.monotonic()
+        with pytest.raises(RetryLater, match="not whole.*primary"):
+            tried.keeper.write(changes)
+        assert time.monotonic() - begun < 3.0 + 2 * 15
+    lost.start()
+    cluster.wait("green", nodes=3)
+    tried.keeper.write(versions(["new 1", "new 2", "new 3", gone], 2))
+    kept = dict.fromkeys(set(DOCUMENTS) - {gone}, 1)
+    tried.check_holds({**kept, **dict.fromkeys(["new 1", "new 2", "new 3", gone], 2)})
+
+
+def await_red(client: OpenSearch, index: str) -> None:
+    deadline = time.monotonic() + 60
+    while client.cluster.health(index=index)["status"] != "red":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_an_index_of_which_nothing_is_left_is_no_empty_one(
+    cluster: Cluster, client: OpenSearch, prefix: str
+) -> None:
+    tried = Tried(client, prefix, IndexLayout(shards=1, replicas=0), patience=1.0)
+    tried.keeper.write(versions(DOCUMENTS, 1))
+    (shard,) = client.cat.shards(index=tried.name, params={"format": "json", "h": "node"})
+    named = {server.node.name: server for server in cluster.nodes}
+    lost = named[shard["node"]]
+    lost.kill()
+    await_red(client, tried.name)
+    for asked in (
+        tried.find,
+        lambda: list(tried.keeper.survey()),
+        lambda: tried.keeper.write(versions(DOCUMENTS, 2)),
+        lambda: Tried(client, prefix),
+    ):
+        with pytest.raises((RetryLater, AskTheOwner)) as told:
+            asked()
+        assert isinstance(told.value, RetryLater), told.value
+    lost.start()
+    cluster.wait("green", nodes=3)
+    tried.check_holds(dict.fromkeys(DOCUMENTS, 1))

@@ -1,0 +1,214 @@
+"""A server that is killed, stopped or hangs in the middle of what it is asked, and is then started again on its data."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.errors import RetryLater
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.index import Delete, IndexChange, Written
+from indexing.opensearch.client import OpenSearchSettings, connect
+from tests.support.fault_index import Tried, check_none_is_mixed, generations, outcome, versions
+from tests.support.fault_proxy import FaultProxy, Meanwhile, fault_proxy
+from tests.support.opensearch_server import Server
+
+OLD = [f"old {n}" for n in range(20)]
+NEW = [f"new {n}" for n in range(20)]
+WHOLE = 10**9
+"""More bytes than a request has."""
+SLACK = 5.0
+"""Seconds that a busy machine may take to notice."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("opensearch-2") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def line(server: Server) -> Iterator[FaultProxy]:
+    """Tells the moment at which the server is killed."""
+    with fault_proxy(server.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def client(server: Server, line: FaultProxy) -> Iterator[OpenSearch]:
+    if not server.runs:
+        server.start()
+    client = connect(OpenSearchSettings(urls=(line.url,), timeout=20.0))
+    yield client
+    client.close()
+
+
+def changes() -> list[IndexChange]:
+    """Half of the old documents are replaced, one is deleted, and there are new ones."""
+    return [*versions([*OLD[:10], *NEW], 2), Delete(OLD[10])]
+
+
+AFTER = {**dict.fromkeys([*OLD[:10], *NEW], 2), **dict.fromkeys(OLD[11:], 1)}
+CHUNKS = 30 * 4
+
+
+@pytest.fixture
+def tried(client: OpenSearch, prefix: str) -> Tried:
+    tried = Tried(client, prefix)
+    tried.keeper.write(versions(OLD, 1))
+    return tried
+
+
+def test_a_write_outlasts_a_server_that_is_killed_and_started_again(
+    server: Server, line: FaultProxy, tried: Tried
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        restarts: list[Future[None]] = []
+
+        def crash() -> None:
+            server.kill()
+            restarts.append(pool.submit(server.start))
+
+        with line.suffering(Meanwhile(crash, after=20_000), "_bulk", spared=1, times=1):
+            written = tried.keeper.write(changes())
+        restarts.pop().result()
+    assert written == Written(replaced=30, chunks=CHUNKS, deleted=1)
+    tried.check_holds(AFTER)
+
+
+KILLS = {
+    # which bulk request of the write, how many bytes of it arrive, and seconds from then to the kill
+    "while the chunks are written": (1, WHOLE, 0.01),
+    "when the flip is done and unanswered": (2, WHOLE, 0.5),
+}
+
+
+@pytest.mark.parametrize("kill", KILLS)
+def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
+    server: Server, line: FaultProxy, client: OpenSearch, prefix: str, tried: Tried, kill: str
+) -> None:
+    number, arrived, wait = KILLS[kill]
+    hasty = Tried(client, prefix, patience=0.5)
+
+    def crash() -> None:
+        time.sleep(wait)
+        server.kill()
+
+    begun = time.monotonic()
+    with (
+        line.suffering(Meanwhile(crash, arrived), "_bulk", spared=number, times=1),
+        pytest.raises(RetryLater, match="cannot be reached"),
+    ):
+        hasty.keeper.write(changes())
+    assert time.monotonic() - begun < wait + 0.5 + SLACK
+    server.start()
+    check_none_is_lost(tried)
+    tried.keeper.write(changes())
+    tried.check_holds(AFTER)
+
+
+def check_none_is_lost(tried: Tried) -> None:
+    """Every document is as it was acknowledged, or as the write under way would leave it."""
+    found = tried.find()
+    assert not found.partial
+    check_none_is_mixed(found)
+    shown = {name: told[0] for name, told in generations(found).items()}
+    surveyed = {each.id: each.generation for each in tried.keeper.survey()}
+    assert surveyed == shown
+    assert {name: shown[name] for name in OLD[11:]} == dict.fromkeys(OLD[11:], 1)
+    assert {shown[name] for name in OLD[:10]} <= {1, 2}
+    assert shown.get(OLD[10]) in (1, None)
+    assert {shown.get(name) for name in NEW} <= {2, None}
+
+
+def asked(tried: Tried, seconds: float) -> Callable[[], object]:
+    return lambda: tried.find(Deadline.after(seconds))
+
+
+def test_a_server_that_is_killed_during_a_search_is_found_again_when_it_is_back(
+    server: Server, line: FaultProxy, tried: Tried
+) -> None:
+    right = tried.find()
+    for path in ("_msearch", ""):
+        with (
+            line.suffering(Meanwhile(server.kill, WHOLE), path, times=1),
+            pytest.raises(RetryLater, match="cannot be reached"),
+        ):
+            tried.find(Deadline.after(20))
+    begun = time.monotonic()
+    with pytest.raises(RetryLater, match="cannot be reached"):
+        tried.find(Deadline.after(20))
+    assert time.monotonic() - begun < SLACK
+    server.start()
+    assert tried.find() == right
+
+
+def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is_back(
+    server: Server, tried: Tried
+) -> None:
+    """A stop lets nobody wait for longer than the deadline, and what is told till then is whole."""
+    right = generations(tried.find())
+    told: list[type[Exception] | None] = []
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(server.stop)
+        while not stopped.done() or told[-3:] != [RetryLater] * 3:
+            begun = time.monotonic()
+            try:
+                found = tried.find(Deadline.after(2.0))
+                told.append(None)
+                assert found.partial or generations(found) == right
+            except (RetryLater, DeadlineExceeded) as error:
+                told.append(type(error))
+            assert time.monotonic() - begun < 2.0 + SLACK
+    server.start()
+    assert generations(tried.find()) == right
+
+
+@contextmanager
+def frozen(server: Server) -> Iterator[None]:
+    """It holds its connections and says nothing."""
+    assert server._process is not None
+    os.kill(server._process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server._process.pid, signal.SIGCONT)
+
+
+def test_a_server_that_hangs_keeps_nobody_longer_than_the_deadline(
+    server: Server, tried: Tried
+) -> None:
+    right = tried.find()
+    with frozen(server):
+        for _ in range(2):
+            begun = time.monotonic()
+            assert outcome(asked(tried, 0.5), DeadlineExceeded) is DeadlineExceeded
+            assert 0.5 <= time.monotonic() - begun < 0.5 + SLACK
+    assert tried.find() == right
+
+
+def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_it_wakes(
+    server: Server, line: FaultProxy, prefix: str, tried: Tried
+) -> None:
+    """What was sent again and again meanwhile is done again and again then."""
+    impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
+    hasty = Tried(impatient, prefix, patience=2.0)
+    for number in range(3):
+        tried.keeper.write([*map(Delete, NEW), *versions(OLD, 1)])
+        with ThreadPoolExecutor(1) as pool:
+            freezing = frozen(server)
+            with (
+                line.suffering(Meanwhile(freezing.__enter__, 0), "_bulk", spared=number, times=1),
+                pytest.raises(RetryLater, match="did not answer in time"),
+            ):
+                pool.submit(hasty.keeper.write, changes()).result()
+            freezing.__exit__(None, None, None)
+        check_none_is_lost(tried)
+        tried.keeper.write(changes())
+        tried.check_holds(AFTER)
+    impatient.close()

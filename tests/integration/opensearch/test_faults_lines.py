@@ -1,0 +1,208 @@
+"""Lines to a real server that are late, slow, or cut: deadlines hold, and what is repeated ends right."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.errors import RetryLater
+from indexing.chunk import ChunkRange
+from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.index import Amend, Delete, Filters, IndexChange, Written
+from indexing.opensearch.client import OpenSearchSettings, connect
+from tests.support.fault_index import Tried, generations, versions
+from tests.support.fault_proxy import (
+    AnswerCut,
+    Fault,
+    FaultProxy,
+    Late,
+    RequestCut,
+    Trickling,
+    fault_proxy,
+)
+from tests.support.index_engines import PUBLIC
+from tests.support.opensearch_server import url_of
+
+NAMES = [f"document {n}" for n in range(8)]
+SHORT = 0.5
+"""Seconds until an answer is wanted."""
+SLACK = 2.0
+"""Seconds that a busy machine may take to notice; without deadlines it would be at least 5."""
+
+
+@pytest.fixture
+def url() -> str:
+    """Of one version: what is tested here is our side of the line."""
+    return url_of("opensearch-2")
+
+
+@pytest.fixture
+def line(url: str) -> Iterator[FaultProxy]:
+    with fault_proxy(url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def tried(line: FaultProxy, prefix: str) -> Iterator[Tried]:
+    client = connect(OpenSearchSettings(urls=(line.url,), timeout=20.0))
+    tried = Tried(client, prefix)
+    tried.keeper.write(versions(NAMES, 1))
+    yield tried
+    client.close()
+
+
+Asking = Callable[[Tried, Deadline], object]
+ASKED: dict[str, Asking] = {
+    "find": lambda tried, deadline: tried.find(deadline),
+    "chunks": lambda tried, deadline: tried.index.chunks(
+        [ChunkRange(NAMES[0], 0, 9)], PUBLIC, deadline
+    ),
+    "facets": lambda tried, deadline: tried.index.facets(Filters(), PUBLIC, deadline),
+}
+SLOW: dict[str, tuple[Fault, int]] = {
+    "the first answer is late": (Late(5.0), 0),
+    "the second answer is late": (Late(5.0), 1),
+    "an answer trickles in": (Trickling(0.05), 0),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_deadline_holds_on_a_slow_line(
+    tried: Tried, line: FaultProxy, asked: str, slow: str
+) -> None:
+    fault, spared = SLOW[slow]
+    right = ASKED[asked](tried, Deadline.after(60))
+    before = len(line.asked("_msearch"))
+    ASKED[asked](tried, Deadline.after(60))
+    if len(line.asked("_msearch")) - before <= spared:
+        return  # it is told by one answer alone
+    begun = time.monotonic()
+    with line.suffering(fault, "_msearch", spared), pytest.raises(DeadlineExceeded):
+        ASKED[asked](tried, Deadline.after(SHORT))
+    assert SHORT <= time.monotonic() - begun < SHORT + SLACK
+    assert ASKED[asked](tried, Deadline.after(60)) == right
+
+
+CUTS = (0, 1, 40, 120, 300)
+"""Bytes of an answer: none, some of its head, some of its body."""
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_an_answer_that_is_cut_is_told_as_ours_and_never_taken_for_whole(
+    tried: Tried, line: FaultProxy, asked: str
+) -> None:
+    right = ASKED[asked](tried, Deadline.after(60))
+    for after in CUTS:
+        with (
+            line.suffering(AnswerCut(after), "_msearch", times=1),
+            pytest.raises(RetryLater, match="cannot be reached"),
+        ):
+            ASKED[asked](tried, Deadline.after(60))
+        assert ASKED[asked](tried, Deadline.after(60)) == right
+
+
+def test_where_another_way_leads_to_the_cluster_a_cut_is_not_noticed(
+    tried: Tried, line: FaultProxy, url: str, prefix: str
+) -> None:
+    client = connect(OpenSearchSettings(urls=(line.url, url)))
+    both = Tried(client, prefix)
+    right = generations(tried.find())
+    for after in CUTS:
+        with line.suffering(AnswerCut(after), "_msearch"):
+            for _ in range(2):  # the driver asks them in turn
+                assert generations(both.find()) == right
+    client.close()
+
+
+def changes() -> list[IndexChange]:
+    """With every kind of step."""
+    return [
+        *versions([*NAMES[:4], "new"], 2),
+        Delete(NAMES[4]),
+        Amend(document_id=NAMES[5], boost=2.0, sets=frozenset({"a"})),
+    ]
+
+
+AFTER = {**dict.fromkeys([*NAMES[:4], "new"], 2), **dict.fromkeys(NAMES[5:], 1)}
+DONE = Written(replaced=5, chunks=20, deleted=1, amended=1)
+
+
+def requests_of(tried: Tried, line: FaultProxy) -> list[str]:
+    """What a write of the changes asks the server, one after the other."""
+    before = len(line.seen)
+    assert tried.keeper.write(changes()) == DONE
+    return [seen.line for seen in line.seen[before:]]
+
+
+def start_again(tried: Tried) -> None:
+    tried.keeper.write([Delete("new"), *map(Delete, NAMES)])
+    tried.keeper.write(versions(NAMES, 1))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [AnswerCut(0), AnswerCut(60), RequestCut(30), RequestCut(400)],
+    ids=["before the answer", "in the answer", "in the head", "in the body"],
+)
+def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
+    tried: Tried, line: FaultProxy, fault: Fault
+) -> None:
+    asked = requests_of(tried, line)
+    assert sum(each.endswith("_bulk") for each in asked) >= 4
+    for number, request in enumerate(asked):
+        start_again(tried)
+        with line.suffering(fault, spared=number, times=1):
+            if request.endswith("_bulk"):
+                assert tried.keeper.write(changes()) == DONE, number
+            else:
+                written = None
+                try:
+                    written = tried.keeper.write(changes())
+                except RetryLater:
+                    tried.keeper.write(changes())
+                assert written in (None, DONE), number
+        tried.check_holds(AFTER)
+
+
+def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
+    tried: Tried, line: FaultProxy, prefix: str
+) -> None:
+    hasty = Tried(tried.client, prefix, patience=2.0)
+    before = len(line.asked("_bulk"))
+    begun = time.monotonic()
+    with (
+        line.suffering(AnswerCut(0), "_bulk"),
+        pytest.raises(RetryLater, match="OpenSearch cannot be reached"),
+    ):
+        hasty.keeper.write(versions(["new"], 1))
+    assert time.monotonic() - begun < 2.0 + 5 * SLACK
+    # 0.1, 0.2, 0.4, 0.8 s between them, give or take a half: a steady 0.1 would be 20.
+    assert 3 <= len(line.asked("_bulk")) - before <= 8
+    hasty.keeper.write(versions(["new"], 1))
+    tried.check_holds({**dict.fromkeys(NAMES, 1), "new": 1})
+
+
+def test_an_answer_that_is_too_late_for_a_write_is_repeated(
+    client: OpenSearch, line: FaultProxy, prefix: str
+) -> None:
+    """The server does everything twice; the second time comes when the first is done."""
+    impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
+    tried = Tried(client, prefix)
+    slow = Tried(impatient, prefix)
+    tried.keeper.write(versions(NAMES, 1))
+    for number in range(3):
+        with line.suffering(Late(1.0), "_bulk", spared=number, times=1):
+            slow.keeper.write(versions(NAMES, number + 2))
+        tried.check_holds(dict.fromkeys(NAMES, number + 2))
+    impatient.close()
+
+
+def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: FaultProxy) -> None:
+    for after in CUTS:
+        with line.suffering(AnswerCut(after), "_search"), pytest.raises(RetryLater):
+            list(tried.keeper.survey())
+        with line.suffering(AnswerCut(after), "_mget"), pytest.raises(RetryLater):
+            list(tried.keeper.export())
+    assert [each.id for each in tried.keeper.survey()] == sorted(NAMES)

@@ -1,0 +1,203 @@
+"""A server that has too much to do, or no room left: what it refuses is asked again, or told in words."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.index import Amend, Delete, Written
+from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.opening import open_keeper
+from tests.support.chunks import IDENTITY
+from tests.support.fault_index import Tried, generations, versions
+from tests.support.fault_proxy import FaultProxy, fault_proxy
+from tests.support.opensearch_server import Server
+
+NARROW = {
+    # One request is written, one waits, the rest is refused.
+    "thread_pool.write.size": "1",
+    "thread_pool.write.queue_size": "1",
+    # The least that may be set: how often the server looks at its disk.
+    "cluster.info.update.interval": "10s",
+}
+SLACK = 5.0
+NAMES = [f"document {n}" for n in range(10)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("opensearch-2", NARROW) as server:
+        yield server
+
+
+@pytest.fixture
+def line(server: Server) -> Iterator[FaultProxy]:
+    """Notes what is asked, and when."""
+    with fault_proxy(server.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def client(line: FaultProxy) -> Iterator[OpenSearch]:
+    client = connect(OpenSearchSettings(urls=(line.url,)))
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def direct(server: Server) -> Iterator[OpenSearch]:
+    client = connect(OpenSearchSettings(urls=(server.url,), timeout=120.0))
+    yield client
+    client.close()
+
+
+BUSY = """
+String text = 'a';
+for (int i = 0; i < 20; i++) { text = text + text }
+while (new Date().getTime() < params.until) { text.indexOf('b') }
+ctx.op = 'none'
+"""
+"""A change that keeps its thread until a certain moment."""
+
+
+@contextmanager
+def jammed(client: OpenSearch, prefix: str, seconds: float) -> Iterator[float]:
+    """For so long, the one thread that writes is busy, and the one place before it is taken; yields the end of it."""
+    index = f"{prefix}-jam"
+    client.index(index=index, id="1", body={"a": 1})
+    end = time.time() + seconds
+    script = {"lang": "painless", "source": BUSY, "params": {"until": int(1000 * end)}}
+    change = [{"update": {"_index": index, "_id": "1"}}, {"script": script}]
+
+    def occupy() -> None:
+        while client.bulk(body=change)["errors"]:
+            time.sleep(0.02)  # something else was in its place
+
+    threads = [threading.Thread(target=occupy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    await_that(lambda: writing(client) == {"active": 1, "queue": 1})
+    yield end
+    for thread in threads:
+        thread.join()
+
+
+def writing(client: OpenSearch) -> dict[str, int]:
+    (node,) = client.nodes.stats(metric="thread_pool")["nodes"].values()
+    pool = node["thread_pool"]["write"]
+    return {"active": pool["active"], "queue": pool["queue"]}
+
+
+def await_that(ready: Callable[[], bool], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_queue_that_is_full_is_waited_for_with_growing_pauses(
+    client: OpenSearch, direct: OpenSearch, line: FaultProxy, prefix: str
+) -> None:
+    tried = Tried(client, prefix)
+    with jammed(direct, prefix, 4.0) as end:
+        before = len(line.asked("_bulk"))
+        written = tried.keeper.write(versions(NAMES, 1))
+        assert time.time() > end
+    assert written == Written(replaced=10, chunks=30)
+    # 0.1, 0.2, 0.4, 0.8, 1.6 s, give or take a half, and the steps of the write; a steady 0.1 s would be 40.
+    assert 5 <= len(line.asked("_bulk")) - before <= 12
+    tried.check_holds(dict.fromkeys(NAMES, 1))
+
+
+def test_a_queue_that_stays_full_is_told_when_patience_has_run_out(
+    client: OpenSearch, direct: OpenSearch, prefix: str
+) -> None:
+    tried = Tried(client, prefix, patience=1.5)
+    tried.keeper.write(versions(NAMES, 1))
+    with jammed(direct, prefix, 8.0):
+        begun = time.monotonic()
+        with pytest.raises(RetryLater, match=r"document 0: OpenSearch is busy .*rejected") as told:
+            tried.keeper.write(versions(NAMES, 2))
+        assert time.monotonic() - begun < 1.5 + SLACK
+        assert told.value.after.total_seconds() > 0
+        # It is writing that waits.
+        assert generations(tried.find()) == {name: [1] * 3 for name in NAMES}
+    tried.keeper.write(versions(NAMES, 2))
+    tried.check_holds(dict.fromkeys(NAMES, 2))
+
+
+def test_a_server_short_of_memory_is_waited_for(
+    client: OpenSearch, direct: OpenSearch, prefix: str
+) -> None:
+    """It refuses whole requests of more than a kilobyte, until somebody lifts that."""
+    tried = Tried(client, prefix)
+    hasty = Tried(client, prefix, patience=1.0)
+    with limited(direct, {"network.breaker.inflight_requests.limit": "1kb"}):
+        with pytest.raises(RetryLater, match="OpenSearch is busy"):
+            hasty.keeper.write(versions(NAMES, 1))
+        with pytest.raises(RetryLater, match="OpenSearch is busy"):
+            tried.find()
+        lifting = threading.Timer(1.0, limit, (direct, {"network.breaker.inflight_requests.limit": None}))
+        lifting.start()
+        assert tried.keeper.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
+        lifting.join()
+    tried.check_holds(dict.fromkeys(NAMES, 1))
+
+
+def limit(client: OpenSearch, settings: dict[str, str | None]) -> None:
+    client.cluster.put_settings(body={"transient": settings})
+
+
+@contextmanager
+def limited(client: OpenSearch, settings: dict[str, str]) -> Iterator[None]:
+    limit(client, dict(settings))
+    try:
+        yield
+    finally:
+        limit(client, dict.fromkeys(settings))
+
+
+DISK = "cluster.routing.allocation.disk.watermark"
+FULL = {f"{DISK}.low": "902tb", f"{DISK}.high": "901tb", f"{DISK}.flood_stage": "900tb"}
+"""Free space that the server wants to see, and does not."""
+
+
+def is_blocked(client: OpenSearch, name: str) -> bool:
+    (found,) = client.indices.get_settings(index=name, params={"flat_settings": "true"}).values()
+    return found["settings"].get("index.blocks.read_only_allow_delete") == "true"
+
+
+def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_is_room(
+    client: OpenSearch, direct: OpenSearch, prefix: str
+) -> None:
+    tried = Tried(client, prefix)
+    tried.keeper.write(versions(NAMES, 1))
+    right = tried.find()
+    refused = [
+        versions(NAMES[:1], 2),
+        versions(["new"], 1),
+        [Amend(document_id=NAMES[0], boost=2.0)],
+        # Even this: the record of a document that goes is written before its chunks are removed.
+        [Delete(NAMES[0])],
+    ]
+    with limited(direct, FULL):
+        await_that(lambda: is_blocked(direct, tried.name))
+        for changes in refused:
+            begun = time.monotonic()
+            with pytest.raises(AskTheOwner, match="disk of the cluster is nearly full.*Free space"):
+                tried.keeper.write(changes)
+            assert time.monotonic() - begun < SLACK, "nothing is gained by waiting"
+        assert tried.find() == right
+        assert [each.id for each in tried.keeper.survey()] == NAMES
+        # Whoever opens it anew may search it; a new one cannot be made.
+        assert Tried(client, prefix).find() == right
+        with pytest.raises(AskTheOwner, match="makes no new index.*disks of all its nodes"):
+            open_keeper(client, f"{prefix}-other", IDENTITY)
+    await_that(lambda: not is_blocked(direct, tried.name))
+    for changes in refused:
+        tried.keeper.write(changes)
+    tried.check_holds({**dict.fromkeys(NAMES[1:], 1), "new": 1})

@@ -1,0 +1,98 @@
+"""Answers of an index of which a part is away."""
+
+import time
+
+import pytest
+from opensearchpy import OpenSearch
+
+from connectors.document import Readers
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.chunk import ChunkRange
+from indexing.deadline import Deadline
+from indexing.index import Filters
+from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
+from indexing.opensearch.names import document_key, edition_name
+from indexing.opensearch.opening import open_index, open_keeper
+from indexing.opensearch.reader import OpenSearchIndex
+from indexing.opensearch.records import Version, record_of
+from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
+from tests.support.opensearch_records import chunk_records, document_of, prepared, put
+
+PUBLIC = Readers.of()
+
+
+def soon() -> Deadline:
+    return Deadline.after(30)
+
+
+@pytest.fixture
+def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndex, list[str]]:
+    """An index one of whose two shards is nowhere, and the documents of the other."""
+    name = edition_name(prefix, IDENTITY)
+    body = index_body(name, IDENTITY, IndexLayout(shards=2))
+    # The one node may hold one shard of it, so that the other has no place.
+    body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1
+    client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
+    while all(row["state"] != "STARTED" for row in client.cat.shards(index=name, format="json")):
+        time.sleep(0.05)
+    ids = [each for each in map(str, range(40)) if _is_there(client, name, each)]
+    for item in (prepared(document(each, "text X-77")) for each in ids):
+        record = record_of(item, Version("v", 1))
+        put(client, prefix, [*chunk_records(record, item), document_of(record)])
+    return OpenSearchIndex(client, name, DIMENSION, VectorSettings()), ids
+
+
+def _is_there(client: OpenSearch, name: str, document_id: str) -> bool:
+    told = client.search_shards(index=name, params={"routing": document_key(document_id)})
+    return any(copy["state"] == "STARTED" for copies in told["shards"] for copy in copies)
+
+
+def test_what_the_other_shard_has_is_found_and_said_to_be_a_part(
+    half: tuple[OpenSearchIndex, list[str]],
+) -> None:
+    index, ids = half
+    asked = query("text", vector=vector("v"), alpha=0.5, exact=("X-77",))
+    found = index.find([asked, query("text")], PUBLIC, soon())
+    assert 0 < len(ids) < 40
+    for ranking in found.rankings:
+        assert sorted(hit.chunk.document_id for hit in ranking) == sorted(ids)
+    assert found.partial
+
+
+def test_what_must_be_whole_is_to_be_asked_for_later(
+    half: tuple[OpenSearchIndex, list[str]],
+) -> None:
+    index, ids = half
+    with pytest.raises(RetryLater):
+        index.chunks([ChunkRange(ids[0], 0, 9)], PUBLIC, soon())
+    with pytest.raises(RetryLater):
+        index.facets(Filters(), PUBLIC, soon())
+
+
+def test_an_index_that_is_nowhere_is_to_be_asked_later(client: OpenSearch, prefix: str) -> None:
+    name = edition_name(prefix, IDENTITY)
+    body = index_body(name, IDENTITY, IndexLayout())
+    body["settings"]["index"]["routing.allocation.require._name"] = "nowhere"
+    client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
+    index = OpenSearchIndex(client, name, DIMENSION, VectorSettings())
+    with pytest.raises(RetryLater):
+        index.find([query("text")], PUBLIC, soon())
+
+
+def test_an_index_that_is_gone_is_a_matter_for_its_owner(client: OpenSearch, prefix: str) -> None:
+    name = edition_name(prefix, IDENTITY)
+    open_keeper(client, prefix, IDENTITY)
+    index = open_index(client, prefix, IDENTITY)
+    client.indices.delete(index=name)
+    with pytest.raises(AskTheOwner, match="not there"):
+        index.find([query("text")], PUBLIC, soon())
+    with pytest.raises(AskTheOwner, match="not there"):
+        index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon())
+
+
+def test_a_closed_index_is_a_matter_for_its_owner(client: OpenSearch, prefix: str) -> None:
+    open_keeper(client, prefix, IDENTITY).write([document("a", "text")])
+    index = open_index(client, prefix, IDENTITY)
+    client.indices.close(index=edition_name(prefix, IDENTITY))
+    with pytest.raises(AskTheOwner):
+        index.find([query("text")], PUBLIC, soon())

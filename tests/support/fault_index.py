@@ -1,0 +1,110 @@
+"""An index on the cluster that goes through faults, and what is then counted in it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from opensearchpy import OpenSearch
+
+from indexing.deadline import Deadline
+from indexing.index import Found, Hit, IndexQuery, Replace
+from indexing.opensearch.keeper import OpenSearchKeeper
+from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from indexing.opensearch.names import edition_name
+from indexing.opensearch.opening import open_index, open_keeper
+from indexing.opensearch.reader import OpenSearchIndex
+from tests.support.chunks import DIMENSION, IDENTITY, query, vector
+from tests.support.index_engines import PUBLIC, is_whole, version
+
+ALL = 3_000
+"""Hits: more than any of these tests has chunks."""
+
+
+class Tried:
+    """One index of `version`s, and the keeper and the reader that are tried on it."""
+
+    def __init__(
+        self,
+        client: OpenSearch,
+        prefix: str,
+        layout: IndexLayout | None = None,
+        patience: float = 60.0,
+    ) -> None:
+        """`patience`: of the keeper, in seconds."""
+        self.client = client
+        self.name = edition_name(prefix, IDENTITY)
+        open_keeper(client, prefix, IDENTITY, layout)
+        self.keeper = OpenSearchKeeper(
+            client, self.name, DIMENSION, VectorSettings(), patience=patience
+        )
+        self.index: OpenSearchIndex = open_index(client, prefix, IDENTITY)
+        # What it learns of the cluster once is no part of a later search.
+        self.find()
+
+    def find(self, deadline: Deadline | None = None, asked: IndexQuery | None = None) -> Found:
+        return self.index.find([asked or everything()], PUBLIC, deadline or Deadline.after(60))
+
+    def check_holds(self, expected: Mapping[str, int]) -> None:
+        """These documents in these generations, each whole and once, to whoever asks; and nothing else at all."""
+        chunks = {name: 2 + generation % 5 for name, generation in expected.items()}
+        surveyed = {each.id: (each.generation, each.chunks) for each in self.keeper.survey()}
+        assert surveyed == {name: (expected[name], chunks[name]) for name in expected}
+        for asked in (everything(), by_words(), by_vector()):
+            found = self.find(asked=asked)
+            assert not found.partial
+            assert generations(found) == {
+                name: [generation] * chunks[name] for name, generation in expected.items()
+            }
+        self.client.indices.refresh(index=self.name)
+        assert self.count("chunk") == sum(chunks.values())
+        assert self.count("document") == len(expected)
+        assert self.count() == sum(chunks.values()) + len(expected)
+
+    def count(self, kind: str | None = None) -> int:
+        """Records of the index, of this kind."""
+        asked: dict[str, Any] = {"term": {"kind": kind}} if kind else {"match_all": {}}
+        found: int = self.client.count(index=self.name, body={"query": asked})["count"]
+        return found
+
+
+def everything() -> IndexQuery:
+    """Finds every chunk of a `version`, by its words and by its vector."""
+    return query("version", size=ALL, vector=vector("any"), alpha=0.5)
+
+
+def by_words() -> IndexQuery:
+    return query("version", size=ALL)
+
+
+def by_vector() -> IndexQuery:
+    return query("", size=ALL, vector=vector("any"), alpha=1.0)
+
+
+def generations(found: Found) -> dict[str, list[int]]:
+    """By document, the generation that each hit on it tells; no chunk comes twice."""
+    (ranking,) = found.rankings
+    assert len({hit.chunk.key for hit in ranking}) == len(ranking)
+    told: dict[str, list[int]] = {}
+    for hit in ranking:
+        told.setdefault(hit.chunk.document_id, []).append(_generation(hit))
+    return told
+
+
+def _generation(hit: Hit) -> int:
+    return int(hit.chunk.text.partition("generation")[2].partition(" ")[0])
+
+
+def check_none_is_mixed(found: Found) -> None:
+    assert all(is_whole(told) for told in generations(found).values())
+
+
+def versions(names: Iterable[str], generation: int) -> list[Replace]:
+    return [version(name, generation) for name in names]
+
+
+def outcome(call: Callable[[], object], *ours: type[Exception]) -> type[Exception] | None:
+    """The exception of ours that ended the call; `None`: it returned. Any other is raised."""
+    try:
+        call()
+    except ours as error:
+        return type(error)
+    return None

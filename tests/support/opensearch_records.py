@@ -1,0 +1,45 @@
+"""Records put into an index of the cluster by hand, as a writer leaves them who is half done."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from opensearchpy import OpenSearch
+
+from indexing.index import Replace
+from indexing.opensearch.names import edition_name
+from indexing.opensearch.records import DocumentRecord, chunk_source, document_source
+from indexing.preparing import BatchLimits, Prepared, batches
+from tests.support.chunks import DIMENSION, IDENTITY
+
+Record: TypeAlias = tuple[str, dict[str, Any]]
+"""Its id and its source."""
+
+
+def prepared(change: Replace) -> Prepared:
+    ((item,),) = batches([change], DIMENSION, BatchLimits(1, 9))
+    assert isinstance(item, Prepared)
+    return item
+
+
+def chunk_records(record: DocumentRecord, item: Prepared) -> list[Record]:
+    """Of all chunks of `item`, in the version that `record` names."""
+    sources = [
+        chunk_source(record, item, n) | {"vector": item.change.vectors[n].tolist()}
+        for n in range(len(item.words))
+    ]
+    return [(source["chunk"], source) for source in sources]
+
+
+def document_of(record: DocumentRecord) -> Record:
+    return record.key, document_source(record)
+
+
+def put(client: OpenSearch, prefix: str, records: Iterable[Record]) -> None:
+    """Visible on return."""
+    index = edition_name(prefix, IDENTITY)
+    lines: list[str] = []
+    for name, source in records:
+        action = {"_index": index, "_id": name, "routing": source["key"]}
+        lines += [json.dumps({"index": action}), json.dumps(source)]
+    assert not client.bulk(body="\n".join(lines) + "\n", params={"refresh": "true"})["errors"]

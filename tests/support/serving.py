@@ -1,0 +1,115 @@
+"""`quarry serve` as a process of its own, and what it streams."""
+
+import json
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.home import QUARRY, Home
+
+START_SECONDS = 90.0
+"""A machine that does much else at once is slow to start anything."""
+
+
+@dataclass(frozen=True)
+class Event:
+    id: int
+    name: str
+    data: dict[str, Any]
+
+
+def events(lines: Iterable[str]) -> Iterator[Event]:
+    """Server-sent events, as a browser reads them; comments are passed over."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line.startswith(":"):
+            continue
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif fields:
+            yield Event(int(fields["id"]), fields["event"], json.loads(fields["data"]))
+            fields = {}
+
+
+@dataclass(frozen=True)
+class Serving:
+    process: subprocess.Popen[str]
+    url: str
+    client: httpx.Client
+    log: list[str]
+    """Lines of standard error so far."""
+
+    def stop(self, number: int = signal.SIGINT) -> tuple[int, float]:
+        """The exit code, and the seconds that it took."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        return self.process.wait(30), time.monotonic() - began
+
+    @property
+    def resident(self) -> int:
+        """Bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found
+        return int(found[1]) * 1024
+
+
+@contextmanager
+def serving(home: Home, *arguments: str, **settings: str) -> Iterator[Serving]:
+    """The server on a free port, from the moment that it is ready."""
+    process = subprocess.Popen(
+        [str(QUARRY), "serve", "--port", "0", *arguments],
+        env=home.environment(PYTHONUNBUFFERED="1", **settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    log: list[str] = []
+    reader = threading.Thread(target=_read, args=(process, log), daemon=True)
+    reader.start()
+    try:
+        url = _url(process, log)
+        with httpx.Client(base_url=url, timeout=60) as client:
+            _wait_until_ready(client)
+            yield Serving(process, url, client, log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
+        reader.join(5)
+        for pipe in (process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+
+
+def _read(process: subprocess.Popen[str], log: list[str]) -> None:
+    assert process.stderr
+    log.extend(iter(process.stderr.readline, ""))
+
+
+def _url(process: subprocess.Popen[str], log: list[str]) -> str:
+    assert process.stdout
+    line = process.stdout.readline()
+    found = re.search(r"http://\S+", line)
+    assert found, (line, log)
+    return found[0]
+
+
+def _wait_until_ready(client: httpx.Client) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        found = client.get("/readyz")
+        if found.status_code == 200:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"not ready: {found.text}")

@@ -1,0 +1,89 @@
+"""A Quarry of a few documents, and its API without a socket."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.api.app import Api, create_app
+from backend.api.asker import LocalAsker
+from backend.assembly import Quarry
+from backend.settings import Settings
+from backend.store import sources
+from backend.sync.runner import sync
+from connectors.document import Readers
+from tests.support.models import MODEL_CACHE
+
+FILES = {
+    "leave.md": "# Parental leave\n\nParents have 26 weeks of paid leave.\n",
+    "travel.md": "# Travel\n\nFirst class is for journeys above four hours.\n",
+    "plain.txt": "The bike cage is next to the loading bay.\n",
+    "page.html": "<h1>Scanner codes</h1><p>QX-4031 means that the interlock is open.</p>",
+    "notes/original": "A note that is named so.\n",
+    "finance/pay.md": "# Salary bands\n\nA senior engineer is in band five.\n",
+    "access.yaml": (
+        "rules:\n"
+        "  - match: finance/**\n    readers: [group:finance]\n"
+        '  - match: "**"\n    readers: [public]\n'
+    ),
+}
+SOURCE = "wiki"
+
+
+def write_files(folder: Path) -> None:
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def a_quarry(home: Path, **settings: object) -> Quarry:
+    chosen = {"home": home / "state", "models": MODEL_CACHE, **settings}
+    return Quarry(Settings.model_validate(chosen))
+
+
+def connected(quarry: Quarry, folder: Path) -> None:
+    source = sources.add(quarry.database, SOURCE, "folder", {"path": str(folder)})
+    steps = sync(quarry.database, source, quarry.connector(source), quarry.pipeline(source))
+    assert list(steps)
+
+
+@contextmanager
+def client_of(quarry: Quarry, *tokens: str) -> Iterator[TestClient]:
+    """As a browser on this machine would address it, once it is ready."""
+    with ready(api(quarry, *tokens)) as client:
+        yield client
+
+
+@contextmanager
+def ready(app: Api) -> Iterator[TestClient]:
+    with TestClient(app, base_url="http://127.0.0.1:8321") as client:
+        assert app.state.parts.readiness.wait(60), app.state.parts.readiness.told()
+        yield client
+
+
+def api(quarry: Quarry, *tokens: str) -> Api:
+    return create_app(quarry, LocalAsker(Readers.of(*tokens)))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files; to be left as they are."""
+    path = tmp_path_factory.mktemp("files")
+    write_files(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def quarry(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Quarry:
+    made = a_quarry(tmp_path_factory.mktemp("home"))
+    connected(made, folder)
+    return made
+
+
+@pytest.fixture(scope="session")
+def client(quarry: Quarry) -> Iterator[TestClient]:
+    with client_of(quarry) as client:
+        yield client

@@ -1,0 +1,65 @@
+"""The words of a query, where they stand in a text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.web.highlighting import (
+    LONGEST_EXCERPT,
+    excerpt,
+    pieces,
+    query_words,
+    table_as_lines,
+    without_markup,
+)
+
+
+def _marked(text: str, query: str) -> list[str]:
+    return [piece.text for piece in pieces(text, query_words(query)) if piece.marked]
+
+
+@given(st.text(max_size=80), st.text(max_size=20))
+def test_no_character_is_lost(text: str, query: str) -> None:
+    assert "".join(piece.text for piece in pieces(text, query_words(query))) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "marked"),
+    [
+        (
+            "Parking bikes at Leeds' office",
+            "bike park leeds",
+            ["Parking", "bikes", "Leeds"],
+        ),  # stems
+        ("The QX-4031 and QX-4013", "QX-4031", ["QX-4031", "QX-4013"]),  # QX is a word of both
+        ("Ein Café im Haus", "cafe", ["Café"]),  # Latin letters without their marks
+        ("在宅勤務は三日", "在宅勤務", ["在宅勤務"]),
+        ("家で仕事", "家", ["家"]),
+        ("It is not here", "is it", []),  # stop words are not searched
+        ("abc", "", []),
+    ],
+)
+def test_what_the_index_finds_is_marked(text: str, query: str, marked: list[str]) -> None:
+    assert _marked(text, query) == marked
+
+
+def test_an_excerpt_begins_where_most_of_the_words_are() -> None:
+    text = "Nothing of note. " * 40 + "The laser interlock is open. " + "More follows. " * 40
+    shown = "".join(piece.text for piece in excerpt(text, query_words("interlock laser")))
+    assert shown.startswith("… The laser interlock is open. More follows.")
+    assert len(shown) <= LONGEST_EXCERPT + 4
+
+
+def test_a_short_text_is_shown_whole_on_one_line() -> None:
+    assert "".join(piece.text for piece in excerpt("One.\n\nTwo.", frozenset())) == "One. Two."
+    assert excerpt(" \n ", frozenset()) == ()
+
+
+def test_a_table_is_read_row_by_row() -> None:
+    assert table_as_lines("| a | b |\n| --- | :-: |\n| c. |  |\n| d | e |") == "a · b;\nc.\nd · e"
+
+
+def test_markdown_is_read_without_its_marks() -> None:
+    assert (
+        without_markup("## H\n- **bold** `code` [here](https://x.example)") == "H\nbold code here"
+    )
