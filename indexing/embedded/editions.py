@@ -16,7 +16,8 @@ from indexing.embedded import register
 from indexing.embedded.locking import sole_writer
 from indexing.embedded.opening import open_index, open_keeper
 from indexing.embedded.register import Placed, Register
-from indexing.embedded.watched import Watch, WatchedIndex, WatchedKeeper
+from indexing.embedded.watched import Watch
+from indexing.watched import WatchedIndex, WatchedKeeper
 
 Opened = TypeVar("Opened")
 

@@ -19,6 +19,8 @@ PAGE = 1_000
 """Documents of one request."""
 CHUNKS = 200
 """Chunks of one request, with their vectors: about a megabyte or two."""
+WHOLE = {"allow_partial_search_results": "false"}
+"""What a missing shard holds is not to be taken for deleted; in its counts of shards an answer calls none failed."""
 ATTEMPTS = 20
 """At a document that is replaced while it is read."""
 
@@ -34,8 +36,7 @@ def survey(client: OpenSearch, index: str, after: str = "") -> Iterator[Document
             "track_total_hits": False,
         }
         with errors.named_errors():
-            answer = client.search(body=body, index=index)
-        errors.check_shards(answer)
+            answer = client.search(body=body, index=index, params=WHOLE)
         found = [document_record(hit["_source"]) for hit in answer["hits"]["hits"]]
         if not found:
             return

@@ -90,7 +90,7 @@ def _deepest(error: Mapping[str, Any]) -> str:
 
 
 def check_shards(answer: Mapping[str, Any]) -> None:
-    """Raises what a shard told that failed in a search of which no part may be missing."""
+    """Raises what a shard told that failed at what all of them were to do."""
     shards = answer["_shards"]
     if shards["failed"]:
         failure = (shards.get("failures") or [{}])[0]
