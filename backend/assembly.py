@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from indexing.index import Filters, Index, IndexKeeper
     from indexing.ledger import Ledger
     from indexing.opensearch.client import Client, SignIn
+    from indexing.opensearch.health import ClusterHealth
     from indexing.opensearch.mapping import IndexLayout
     from indexing.pipeline import Pipeline
     from indexing.tokens import CountTokens
@@ -149,10 +150,27 @@ class Quarry:
         """Of the local index, with all its editions."""
         return self.home / "index"
 
+    @property
+    def on_cluster(self) -> bool:
+        """Whether the index in use lies in OpenSearch."""
+        return self.settings.opensearch_url is not None
+
+    @property
+    def index_place(self) -> str:
+        """Where the index in use lies, for people."""
+        place = self.settings.opensearch_url if self.on_cluster else self.index_folder
+        return str(place)
+
+    def cluster_health(self) -> "ClusterHealth":
+        """Raises RetryLater, AskTheOwner: the cluster does not answer, or not us."""
+        from indexing.opensearch.health import examine
+
+        return examine(self._opensearch_client, self.settings.opensearch_prefix)
+
     @cached_property
     def editions(self) -> "Editions":
         """Of the index that is searched and written to."""
-        return self.editions_in("opensearch" if self.settings.opensearch_url else "embedded")
+        return self.editions_in("opensearch" if self.on_cluster else "embedded")
 
     def editions_in(self, engine: Engine) -> "Editions":
         """Of the index in an engine, whether it is in use or not.
@@ -432,7 +450,7 @@ class Quarry:
         """On indexes of their own, in the engine that is in use."""
         from backend.evaluation.evaluation import Parts
 
-        at = self._opensearch_evaluation if self.settings.opensearch_url else self._local_evaluation
+        at = self._opensearch_evaluation if self.on_cluster else self._local_evaluation
         open_index, open_keeper = at()
         return Parts(
             open_index=open_index,

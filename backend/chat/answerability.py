@@ -123,7 +123,7 @@ def missing(weights: Scores, held: Scores) -> float:
     return float((weights * (1 - held)).max(initial=0.0))
 
 
-BY_MEANING = Model(intercept=-2.97, margin=13.2, missing=-16.5, bulk=0.18, least=0.067)
-BY_WORDS = Model(intercept=-1.16, margin=7.8, missing=-3.4, bulk=0.05, least=0.05)
+BY_MEANING = Model(intercept=-2.88, margin=12.2, missing=-13.6, bulk=0.19, least=0.08)
+BY_WORDS = Model(intercept=-3.64, margin=9.2, missing=0.0, bulk=0.11, least=0.08)
 
 _SAYING_NOTHING = ENGLISH | FUNCTION_WORDS["English"]

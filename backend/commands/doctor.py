@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from backend.assembly import Quarry
 from backend.chat.language_model import completion
+from backend.commands import cluster
 from backend.search.completion import CompletionFailed, Message
 from backend.settings import variable
 from backend.store import documents, failures, sources
@@ -24,6 +25,7 @@ def examine(quarry: Quarry) -> Sequence[CheckWire]:
         _checked("database", lambda: _database(quarry)),
         _checked("model", lambda: _model(quarry)),
         _checked("languages", lambda: _languages(quarry)),
+        *([_checked("opensearch", lambda: _opensearch(quarry))] if quarry.on_cluster else []),
         _checked("index", lambda: _index(quarry)),
         _checked("language model", lambda: _language_model(quarry)),
     ]
@@ -110,6 +112,10 @@ def _languages(quarry: Quarry) -> CheckWire:
     )
 
 
+def _opensearch(quarry: Quarry) -> CheckWire:
+    return cluster.described(quarry.cluster_health())
+
+
 def _index(quarry: Quarry) -> CheckWire:
     held = sum(documents.counts(quarry.database).values())
     indexed = chunks = 0
@@ -127,7 +133,7 @@ def _index(quarry: Quarry) -> CheckWire:
     return CheckWire(
         name="index",
         state="warning" if advice else "ok",
-        detail=f"{indexed} documents, {chunks} chunks in {quarry.index_folder}",
+        detail=f"{indexed} documents, {chunks} chunks in {quarry.index_place}",
         advice=advice,
     )
 
