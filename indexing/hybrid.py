@@ -7,11 +7,12 @@ more of the exact terms before fewer. Fusing z-scores follows the standardised C
 Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexing.index import Evidence
 
@@ -66,14 +67,12 @@ def ranked(
     scores = _combined(found, alpha, weight)
     ranks = _Ranks.of(found)
     last = len(scores) + 1
+    terms = {key: -match.terms for key, match in found.exact.items()}
     order = sorted(
-        (
-            -(found.exact[key].terms if key in found.exact else 0),
-            -score,
-            ranks.exact.get(key, last),
-            key,
-        )
-        for key, score in scores.items()
+        [
+            (terms.get(key, 0), -score, ranks.exact.get(key, last), key)
+            for key, score in scores.items()
+        ]
     )
     return [
         Placed(key, -negated, _evidence(found, ranks, key)) for _, negated, _, key in order[:size]
@@ -134,15 +133,17 @@ def is_common(holders: int, chunks: int) -> bool:
 
 def _standardised(scores: Mapping[Key, float]) -> dict[Key, float]:
     """Shifted z-scores, none below zero. Where all scores are equal each counts as the mean."""
-    mean, deviation = _mean_and_deviation(scores.values())
+    values = np.fromiter(scores.values(), np.float64, len(scores))
+    mean, deviation = _mean_and_deviation(values)
     if deviation == 0.0:
         return dict.fromkeys(scores, SHIFT)
-    return {key: max(0.0, (score - mean) / deviation + SHIFT) for key, score in scores.items()}
+    standard = np.maximum(0.0, (values - mean) / deviation + SHIFT)
+    return dict(zip(scores, standard.tolist(), strict=True))
 
 
-def _mean_and_deviation(scores: Collection[float]) -> tuple[float, float]:
+def _mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
     # Sorted, because the sum of floats depends a little on their order.
-    values = np.sort(np.fromiter(scores, np.float64, len(scores)))
+    values = np.sort(values)
     if len(values) == 0:
         return 0.0, 0.0
     # Scores that differ by rounding alone are one score; measured by it they would seem far apart.

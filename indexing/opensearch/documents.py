@@ -1,6 +1,8 @@
 """The document records of one index: read as they are this moment, written on condition."""
 
+import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -42,12 +44,16 @@ class Documents:
         """
         if not wanted:
             return []
-        outcomes = self._bulk.send_conditional([put_document(*each) for each in wanted])
+        # Even one that says what another said before: who takes over repeats what it found.
+        stamped = [replace(record, stamp=secrets.token_hex(6)) for record, _ in wanted]
+        actions = [
+            put_document(record, held) for record, (_, held) in zip(stamped, wanted, strict=True)
+        ]
         put: list[Held | None] = [
             Held(record, outcome.sequence, outcome.term) if isinstance(outcome, Stored) else None
-            for (record, _), outcome in zip(wanted, outcomes, strict=True)
+            for record, outcome in zip(stamped, self._bulk.send_conditional(actions), strict=True)
         ]
-        return self._recognised(wanted, put)
+        return self._recognised(stamped, put)
 
     def finish(self, held: Sequence[Held]) -> list[Held]:
         """Nothing of these is left to do: they say so, and are no more where no document is meant.
@@ -63,17 +69,14 @@ class Documents:
         ]
 
     def _recognised(
-        self,
-        wanted: Sequence[tuple[DocumentRecord, Held | None]],
-        put: list[Held | None],
+        self, stamped: Sequence[DocumentRecord], put: list[Held | None]
     ) -> list[Held | None]:
         """A write whose answer was lost is sent again and then refused by its own first success."""
         refused = [number for number, held in enumerate(put) if held is None]
-        now = self.read(wanted[number][0].id for number in refused)
+        now = self.read(stamped[number].id for number in refused)
         for number in refused:
-            record, _ = wanted[number]
-            found = now.get(record.id)
-            if found is not None and found.record == record:
+            found = now.get(stamped[number].id)
+            if found is not None and found.record.stamp == stamped[number].stamp:
                 put[number] = found
         return put
 

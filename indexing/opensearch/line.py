@@ -63,6 +63,7 @@ def watched(kind: type[HTTPConnection]) -> type[HTTPConnection]:
 
     class Watched(kind):  # type: ignore[misc,valid-type]  # mypy takes no variable for a base
         def connect(self) -> None:
+            _check()
             super().connect()
             _note(self.sock)
 
@@ -86,6 +87,13 @@ def _note(connected: socket.socket | None) -> None:
     line = _waiting.get()
     if line is not None:
         line.note(connected)
+
+
+def _check() -> None:
+    """The driver tries one node after the other, with as much time for each as there was for the first."""
+    line = _waiting.get()
+    if line is not None and line.is_cut:
+        raise ReadTimeoutError(_NO_POOL, "", "given up")
 
 
 @contextmanager

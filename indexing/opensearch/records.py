@@ -56,6 +56,8 @@ class DocumentRecord:
     """Versions whose chunks do not count and are to be deleted."""
     unfinished: bool = False
     """Whether chunks may be left to delete, or their columns may not say what this record says."""
+    stamp: str = ""
+    """Differs from that of every other write of a record: who wrote it knows it again."""
     access: Access = NOBODY
     hidden: bool = False
     boost: float = 1.0
@@ -160,6 +162,7 @@ def document_source(record: DocumentRecord) -> Source:
             "owners": record.owners,
             "access": sorted(record.access.readers),
             "hidden": record.hidden,
+            "stamp": record.stamp,
         },
     }
 
@@ -191,6 +194,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
         version=Version(source["version"], source["chunks"]),
         leaving=tuple(Version(name, chunks) for name, chunks in source["leaving"]),
         unfinished=source["unfinished"],
+        stamp=said.get("stamp", ""),
         access=_access(tuple(said["access"])),
         hidden=said["hidden"],
         boost=source["boost"],

@@ -1,12 +1,12 @@
 """Searches sent to the cluster: several in one request, read as answers or as our errors."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, TypeVar
 
+import orjson
 from opensearchpy import OpenSearch, OpenSearchException
 
 from indexing.deadline import Deadline
@@ -113,7 +113,7 @@ def _limit(deadline: Deadline) -> Body:
 
 
 def _json(body: Body) -> str:
-    return json.dumps(body, separators=(",", ":"))
+    return orjson.dumps(body).decode()
 
 
 def _answer(told: Mapping[str, Any]) -> Answer:
