@@ -36,13 +36,17 @@ class Desk:
     @contextmanager
     def begun(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """A command that goes on within the block, and no longer."""
-        with subprocess.Popen(
+        # Tests that a shell runs in the background ignore the key, and would hand that on.
+        usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+        process = subprocess.Popen(
             [str(QUARRY), *arguments],
             env=self.home.environment(QUARRY_EMBEDDING_URL=self.server.url),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        ) as process:
+        )
+        signal.signal(signal.SIGINT, usual)
+        with process:
             try:
                 yield process
             finally:

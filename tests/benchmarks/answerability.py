@@ -270,7 +270,7 @@ def fitted(model: Model, found: Sequence[Sample]) -> Model:
     figures = table(model, found)
     means, spread = figures.mean(axis=0), figures.std(axis=0)
     right = np.array([each.right for each in found], dtype=np.float64)
-    slopes = regression((figures - means) / spread, right)
+    slopes = signed((figures - means) / spread, right)
     raw = slopes[1:] / spread
     return replace(
         model,
@@ -278,6 +278,12 @@ def fitted(model: Model, found: Sequence[Sample]) -> Model:
         margin=round(float(raw[0]), 1),
         missing=round(float(raw[1]), 1),
     )
+
+
+def signed(figures: Figures, right: Figures) -> Figures:
+    """As `regression`, of margin and missing; 0 for what is missing where it came to speak for an answer."""
+    slopes = regression(figures, right)
+    return slopes if slopes[2] <= 0 else np.append(regression(figures[:, :1], right), 0.0)
 
 
 def table(model: Model, found: Iterable[Sample]) -> Figures:
