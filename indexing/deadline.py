@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from indexing.alarms import alarm
+
 
 class DeadlineExceeded(TimeoutError):
     """The time for this was up."""
@@ -88,10 +90,8 @@ class Deadline:
 
     @contextmanager
     def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """`call` when the time is up, in another thread, unless the block ends before."""
-        timer = threading.Timer(self.left(), call)
-        timer.daemon = True
-        timer.start()
+        """`call` when the time is up, in another thread, unless the block ends before; see `Alarms`."""
+        ringing = alarm(time.monotonic() + self.left(), call)
         try:
             if self.stop is None:
                 yield
@@ -99,4 +99,4 @@ class Deadline:
                 with self.stop.calling(call):
                     yield
         finally:
-            timer.cancel()
+            ringing.cancel()

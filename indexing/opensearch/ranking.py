@@ -1,14 +1,13 @@
 """From what the legs of one call led to, to the hits of every query."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
 from connectors.document import Readers
 from indexing import hybrid
 from indexing.hybrid import Candidates, Placed
-from indexing.index import Found, Hit
+from indexing.index import Evidence, Found, Hit
 from indexing.opensearch import door, queries, scores
 from indexing.opensearch.door import Shown
 from indexing.opensearch.legs import Asked, Leads, Legs
@@ -120,12 +119,23 @@ class View:
         words = [f" {word} " for word in frozenset(asked.words)]
         for place in ranking:
             if self._passes(asked, place):
-                shown, evidence = self._shown[place.key], place.evidence
-                cosine = cosines.get(place.key) if evidence.cosine is None else evidence.cosine
+                shown = self._shown[place.key]
                 share = scores.word_share(words, shown.words)
-                yield Hit(
-                    shown.chunk, place.score, replace(evidence, cosine=cosine, word_share=share)
-                )
+                evidence = _completed(place.evidence, cosines.get(place.key), share)
+                yield Hit(shown.chunk, place.score, evidence)
+
+
+def _completed(evidence: Evidence, measured: float | None, word_share: float) -> Evidence:
+    # `dataclasses.replace` takes four times as long.
+    return Evidence(
+        cosine=measured if evidence.cosine is None else evidence.cosine,
+        bm25=evidence.bm25,
+        word_share=word_share,
+        exact=evidence.exact,
+        vector_rank=evidence.vector_rank,
+        keyword_rank=evidence.keyword_rank,
+        exact_rank=evidence.exact_rank,
+    )
 
 
 def _all(found: Candidates[str]) -> Iterator[str]:
