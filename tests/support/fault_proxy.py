@@ -54,7 +54,14 @@ class Meanwhile:
     after: int
 
 
-Fault: TypeAlias = Late | Trickling | AnswerCut | RequestCut | Meanwhile
+@dataclass(frozen=True)
+class Afterwards:
+    """Something happens when the server has done what it was asked, and before its answer is passed on."""
+
+    call: Callable[[], object]
+
+
+Fault: TypeAlias = Late | Trickling | AnswerCut | RequestCut | Meanwhile | Afterwards
 
 
 @dataclass(frozen=True)
@@ -176,6 +183,9 @@ class FaultProxy:
             case AnswerCut(after):
                 client.sendall(answer[:after])
                 raise _Over
+            case Afterwards(call):
+                call()
+                client.sendall(answer)
             case _:
                 client.sendall(answer)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import RetryLater
 from indexing.chunk import ChunkRange
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.index import Filters
@@ -21,6 +21,8 @@ from tests.support.index_engines import PUBLIC
 from tests.support.opensearch_server import Cluster, Server
 
 REPLICATED = IndexLayout(shards=2, replicas=1)
+BARE = IndexLayout(shards=3, replicas=0)
+"""A shard on each node, and none twice."""
 DOCUMENTS = [f"document {n}" for n in range(12)]
 GAP = 30.0
 """Seconds for which searches may fail: another manager is elected in six, at rest."""
@@ -70,7 +72,8 @@ class Traffic:
 
     def __enter__(self) -> "Traffic":
         self._threads = [
-            threading.Thread(target=self._guarded, args=(work,)) for work in (self._write, self._search)
+            threading.Thread(target=self._guarded, args=(work,))
+            for work in (self._write, self._search)
         ]
         for thread in self._threads:
             thread.start()
@@ -144,24 +147,52 @@ def holder(cluster: Cluster, tried: Tried) -> Server:
 def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
     cluster: Cluster, client: OpenSearch, prefix: str, chosen: Callable[[Cluster, Tried], Server]
 ) -> None:
-    tried = Tried(client, prefix, REPLICATED)
-    cluster.wait("green", nodes=3)
+    tried, bare = Tried(client, prefix, REPLICATED), Tried(client, f"{prefix}-bare", BARE)
+    bare.keeper.write(versions(DOCUMENTS, 1))
     with Traffic(tried) as traffic:
         traffic.await_more()
         lost = chosen(cluster, tried)
         lost.kill()
         traffic.await_more()
-        cluster.wait("yellow", nodes=2)
+        await_colour(client, tried.name, "yellow")
+        await_colour(client, bare.name, "red")
+        check_partial(bare)
         traffic.await_more()
         lost.start()
         traffic.await_more()
     assert traffic.wrong == []
     check_searches(traffic.searches)
     cluster.wait("green", nodes=3)
+    bare.check_holds(dict.fromkeys(DOCUMENTS, 1))
     tried.check_holds(traffic.acknowledged)
     for server in cluster.nodes:
         # Each node answers by the copies that it has.
         check_copies(server, prefix, traffic.acknowledged)
+
+
+def await_colour(client: OpenSearch, index: str, colour: str) -> None:
+    deadline = time.monotonic() + 60
+    while client.cluster.health(index=index)["status"] != colour:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def check_partial(bare: Tried) -> None:
+    """One of its shards is away: what is found is told as a part, and nothing that would be taken for all."""
+    found = bare.find()
+    left = generations(found)
+    assert found.partial
+    assert 0 < len(left) < len(DOCUMENTS)
+    check_none_is_mixed(found)
+    gone = next(name for name in DOCUMENTS if name not in left)
+    for whole in (
+        lambda: bare.index.facets(Filters(), PUBLIC, Deadline.after(20)),
+        lambda: bare.index.chunks([ChunkRange(gone, 0, 9)], PUBLIC, Deadline.after(20)),
+        lambda: list(bare.keeper.survey()),
+        lambda: list(bare.keeper.export()),
+    ):
+        with pytest.raises(RetryLater, match="not whole"):
+            whole()
 
 
 def check_searches(searches: list[Search]) -> None:
@@ -178,69 +209,3 @@ def check_copies(server: Server, prefix: str, expected: dict[str, int]) -> None:
     client = connect(OpenSearchSettings(urls=(server.url,)))
     Tried(client, prefix).check_holds(expected)
     client.close()
-
-
-def test_an_index_that_lacks_a_shard_tells_what_it_has_as_partial_and_nothing_as_whole(
-    cluster: Cluster, client: OpenSearch, prefix: str
-) -> None:
-    tried = Tried(client, prefix, IndexLayout(shards=3, replicas=0), patience=3.0)
-    tried.keeper.write(versions(DOCUMENTS, 1))
-    lost = holder(cluster, tried)
-    lost.kill()
-    await_red(client, tried.name)
-    found = tried.find()
-    left = generations(found)
-    assert found.partial
-    assert 0 < len(left) < len(DOCUMENTS)
-    check_none_is_mixed(found)
-    gone = next(name for name in DOCUMENTS if name not in left)
-    # What would be taken for all there is.
-    for whole in (
-        lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
-        lambda: tried.index.chunks([ChunkRange(gone, 0, 9)], PUBLIC, Deadline.after(20)),
-        lambda: list(tried.keeper.survey()),
-        lambda: list(tried.keeper.export()),
-    ):
-        with pytest.raises(RetryLater, match="not whole"):
-            whole()
-    for changes in (versions([gone], 2), versions(["new 1", "new 2", "new 3", gone], 2)):
-        begun = time.monotonic()
-        with pytest.raises(RetryLater, match="not whole.*primary"):
-            tried.keeper.write(changes)
-        assert time.monotonic() - begun < 3.0 + 2 * 15
-    lost.start()
-    cluster.wait("green", nodes=3)
-    tried.keeper.write(versions(["new 1", "new 2", "new 3", gone], 2))
-    kept = dict.fromkeys(set(DOCUMENTS) - {gone}, 1)
-    tried.check_holds({**kept, **dict.fromkeys(["new 1", "new 2", "new 3", gone], 2)})
-
-
-def await_red(client: OpenSearch, index: str) -> None:
-    deadline = time.monotonic() + 60
-    while client.cluster.health(index=index)["status"] != "red":
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-
-
-def test_an_index_of_which_nothing_is_left_is_no_empty_one(
-    cluster: Cluster, client: OpenSearch, prefix: str
-) -> None:
-    tried = Tried(client, prefix, IndexLayout(shards=1, replicas=0), patience=1.0)
-    tried.keeper.write(versions(DOCUMENTS, 1))
-    (shard,) = client.cat.shards(index=tried.name, params={"format": "json", "h": "node"})
-    named = {server.node.name: server for server in cluster.nodes}
-    lost = named[shard["node"]]
-    lost.kill()
-    await_red(client, tried.name)
-    for asked in (
-        tried.find,
-        lambda: list(tried.keeper.survey()),
-        lambda: tried.keeper.write(versions(DOCUMENTS, 2)),
-        lambda: Tried(client, prefix),
-    ):
-        with pytest.raises((RetryLater, AskTheOwner)) as told:
-            asked()
-        assert isinstance(told.value, RetryLater), told.value
-    lost.start()
-    cluster.wait("green", nodes=3)
-    tried.check_holds(dict.fromkeys(DOCUMENTS, 1))

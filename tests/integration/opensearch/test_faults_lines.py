@@ -1,7 +1,9 @@
 """Lines to a real server that are late, slow, or cut: deadlines hold, and what is repeated ends right."""
 
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from opensearchpy import OpenSearch
@@ -11,8 +13,12 @@ from indexing.chunk import ChunkRange
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.index import Amend, Delete, Filters, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
-from tests.support.fault_index import Tried, generations, versions
+from indexing.opensearch.mapping import VectorSettings
+from indexing.opensearch.reader import OpenSearchIndex
+from tests.support.chunks import DIMENSION
+from tests.support.fault_index import Tried, everything, generations, versions
 from tests.support.fault_proxy import (
+    HOST,
     AnswerCut,
     Fault,
     FaultProxy,
@@ -206,3 +212,43 @@ def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: Fault
         with line.suffering(AnswerCut(after), "_mget"), pytest.raises(RetryLater):
             list(tried.keeper.export())
     assert [each.id for each in tried.keeper.survey()] == sorted(NAMES)
+
+
+@contextmanager
+def dark() -> Iterator[str]:
+    """The address of a node that has lost its power: nobody answers who would connect to it."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.create_server((HOST, 0), backlog=0))
+        # With its queue full the system drops whoever else knocks.
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.settimeout(0)
+            waiting.connect_ex(server.getsockname())
+        yield f"http://{HOST}:{server.getsockname()[1]}"
+
+
+def test_a_node_without_power_costs_a_search_a_part_of_its_time_and_later_ones_none(
+    tried: Tried, url: str
+) -> None:
+    right = tried.find()
+    with dark() as one, dark() as other:
+        client = connect(OpenSearchSettings(urls=(one, other, url)))
+        index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())
+        for _ in range(5):
+            assert index.find([everything()], PUBLIC, Deadline.after(4.0)) == right
+        begun = time.monotonic()
+        assert index.find([everything()], PUBLIC, Deadline.after(4.0)) == right
+        assert time.monotonic() - begun < 1.0, "both are known to be dark"
+        client.close()
+
+
+def test_where_all_nodes_are_without_power_the_deadline_holds(tried: Tried) -> None:
+    with ExitStack() as stack:
+        urls = [stack.enter_context(dark()) for _ in range(8)]
+        client = connect(OpenSearchSettings(urls=tuple(urls)))
+        index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())
+        begun = time.monotonic()
+        with pytest.raises(DeadlineExceeded):
+            index.find([everything()], PUBLIC, Deadline.after(3.0))
+        assert time.monotonic() - begun < 3.0 + SLACK
+        client.close()

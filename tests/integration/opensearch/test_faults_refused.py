@@ -9,7 +9,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.index import Amend, Delete, Written
+from indexing.index import Amend, Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.opening import open_keeper
 from tests.support.chunks import IDENTITY
@@ -141,7 +141,9 @@ def test_a_server_short_of_memory_is_waited_for(
             hasty.keeper.write(versions(NAMES, 1))
         with pytest.raises(RetryLater, match="OpenSearch is busy"):
             tried.find()
-        lifting = threading.Timer(1.0, limit, (direct, {"network.breaker.inflight_requests.limit": None}))
+        lifting = threading.Timer(
+            1.0, limit, (direct, {"network.breaker.inflight_requests.limit": None})
+        )
         lifting.start()
         assert tried.keeper.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
         lifting.join()
@@ -168,7 +170,8 @@ FULL = {f"{DISK}.low": "902tb", f"{DISK}.high": "901tb", f"{DISK}.flood_stage": 
 
 def is_blocked(client: OpenSearch, name: str) -> bool:
     (found,) = client.indices.get_settings(index=name, params={"flat_settings": "true"}).values()
-    return found["settings"].get("index.blocks.read_only_allow_delete") == "true"
+    blocked: bool = found["settings"].get("index.blocks.read_only_allow_delete") == "true"
+    return blocked
 
 
 def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_is_room(
@@ -177,9 +180,9 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
     tried = Tried(client, prefix)
     tried.keeper.write(versions(NAMES, 1))
     right = tried.find()
-    refused = [
-        versions(NAMES[:1], 2),
-        versions(["new"], 1),
+    refused: list[list[IndexChange]] = [
+        [*versions(NAMES[:1], 2)],
+        [*versions(["new"], 1)],
         [Amend(document_id=NAMES[0], boost=2.0)],
         # Even this: the record of a document that goes is written before its chunks are removed.
         [Delete(NAMES[0])],
@@ -188,14 +191,16 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
         await_that(lambda: is_blocked(direct, tried.name))
         for changes in refused:
             begun = time.monotonic()
-            with pytest.raises(AskTheOwner, match="disk of the cluster is nearly full.*Free space"):
+            with pytest.raises(
+                AskTheOwner, match=r"disk of the cluster is nearly full.*Free space"
+            ):
                 tried.keeper.write(changes)
             assert time.monotonic() - begun < SLACK, "nothing is gained by waiting"
         assert tried.find() == right
         assert [each.id for each in tried.keeper.survey()] == NAMES
         # Whoever opens it anew may search it; a new one cannot be made.
         assert Tried(client, prefix).find() == right
-        with pytest.raises(AskTheOwner, match="makes no new index.*disks of all its nodes"):
+        with pytest.raises(AskTheOwner, match=r"makes no new index.*disks of all its nodes"):
             open_keeper(client, f"{prefix}-other", IDENTITY)
     await_that(lambda: not is_blocked(direct, tried.name))
     for changes in refused:

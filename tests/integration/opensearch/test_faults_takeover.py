@@ -1,0 +1,64 @@
+"""A writer that is slow, not dead, and another that takes over from it: neither takes the other's step for its own."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from indexing.index import Amend, Written
+from indexing.opensearch import writing
+from indexing.opensearch.client import OpenSearchSettings, connect
+from tests.support.fault_index import Tried, versions
+from tests.support.fault_proxy import Afterwards, FaultProxy, fault_proxy
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers that take over at the second look, and tell that they live before each chunk."""
+    monkeypatch.setattr(writing, "GRACE", 0.0)
+    monkeypatch.setattr(writing, "PAUSE", 0.01)
+    monkeypatch.setattr(writing, "BEAT", 0.0)
+
+
+@pytest.fixture
+def lines(url: str) -> Iterator[tuple[FaultProxy, FaultProxy]]:
+    with fault_proxy(url) as one, fault_proxy(url) as other:
+        yield one, other
+
+
+def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
+    lines: tuple[FaultProxy, FaultProxy], prefix: str
+) -> None:
+    """The slow one has announced its version when the other claims it in order to clear it away; then the slow one
+    writes it, and only then the other clears."""
+    clients = [connect(OpenSearchSettings(urls=(line.url,))) for line in lines]
+    slow, other = (Tried(client, prefix) for client in clients)
+    slow.keeper.write(versions(["a"], 1))
+    claimed, written = threading.Event(), threading.Event()
+    told: list[Written] = []
+
+    def take_over() -> None:
+        told.append(other.keeper.write([Amend(document_id="a", boost=2.0)]))
+
+    thread = threading.Thread(target=take_over)
+
+    def wait_for_claim() -> None:
+        thread.start()
+        assert claimed.wait(30)
+
+    def wait_for_chunks() -> None:
+        claimed.set()
+        # Should the slow one notice, it waits for this one in its turn.
+        written.wait(3)
+
+    with (
+        lines[0].suffering(Afterwards(wait_for_claim), "_bulk", times=1),
+        lines[1].suffering(Afterwards(wait_for_chunks), "_bulk", times=1),
+    ):
+        assert slow.keeper.write(versions(["a"], 2)) == Written(replaced=1, chunks=4)
+        written.set()
+        thread.join()
+    assert told == [Written(amended=1)]
+    slow.check_holds({"a": 2})
+    for client in clients:
+        client.close()

@@ -1,0 +1,193 @@
+"""What is wrong with a cluster or with the settings for it, told as ours, in a sentence that helps."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from opensearchpy import OpenSearch
+
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.deadline import Deadline
+from indexing.index import Amend, Delete, Filters, Written
+from indexing.opensearch.client import OpenSearchSettings, Password, connect
+from indexing.opensearch.keeper import OpenSearchKeeper
+from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
+from indexing.opensearch.names import document_key, edition_name
+from indexing.opensearch.opening import open_index, open_keeper
+from indexing.opensearch.reader import OpenSearchIndex
+from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector, vectors
+from tests.support.fault_index import Tried, by_vector, versions
+from tests.support.index_engines import PUBLIC
+from tests.support.tls_proxy import Request, tls_proxy
+
+NAMES = [f"document {n}" for n in range(10)]
+
+
+@dataclass
+class Door:
+    """Whether whoever comes to the cluster is let in."""
+
+    status: int = 0
+
+    def __call__(self, _: Request) -> int:
+        return self.status
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "refused the sign-in. Check the user and password"),
+        (403, "does not permit this to the user that is set"),
+    ],
+)
+def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
+    url: str, prefix: str, tmp_path: Path, status: int, words: str
+) -> None:
+    """By whatever it does, from the first to the last: a password may be changed at any time."""
+    authority, door = trustme.CA(), Door()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    with tls_proxy(url, authority, gate=door) as proxy:
+        signed = connect(
+            OpenSearchSettings(
+                urls=(proxy.url,),
+                sign_in=Password("quarry", "changed"),
+                ca_file=tmp_path / "ca.pem",
+                verification="always",
+            )
+        )
+        tried = Tried(signed, prefix)
+        tried.keeper.write(versions(NAMES, 1))
+        door.status = status
+        for call in (
+            lambda: open_index(signed, prefix, IDENTITY),
+            lambda: open_keeper(signed, prefix, IDENTITY),
+            tried.find,
+            lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
+            lambda: tried.keeper.write(versions(NAMES, 2)),
+            lambda: list(tried.keeper.survey()),
+        ):
+            begun = time.monotonic()
+            with pytest.raises(AskTheOwner, match=words):
+                call()
+            assert time.monotonic() - begun < 10, "nothing is gained by asking again"
+        door.status = 0
+        tried.check_holds(dict.fromkeys(NAMES, 1))
+        signed.close()
+
+
+def strange(client: OpenSearch, prefix: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Lay the index out in another way, as another version or a hand would."""
+    body = index_body(edition_name(prefix, IDENTITY), IDENTITY, IndexLayout())
+    change(body["mappings"]["properties"])
+    client.indices.create(index=edition_name(prefix, IDENTITY), body=body)
+
+
+def test_a_mapping_that_lacks_a_field_is_told_with_the_document_and_the_way_out(
+    client: OpenSearch, prefix: str
+) -> None:
+    strange(client, prefix, lambda fields: fields.pop("place"))
+    keeper = open_keeper(client, prefix, IDENTITY)
+    with pytest.raises(AskTheOwner, match=r"^document \d: .*\[place\].*quarry reindex"):
+        keeper.write(versions(NAMES, 1))
+    assert list(keeper.survey()) == []
+
+
+def test_a_field_of_another_kind_is_told_with_the_document_and_the_way_out(
+    client: OpenSearch, prefix: str
+) -> None:
+    strange(client, prefix, lambda fields: fields.update(words={"type": "integer"}))
+    keeper = open_keeper(client, prefix, IDENTITY)
+    with pytest.raises(AskTheOwner, match=r"^document \d: .*\[words\].*quarry reindex"):
+        keeper.write(versions(NAMES, 1))
+    assert list(keeper.survey()) == []
+
+
+def test_vectors_of_another_dimension_are_stopped_at_the_door(
+    client: OpenSearch, prefix: str
+) -> None:
+    tried = Tried(client, prefix)
+    tried.keeper.write(versions(NAMES, 1))
+    with pytest.raises(ValueError, match=r"\(7,\).*64 dimensions"):
+        tried.find(asked=query("", vector=vector("any", 7), alpha=1.0))
+    with pytest.raises(ValueError, match=r"vectors of shape \(2, 7\) where \(2, 64\) is due"):
+        tried.keeper.write([document("a", "one", "two", vectors_of=vectors(["one", "two"], 7))])
+    tried.check_holds(dict.fromkeys(NAMES, 1))
+
+
+def test_an_index_of_another_dimension_is_told_to_its_owner(
+    client: OpenSearch, prefix: str
+) -> None:
+    """Its own description says otherwise: only the cluster can notice."""
+    strange(client, prefix, lambda fields: fields["vector"].update(dimension=7))
+    keeper = open_keeper(client, prefix, IDENTITY)
+    with pytest.raises(AskTheOwner, match=r"^document \d: .*dimension.*quarry reindex"):
+        keeper.write(versions(NAMES, 1))
+    index = OpenSearchIndex(client, edition_name(prefix, IDENTITY), DIMENSION, VectorSettings())
+    with pytest.raises(AskTheOwner, match="dimension"):
+        index.find([by_vector()], PUBLIC, Deadline.after(20))
+
+
+def test_an_index_that_was_removed_is_told_by_whatever_is_done(
+    client: OpenSearch, prefix: str
+) -> None:
+    tried = Tried(client, prefix)
+    tried.keeper.write(versions(NAMES, 1))
+    client.indices.delete(index=tried.name)
+    for call in (
+        tried.find,
+        lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
+        lambda: tried.keeper.write(versions(NAMES, 2)),
+        lambda: tried.keeper.write([Delete(NAMES[0])]),
+        lambda: tried.keeper.write([Amend(document_id=NAMES[0], boost=2.0)]),
+        tried.keeper.refresh,
+        lambda: list(tried.keeper.survey()),
+        lambda: list(tried.keeper.export()),
+    ):
+        with pytest.raises(AskTheOwner, match=r"index is not there.*sync its sources"):
+            call()
+    again = Tried(client, prefix)
+    again.keeper.write(versions(NAMES, 2))
+    again.check_holds(dict.fromkeys(NAMES, 2))
+
+
+@pytest.fixture
+def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchKeeper, list[str]]:
+    """A keeper of an index one of whose two shards has no place, and the documents of the other."""
+    name = edition_name(prefix, IDENTITY)
+    body = index_body(name, IDENTITY, IndexLayout(shards=2))
+    body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1
+    client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
+    while client.cluster.health(index=name)["active_shards"] != 1:
+        time.sleep(0.05)
+    return (
+        OpenSearchKeeper(client, name, DIMENSION, VectorSettings(), patience=1.0),
+        [each for each in NAMES if is_there(client, name, each)],
+    )
+
+
+def is_there(client: OpenSearch, name: str, document_id: str) -> bool:
+    told = client.search_shards(index=name, params={"routing": document_key(document_id)})
+    return any(copy["state"] == "STARTED" for copies in told["shards"] for copy in copies)
+
+
+def test_what_a_missing_shard_holds_is_not_taken_for_deleted(
+    client: OpenSearch, prefix: str, half: tuple[OpenSearchKeeper, list[str]]
+) -> None:
+    keeper, there = half
+    gone = [name for name in NAMES if name not in there]
+    assert there
+    assert gone
+    with pytest.raises(RetryLater, match="not whole"):
+        keeper.write(versions(gone, 1))
+    for whole in (keeper.survey, keeper.export):
+        with pytest.raises(RetryLater, match=r"not whole.*missing shards"):
+            next(iter(whole()))
+    lift = {"index.routing.allocation.total_shards_per_node": None}
+    client.indices.put_settings(index=edition_name(prefix, IDENTITY), body=lift)
+    client.cluster.health(index=edition_name(prefix, IDENTITY), params={"wait_for_status": "green"})
+    assert keeper.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
+    Tried(client, prefix).check_holds(dict.fromkeys(NAMES, 1))

@@ -1,0 +1,122 @@
+"""The cluster ranks as the local index does: the sample handbook, cut and embedded by the real model."""
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from backend.assembly import Quarry
+from backend.settings import Settings
+from connectors.document import Readers
+from indexing import analysis
+from indexing.deadline import Deadline
+from indexing.index import Filters, Index, IndexQuery
+from indexing.opensearch import opening
+from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from tests.support.home import Home
+from tests.support.models import MODEL_CACHE, minilm
+from tests.support.opensearch_server import SERVERS, url_of
+from tests.support.parity import LEGS, compared, of_leg, overlap
+
+QUESTIONS = Path(__file__).parents[2] / "acceptance" / "handbook_questions.jsonl"
+EXACT = IndexLayout(vectors=VectorSettings(search="exact"))
+ASKERS = {
+    "anybody": Readers.of(),
+    "finance": Readers.of("group:finance"),
+    "everything": Readers.of("group:finance", "group:leadership"),
+    "a stranger": Readers.of("user:nobody@example.com"),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    local: Index
+    cluster: Index
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Quarry:
+    home = Home(tmp_path_factory.mktemp("parity"))
+    assert home.quarry("demo").code == 0
+    return Quarry(Settings(home=home.path / "state", models=MODEL_CACHE))
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def pair(request: pytest.FixtureRequest, local: Quarry) -> Iterator[Pair]:
+    client, prefix = connect(OpenSearchSettings(urls=(url_of(request.param),))), _prefix()
+    identity = minilm().identity
+    opening.open_keeper(client, prefix, identity, EXACT).write(local.keeper.export())
+    with opening.open_index(client, prefix, identity, EXACT) as cluster:
+        yield Pair(local.index, cluster)
+    client.indices.delete(index=f"{prefix}-*")
+    client.close()
+
+
+def _prefix() -> str:
+    return f"t-{secrets.token_hex(6)}"
+
+
+@pytest.fixture(scope="module")
+def queries() -> Sequence[IndexQuery]:
+    lines = QUESTIONS.read_text("utf-8").splitlines()
+    texts = [str(json.loads(line)["question"]) for line in lines]
+    vectors = minilm().embed_queries(texts, Deadline.after(60))
+    return [
+        IndexQuery(text=text, vector=vector, alpha=0.5, exact=analysis.exact_terms(text))
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_each_leg_names_the_same_best(pair: Pair, queries: Sequence[IndexQuery], leg: str) -> None:
+    """Ninety per cent is what is asked for; with the same words and exact vectors it is nearly all."""
+    asked = [of_leg(query, leg) for query in queries]
+    found = compared(pair.local, pair.cluster, asked, ASKERS["everything"])
+    assert overlap(found) >= 0.99
+
+
+def test_exact_matches_are_the_same_every_time(pair: Pair, queries: Sequence[IndexQuery]) -> None:
+    asked = [query for query in queries if query.exact]
+    assert len(asked) >= 8
+    for each in compared(pair.local, pair.cluster, asked, ASKERS["everything"]):
+        one, other = (
+            [(hit.chunk.key, hit.evidence.exact) for hit in hits if hit.evidence.exact]
+            for hits in (each.one, each.other)
+        )
+        assert sorted(one) == sorted(other)
+        assert len(one) == 0 or one[0][1] == other[0][1]
+
+
+@pytest.mark.parametrize("asker", ASKERS)
+def test_everybody_sees_the_same_documents(
+    pair: Pair, queries: Sequence[IndexQuery], asker: str
+) -> None:
+    readers = ASKERS[asker]
+    for query in queries[:20]:
+        wide = IndexQuery(text=query.text, vector=query.vector, alpha=1.0, size=400)
+        (mine,) = pair.local.find([wide], readers, Deadline.after(60)).rankings
+        (theirs,) = pair.cluster.find([wide], readers, Deadline.after(60)).rankings
+        assert {hit.chunk.key for hit in mine} == {hit.chunk.key for hit in theirs}
+        assert all(readers.may_read(hit.chunk.access) for hit in theirs)
+    facets = [
+        index.facets(Filters(), readers, Deadline.after(60)) for index in (pair.local, pair.cluster)
+    ]
+    assert facets[0] == facets[1]
+
+
+def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery]) -> None:
+    """Answers are declined on raw figures, which must not depend on where the index lies."""
+    for each in compared(pair.local, pair.cluster, queries, ASKERS["everything"]):
+        theirs = {hit.chunk.key: hit.evidence for hit in each.other}
+        for hit in each.one:
+            other = theirs.get(hit.chunk.key)
+            if other is None:
+                continue
+            assert other.cosine == pytest.approx(hit.evidence.cosine, abs=2e-3)
+            assert other.word_share == pytest.approx(hit.evidence.word_share)
+            if hit.evidence.bm25 is not None and other.bm25 is not None:
+                assert other.bm25 == pytest.approx(hit.evidence.bm25, rel=0.02)

@@ -1,0 +1,60 @@
+"""Two indexes of the same chunks, asked the same: how far they agree."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from connectors.document import Readers
+from indexing.deadline import Deadline
+from indexing.index import Hit, Index, IndexQuery
+
+TOP = 10
+LEGS = ("keyword", "vector", "hybrid")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Of one query."""
+
+    overlap: float
+    """Share of the best ten of the one that are among the best ten of the other, equals apart."""
+    one: tuple[Hit, ...]
+    other: tuple[Hit, ...]
+
+
+def of_leg(query: IndexQuery, leg: str) -> IndexQuery:
+    """What asks this leg alone, or both."""
+    match leg:
+        case "keyword":
+            return replace(query, vector=None, alpha=0.0, exact=())
+        case "vector":
+            return replace(query, alpha=1.0, exact=())
+        case _:
+            return query
+
+
+def compared(
+    one: Index, other: Index, queries: Sequence[IndexQuery], readers: Readers
+) -> list[Compared]:
+    found = []
+    for query in queries:
+        (mine,) = one.find([query], readers, Deadline.after(60)).rankings
+        (theirs,) = other.find([query], readers, Deadline.after(60)).rankings
+        found.append(Compared(_overlap(mine, theirs), mine, theirs))
+    return found
+
+
+def overlap(found: Iterable[Compared]) -> float:
+    """On average."""
+    return float(np.mean([each.overlap for each in found]))
+
+
+def _overlap(one: Sequence[Hit], other: Sequence[Hit]) -> float:
+    best = {hit.chunk.key for hit in one[:TOP]}
+    if not best:
+        return 1.0 if not other else 0.0
+    # Which of several equals come first is nobody's promise.
+    last = other[min(TOP, len(other)) - 1].score if other else 0.0
+    theirs = {hit.chunk.key for hit in other if hit.score >= last * (1 - 1e-6)}
+    return len(best & theirs) / len(best)
