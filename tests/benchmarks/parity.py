@@ -1,0 +1,96 @@
+"""How far the cluster ranks as the local index does, on public question sets.
+
+By hand, where `quarry eval run` was run on the sets with the same home:
+`.venv/bin/python -m tests.benchmarks.parity http://127.0.0.1:9219 ../shared/data/scifact … [--queries N]`.
+The local index of each set is copied to the cluster, one shard, and both are asked the questions of the
+set: the best ten by words, by vectors (compared with every vector on both sides), and by both. Prints a
+Markdown table.
+"""
+
+import argparse
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from backend.assembly import Quarry
+from backend.evaluation.corpus import index_name
+from backend.evaluation.dataset import Dataset, read_dataset
+from backend.settings import Settings
+from connectors.document import Readers
+from indexing import analysis
+from indexing.deadline import Deadline
+from indexing.embedded import open_index, open_keeper
+from indexing.index import Index, IndexQuery
+from indexing.opensearch import opening
+from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from tests.support.parity import LEGS, compared, of_leg, overlap
+
+LAYOUT = IndexLayout(vectors=VectorSettings(search="exact"))
+ANYBODY = Readers.of()
+
+
+@contextmanager
+def copied(quarry: Quarry, folder: Path, url: str) -> Iterator[Index]:
+    """The local index at `folder`, on the cluster for the time of the block."""
+    client, prefix = connect(OpenSearchSettings(urls=(url,))), f"b-{secrets.token_hex(4)}"
+    identity = quarry.embedder.identity
+    try:
+        keeper = opening.open_keeper(client, prefix, identity, LAYOUT)
+        keeper.write(open_keeper(folder, identity).export())
+        with opening.open_index(client, prefix, identity, LAYOUT) as index:
+            yield index
+    finally:
+        client.indices.delete(index=f"{prefix}-*")
+        client.close()
+
+
+def queries_of(quarry: Quarry, dataset: Dataset, most: int) -> Sequence[IndexQuery]:
+    every = max(1, len(dataset.queries) // most)
+    texts = [query.text for query in dataset.queries][::every][:most]
+    vectors = quarry.embedder.embed_queries(texts, Deadline.after(600))
+    return [
+        IndexQuery(text=text, vector=vector, alpha=0.5, exact=analysis.exact_terms(text))
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("datasets", nargs="+", type=Path)
+    parser.add_argument("--queries", type=int, default=200)
+    given = parser.parse_args()
+    quarry = Quarry(Settings())
+    print("| set | questions | " + " | ".join(LEGS) + " | same exact matches |")
+    print("|---|---|" + "---|" * (len(LEGS) + 1))
+    for path in given.datasets:
+        dataset = read_dataset(path, None)
+        folder = quarry.home / "evaluation" / index_name(dataset, quarry.embedder)
+        asked = queries_of(quarry, dataset, given.queries)
+        with (
+            open_index(folder, quarry.embedder.identity) as local,
+            copied(quarry, folder, given.url) as cluster,
+        ):
+            print(f"| {dataset.name} | {len(asked)} | {_row(local, cluster, asked)} |")
+
+
+def _row(local: Index, cluster: Index, asked: Sequence[IndexQuery]) -> str:
+    told = []
+    for leg in LEGS:
+        found = compared(local, cluster, [of_leg(query, leg) for query in asked], ANYBODY)
+        told.append(f"{overlap(found):.4f}")
+    exact = compared(local, cluster, [query for query in asked if query.exact], ANYBODY)
+    same = [
+        {hit.chunk.key for hit in each.one if hit.evidence.exact}
+        == {hit.chunk.key for hit in each.other if hit.evidence.exact}
+        for each in exact
+    ]
+    return " | ".join([*told, f"{int(np.sum(same))} of {len(same)}"])
+
+
+if __name__ == "__main__":
+    main()
