@@ -80,6 +80,8 @@ def watched(kind: type[HTTPConnection]) -> type[HTTPConnection]:
             finally:
                 _note(None)
 
+    # Errors of urllib3 tell the name of the class.
+    Watched.__name__ = Watched.__qualname__ = kind.__name__
     return Watched
 
 
