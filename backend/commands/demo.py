@@ -25,7 +25,7 @@ NAME = "handbook"
 QUESTIONS = (
     "Where can I leave my bike at the Leeds office?",
     "What should a customer do when the scanner shows QX-4031?",
-    "家で仕事ができるのは週に何日までですか。",
+    "在宅勤務は週に何日までできますか。",
 )
 NEXT = (
     "serve",
