@@ -14,7 +14,7 @@ HANDBOOK_QUESTIONS = (
     "What should a customer do when the scanner shows QX-4031?",
     "May I travel first class on a five-hour train ride?",
     "How long does the warranty last?",
-    "家で仕事ができるのは週に何日までですか。",
+    "在宅勤務は週に何日までできますか。",
 )
 MOST_FAILURES = 200
 
