@@ -192,4 +192,11 @@ def _of_connection(error: Unreachable) -> Named:
         return AskTheOwner(
             "OpenSearch demands a client certificate. Set its file, and that of its key."
         )
-    return RetryLater(f"OpenSearch cannot be reached: {told_by}.", SOON)
+    return RetryLater(f"OpenSearch cannot be reached: {_words_of(error.info)}.", SOON)
+
+
+def _words_of(cause: object) -> str:
+    """As a sentence holds them: an exception of several parts shows itself as a tuple with objects in it."""
+    parts = cause.args if isinstance(cause, BaseException) else ()
+    words = [part for part in parts if isinstance(part, str)]
+    return (words[-1] if words else str(cause)).rstrip(".")

@@ -103,7 +103,7 @@ def test_an_answer_that_is_cut_is_told_as_ours_and_never_taken_for_whole(
     for after in CUTS:
         with (
             line.suffering(AnswerCut(after), "_msearch", times=1),
-            pytest.raises(RetryLater, match="cannot be reached"),
+            pytest.raises(RetryLater, match=r"cannot be reached: \w[^<]*\.$"),
         ):
             ASKED[asked](tried, Deadline.after(60))
         assert ASKED[asked](tried, Deadline.after(60)) == right
@@ -235,10 +235,10 @@ def test_a_node_without_power_costs_a_search_a_part_of_its_time_and_later_ones_n
         client = connect(OpenSearchSettings(urls=(one, other, url)))
         index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())
         for _ in range(5):
-            assert index.find([everything()], PUBLIC, Deadline.after(4.0)) == right
+            assert index.find([everything()], PUBLIC, Deadline.after(8.0)) == right
         begun = time.monotonic()
-        assert index.find([everything()], PUBLIC, Deadline.after(4.0)) == right
-        assert time.monotonic() - begun < 1.0, "both are known to be dark"
+        assert index.find([everything()], PUBLIC, Deadline.after(8.0)) == right
+        assert time.monotonic() - begun < SLACK, "both are known to be dark"
         client.close()
 
 
