@@ -2,63 +2,71 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from connectors.connector import Connector, source_name
+from connectors.connector import Capability, Connector, source_name
 from connectors.errors import AskTheOwner
 from connectors.sources.folder import FolderConnector, FolderSettings
 
 S = TypeVar("S", bound=BaseModel)
+C = TypeVar("C", bound=BaseModel)
 
 
-class Capability(StrEnum):
-    CONTENT = "content"
-    """It yields documents."""
-    LISTING = "listing"
-    """It lists all there is, so that deletions are found."""
-    ACCESS = "access"
-    """It knows who may read what."""
+class NoCredential(BaseModel):
+    """Of a source that needs none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[S]):
-    connector: Callable[[str, S], Connector]
+class Kind(Generic[S, C]):
+    connector: Callable[[str, S, C], Connector]
+    """From the name of the source, its settings and its credential. Nothing is asked of it yet."""
     settings: type[S]
-    credential: type[BaseModel] | None
-    """None: the source needs none."""
-    capabilities: frozenset[Capability]
+    credential: type[C]
+    capabilities: frozenset[Capability] = frozenset(Capability)
 
-    def connect(self, source: str, settings: Mapping[str, object]) -> Connector:
-        return self.connector(source, self.settings.model_validate(settings))
+    def connect(
+        self, source: str, settings: Mapping[str, object], credential: Mapping[str, object]
+    ) -> Connector:
+        return self.connector(
+            source,
+            self.settings.model_validate(settings),
+            self.credential.model_validate(credential),
+        )
 
 
-KINDS: Mapping[str, Kind[Any]] = MappingProxyType(
+def _folder(source: str, settings: FolderSettings, credential: NoCredential) -> Connector:
+    del credential
+    return FolderConnector(source, settings)
+
+
+KINDS: Mapping[str, Kind[Any, Any]] = MappingProxyType(
     {
-        "folder": Kind(
-            connector=FolderConnector,
-            settings=FolderSettings,
-            credential=None,
-            capabilities=frozenset(Capability),
-        ),
+        "folder": Kind(connector=_folder, settings=FolderSettings, credential=NoCredential),
     }
 )
 
 
-def connect(kind: str, source: str, settings: Mapping[str, object]) -> Connector:
-    """The connector of the source that is named `source`, from its stored settings.
+def connect(
+    kind: str,
+    source: str,
+    settings: Mapping[str, object],
+    credential: Mapping[str, object] = MappingProxyType({}),
+) -> Connector:
+    """The connector of the source that is named `source`, from its stored settings and credential.
 
     Raises:
-        AskTheOwner: there is no such kind, or the name or the settings are not valid.
+        AskTheOwner: there is no such kind, or the name, the settings or the credential are not valid.
     """
     known = KINDS.get(kind)
     if known is None:
         raise AskTheOwner(f"no kind of source is called {kind!r}; there is: {', '.join(KINDS)}")
     try:
-        return known.connect(source_name(source), settings)
+        return known.connect(source_name(source), settings, credential)
     except ValidationError as error:
         raise AskTheOwner(f"the settings of {source} are not valid: {_said(error)}") from error
     except ValueError as error:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from io import BufferedReader
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -74,6 +75,24 @@ class Listed:
     access: Access
 
 
+class Capability(StrEnum):
+    CONTENT = "content"
+    """It yields documents."""
+    LISTING = "listing"
+    """It lists all there is, so that deletions are found."""
+    ACCESS = "access"
+    """It knows who may read what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether a connection, with its settings and its credential, may do one of its things."""
+
+    capability: Capability
+    fault: str | None = None
+    """What is missing and how to mend it; none where it works."""
+
+
 class Connector(Protocol):
     @property
     def source(self) -> str:
@@ -92,13 +111,29 @@ class Connector(Protocol):
         """
         ...
 
-    def listing(self) -> Iterator[Listed]:
-        """Yield every document there is, readable or not, in a stable order.
+    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """Read these anew, changed or not: for each a Document, an Unreadable, or a Deletion.
 
         Raises:
             RetryLater: the source does not answer now.
             AskTheOwner: a person must mend something first.
         """
+        ...
+
+    def listing(self) -> Iterator[Listed]:
+        """Yield every document there is, readable or not, in a stable order.
+
+        One whose readers the source cannot tell is listed for nobody.
+
+        Raises:
+            RetryLater: the source does not answer now.
+            AskTheOwner: a person must mend something first.
+        """
+        ...
+
+    def check(self) -> Iterator[Check]:
+        """Try each of the kind's capabilities, with as little traffic as can be. Raises nothing of the
+        source's: what goes wrong is a fault."""
         ...
 
 

@@ -92,6 +92,15 @@ def _look(root: Path, parts: Parts, after: Parts) -> File | Closed | Iterator[Pa
     return None
 
 
+def look(root: Path, parts: Parts) -> File | Closed | None:
+    """The file there; nothing where there is none."""
+    match _look(root, parts, ()):
+        case File() | Closed() as found:
+            return found
+        case _:
+            return None
+
+
 def _children(root: Path, folder: Parts, after: Parts) -> Iterator[Parts]:
     names = sorted(os.listdir(root.joinpath(*folder)))  # noqa: PTH208 (names, not paths: memory)
     depth = len(folder)

@@ -7,7 +7,7 @@ more of the exact terms before fewer. Fusing z-scores follows the standardised C
 Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -129,6 +129,12 @@ def is_common(holders: int, chunks: int) -> bool:
     question says. A quoted phrase is looked up however common it is: somebody took the trouble to quote it.
     """
     return holders > COMMON_COUNT and holders > COMMON_SHARE * chunks
+
+
+def word_share(words: Sequence[str], held: str) -> float:
+    """Of `words`, each with a space on both sides, that stand in `held`."""
+    spaced = f" {held} "
+    return sum([word in spaced for word in words]) / len(words) if words else 0.0
 
 
 def _standardised(scores: Mapping[Key, float]) -> dict[Key, float]:

@@ -1,7 +1,7 @@
 """The chunk index: what an asker may do with it, and what the pipeline may do."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -156,6 +156,14 @@ class Written:
     """Ids whose Replace was older than what the index holds."""
     missing: tuple[str, ...] = ()
     """Ids that a Delete or an Amend named and the index does not hold."""
+
+    def __add__(self, other: "Written") -> "Written":
+        return Written(
+            **{
+                field.name: getattr(self, field.name) + getattr(other, field.name)
+                for field in fields(Written)
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,16 @@ class Restored:
     generation: int
     chunks: int
 
+    @classmethod
+    def of(cls, held: IndexedDocument) -> "Restored":
+        """As the index holds it."""
+        return cls(
+            document_id=held.id,
+            content_hash=held.content_hash,
+            generation=held.generation,
+            chunks=held.chunks,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Noted:

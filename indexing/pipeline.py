@@ -229,13 +229,7 @@ def _counted(difference: Difference, part: Prepared | Step) -> Step | None:
         return None
     if len(part.chunks) != held.chunks:
         return None
-    then = Restored(
-        document_id=held.id,
-        content_hash=held.content_hash,
-        generation=held.generation,
-        chunks=held.chunks,
-    )
-    return Step((then,))
+    return Step((Restored.of(held),))
 
 
 def _amend(document: str, access: Access) -> Amend:

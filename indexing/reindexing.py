@@ -99,7 +99,7 @@ class Reindexing:
         found = differences(self._told(), self._keeper.survey())
         for page in pages((each for each in found if each.is_of_count), _PAGE):
             go_on()
-            self._ledger.save([_counted(each.held) for each in page if each.held])
+            self._ledger.save([Restored.of(each.held) for each in page if each.held])
 
     def _caught_up(self) -> Iterator[Building]:
         """Passes, until one had little to do."""
@@ -275,15 +275,6 @@ def _same_version(told: IndexedDocument, held: IndexedDocument) -> bool:
 
 def _is_version(held: IndexedDocument, entry: Entry) -> bool:
     return (held.generation, held.content_hash) == (entry.generation, entry.content_hash)
-
-
-def _counted(held: IndexedDocument) -> Restored:
-    return Restored(
-        document_id=held.id,
-        content_hash=held.content_hash,
-        generation=held.generation,
-        chunks=held.chunks,
-    )
 
 
 def _name(part: Prepared | Step) -> str | None:

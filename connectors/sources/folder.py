@@ -19,14 +19,24 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from connectors.access_file import OPEN_TO_ALL, AccessRules, parse_access_rules
-from connectors.connector import Change, Checkpoint, Known, Listed, Unchanged, Unreadable
+from connectors.connector import (
+    Capability,
+    Change,
+    Check,
+    Checkpoint,
+    Deletion,
+    Known,
+    Listed,
+    Unchanged,
+    Unreadable,
+)
 from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction.extracted import CannotRead, one_line, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
 from connectors.globs import Glob, any_covers, any_matches
-from connectors.tree import Closed, Content, File, Parts, TooLarge, head, opened, read, walk
+from connectors.tree import Closed, Content, File, Parts, TooLarge, head, look, opened, read, walk
 
 ACCESS_FILE = "access.yaml"
 
@@ -144,6 +154,18 @@ class FolderConnector:
             yield Listed(self._id(item.parts), rules.access(item.parts))
         self._still(root, identity)
 
+    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.again`."""
+        root = self._root()
+        rules = _access_rules(root)
+        for document_id in document_ids:
+            yield self._again(root, rules, document_id)
+
+    def check(self) -> Iterator[Check]:
+        """See `Connector.check`."""
+        fault = self._fault()
+        yield from (Check(capability, fault) for capability in Capability)
+
     def original(self, document_id: str, version: str) -> BufferedReader | None:
         """See `KeepsOriginals.original`."""
         held = _Version.parse(version)
@@ -246,6 +268,25 @@ class FolderConnector:
             updated_at=extracted.updated_at or extracted.created_at or _moment(content.mtime_ns),
             parents=tuple(_readable([name]) for name in file.parts[:-1]),
         )
+
+    def _again(self, root: Path, rules: AccessRules, document_id: str) -> Change:
+        parts = _parts(document_id.removeprefix(f"{self._source}:"))
+        file = None if parts is None or not self._reaches(parts) else look(root, parts)
+        if file is None or not self._includes(file):
+            return Deletion(document_id)
+        return self._change(root, rules, file, None) or Deletion(document_id)
+
+    def _reaches(self, parts: Parts) -> bool:
+        return all(self._enters(parts[:end]) for end in range(1, len(parts) + 1))
+
+    def _fault(self) -> str | None:
+        try:
+            root = self._root()
+            _access_rules(root)
+            any(True for _ in islice(self._walk(root, ()), 1))
+        except (AskTheOwner, RetryLater) as error:
+            return str(error)
+        return None
 
     def _unreadable(self, root: Path, parts: Parts, reason: str) -> Unreadable:
         return Unreadable(

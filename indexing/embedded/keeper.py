@@ -12,7 +12,7 @@ The outbox says what is to be settled; the next writer repairs what a crash left
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +71,7 @@ class EmbeddedKeeper:
         written = Written()
         for batch in batches(changes, self._dimension, BATCH):
             with self._named_errors():
-                written = _sum(written, self._write(batch))
+                written += self._write(batch)
         return written
 
     def survey(self) -> Iterator[IndexedDocument]:
@@ -143,12 +143,3 @@ def _unit(halves: bytes, dimension: int) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / lengths
     return unit
-
-
-def _sum(one: Written, other: Written) -> Written:
-    return Written(
-        **{
-            field.name: getattr(one, field.name) + getattr(other, field.name)
-            for field in fields(Written)
-        }
-    )

@@ -188,7 +188,7 @@ class _Search:
                 replace(
                     place.evidence,
                     cosine=cosine,
-                    word_share=_share(words, fetched[place.key].words),
+                    word_share=hybrid.word_share(words, fetched[place.key].words),
                 ),
             )
             for place, cosine in zip(places, cosines, strict=True)
@@ -205,12 +205,6 @@ class _Search:
 
 def _numbers(slots: Sequence[int]) -> Numbers:
     return np.array(slots, np.int64)
-
-
-def _share(words: Sequence[str], held: str) -> float:
-    """Of `words`, each with a space on both sides, that stand in `held`."""
-    spaced = f" {held} "
-    return sum([word in spaced for word in words]) / len(words) if words else 0.0
 
 
 def _by_label(connection: Connection, found: Numbers) -> dict[str, int]:

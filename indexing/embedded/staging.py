@@ -39,14 +39,11 @@ class Version:
     media_type: int
     labels: tuple[int, ...]
     """All of them, as the full-text index takes them."""
+    halves: Halves
 
     @property
     def count(self) -> int:
         return len(self.prepared.change.chunks)
-
-    @property
-    def halves(self) -> Halves:
-        return self.prepared.change.vectors.astype(np.float16)
 
     @property
     def said(self) -> Chunk:
@@ -143,6 +140,7 @@ def _version(item: Prepared, ordinal: int, row: int, slot: int, interned: Intern
         source=source,
         media_type=media_type,
         labels=(source, media_type, *labels, *shown_to),
+        halves=item.change.vectors.astype(np.float16),
     )
 
 

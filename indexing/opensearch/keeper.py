@@ -10,7 +10,6 @@ from indexing.opensearch.bulk import Bulk
 from indexing.opensearch.documents import Documents
 from indexing.opensearch.errors import check_shards, named_errors
 from indexing.opensearch.mapping import VectorSettings
-from indexing.opensearch.plan import sum_of
 from indexing.opensearch.settling import Leftovers
 from indexing.opensearch.writing import Writer
 from indexing.preparing import BatchLimits, batches
@@ -57,7 +56,7 @@ class OpenSearchKeeper:
             for batch in batches(changes, self._dimension, BATCH):
                 with named_errors():
                     self._leftovers.settle(documents, bulk)
-                    written = sum_of(written, writer.write(batch))
+                    written += writer.write(batch)
         finally:
             if written != Written():
                 self.refresh()

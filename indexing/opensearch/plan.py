@@ -12,7 +12,7 @@ What touches no chunks is flipped and finished in one.
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from indexing.index import Amend, Delete, Written
 from indexing.opensearch.records import (
@@ -80,15 +80,6 @@ def told(works: Sequence[Work], plan: Plan) -> Written:
         amended=sum(isinstance(item, Amend) for item in items),
         stale=plan.stale,
         missing=plan.missing,
-    )
-
-
-def sum_of(one: Written, other: Written) -> Written:
-    return Written(
-        **{
-            field.name: getattr(one, field.name) + getattr(other, field.name)
-            for field in fields(Written)
-        }
     )
 
 

@@ -8,7 +8,7 @@ from connectors.document import Readers
 from indexing import hybrid
 from indexing.hybrid import Candidates, Placed
 from indexing.index import Evidence, Found, Hit
-from indexing.opensearch import door, queries, scores
+from indexing.opensearch import door, queries
 from indexing.opensearch.door import Shown
 from indexing.opensearch.legs import Asked, Leads, Legs
 from indexing.opensearch.mapping import Body
@@ -120,7 +120,7 @@ class View:
         for place in ranking:
             if self._passes(asked, place):
                 shown = self._shown[place.key]
-                share = scores.word_share(words, shown.words)
+                share = hybrid.word_share(words, shown.words)
                 evidence = _completed(place.evidence, cosines.get(place.key), share)
                 yield Hit(shown.chunk, place.score, evidence)
 

@@ -1,7 +1,5 @@
 """The cluster's scores as the raw figures that every index tells; pure."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from indexing.embedding import Vector
@@ -38,9 +36,3 @@ def asked(vector: Vector, vectors: VectorSettings) -> list[float] | list[int]:
         return whole
     rounded: list[float] = np.round(vector.astype(np.float64), DIGITS).tolist()
     return rounded
-
-
-def word_share(words: Sequence[str], held: str) -> float:
-    """Of `words`, each with a space on both sides, that stand in `held`."""
-    spaced = f" {held} "
-    return sum([word in spaced for word in words]) / len(words) if words else 0.0

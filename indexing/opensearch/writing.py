@@ -17,7 +17,7 @@ from indexing.opensearch.actions import drop_chunks, label_chunks, put_chunks
 from indexing.opensearch.bulk import Action, Bulk
 from indexing.opensearch.documents import Documents
 from indexing.opensearch.mapping import Quantisation
-from indexing.opensearch.plan import Plan, Work, planned, sum_of, told, widened
+from indexing.opensearch.plan import Plan, Work, planned, told, widened
 from indexing.opensearch.records import DocumentRecord
 from indexing.opensearch.settling import Patience, label_again, settle, take_over
 from indexing.preparing import Batch, Prepared
@@ -53,7 +53,7 @@ class Writer:
         while True:
             plan = self._plan(batch, others)
             done = self._perform(plan.works)
-            written = sum_of(written, told(done, plan))
+            written += told(done, plan)
             settled = {*(work.name for work in done), *plan.stale, *plan.missing}
             others.lost(work.name for work in plan.works if work.name not in settled)
             batch = [item for item in batch if item.document_id not in settled]

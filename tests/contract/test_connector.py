@@ -1,13 +1,23 @@
 """What every connector promises, on every connector."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from connectors.connector import Change, Checkpoint, Connector, Deletion, Unchanged, Unreadable
+from connectors.connector import (
+    Capability,
+    Change,
+    Check,
+    Checkpoint,
+    Connector,
+    Deletion,
+    Unchanged,
+    Unreadable,
+)
 from connectors.document import Access, Document
 from connectors.sources.folder import FolderConnector, FolderSettings
 
@@ -195,6 +205,24 @@ def test_what_was_removed_is_known_from_the_listing_or_a_deletion(world: World) 
     left = {one.document_id for one in world.connect().listing()}
     (gone,) = (ids - left) | (ids - held.versions.keys())
     assert "005" in gone
+
+
+def test_what_is_asked_for_by_name_is_read_again_changed_or_not(world: World) -> None:
+    held = Held()
+    changes = run(world, held)
+    bad = next(change for change in changes if isinstance(change, Unreadable))
+    first, second = sorted(held.versions)[:2]
+    world.remove(int(re.findall(r"\d{3}", second)[-1]))
+    again = list(world.connect().again([first, second, bad.document_id]))
+    assert again == [
+        next(one for one in documents(changes) if one.id == first),
+        Deletion(second),
+        bad,
+    ]
+
+
+def test_what_can_be_had_is_told_without_a_fault(world: World) -> None:
+    assert list(world.connect().check()) == [Check(capability) for capability in Capability]
 
 
 def test_ids_are_asked_for_in_batches(world: World) -> None:

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from connectors.catalog import KINDS, Capability, connect
+from connectors.catalog import KINDS, NoCredential, connect
+from connectors.connector import Capability
 from connectors.errors import AskTheOwner
 
 
@@ -13,7 +14,7 @@ def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:
 
 def test_every_kind_says_what_it_can_do() -> None:
     assert KINDS["folder"].capabilities == frozenset(Capability)
-    assert KINDS["folder"].credential is None
+    assert KINDS["folder"].credential is NoCredential
 
 
 @pytest.mark.parametrize(

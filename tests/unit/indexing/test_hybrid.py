@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexing.hybrid import CANDIDATES, Candidates, ExactMatch, is_common, ranked
+from indexing.hybrid import CANDIDATES, Candidates, ExactMatch, is_common, ranked, word_share
 from indexing.index import Evidence
 
 Value = TypeVar("Value")
@@ -187,3 +187,17 @@ def test_every_candidate_is_ranked_once_and_none_below_zero(
     found = [place.key for place in places]
     assert sorted(found) == sorted({*candidates.keyword, *candidates.vector, *candidates.exact})
     assert all(place.score >= 0.0 for place in places)
+
+
+@pytest.mark.parametrize(
+    ("words", "held", "share"),
+    [
+        ([], "a b", 0.0),
+        (["a"], "a b", 1.0),
+        (["a", "ab"], "a b", 0.5),
+        (["b"], "ab abc", 0.0),
+        (["a"], "", 0.0),
+    ],
+)
+def test_the_share_of_words(words: list[str], held: str, share: float) -> None:
+    assert word_share([f" {word} " for word in words], held) == share

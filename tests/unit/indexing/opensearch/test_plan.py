@@ -8,7 +8,7 @@ import pytest
 
 from connectors.document import NOBODY, Access
 from indexing.index import Amend, Delete, IndexChange, Written
-from indexing.opensearch.plan import planned, sum_of, told, widened
+from indexing.opensearch.plan import planned, told, widened
 from indexing.opensearch.records import Columns, DocumentRecord, Held, Version, record_of
 from indexing.preparing import BatchLimits, Prepared, batches
 from tests.support.chunks import DIMENSION, document
@@ -134,7 +134,7 @@ def test_in_between_chunks_are_found_by_those_before_and_those_after() -> None:
 def test_what_was_written_adds_up() -> None:
     one = Written(replaced=1, chunks=2, stale=("a",))
     other = Written(chunks=3, deleted=4, amended=5, stale=("b",), missing=("c",))
-    assert sum_of(one, other) == Written(
+    assert one + other == Written(
         replaced=1, chunks=5, deleted=4, amended=5, stale=("a", "b"), missing=("c",)
     )
 

@@ -41,17 +41,3 @@ def test_a_query_is_compared_as_vectors_are_kept() -> None:
     whole = scores.asked(asked, BYTES)
     assert all(isinstance(value, int) for value in whole)
     assert np.array(whole) @ np.array(whole) / scores.square(BYTES) == pytest.approx(1.0, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("words", "held", "share"),
-    [
-        ([], "a b", 0.0),
-        (["a"], "a b", 1.0),
-        (["a", "ab"], "a b", 0.5),
-        (["b"], "ab abc", 0.0),
-        (["a"], "", 0.0),
-    ],
-)
-def test_the_share_of_words(words: list[str], held: str, share: float) -> None:
-    assert scores.word_share([f" {word} " for word in words], held) == share
