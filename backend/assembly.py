@@ -134,6 +134,10 @@ class Quarry:
 
         return load_embedder(self.embedding_model, self.models, settings.threads)
 
+    def anew(self) -> "Quarry":
+        """The same home, nothing of it opened yet."""
+        return Quarry(self.settings)
+
     def with_model(self, model: str) -> "Quarry":
         """The same home with another embedding model set."""
         return Quarry(self.settings.model_copy(update={"embedding_model": model}))

@@ -9,12 +9,12 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from backend.api import ask, documents, examples, health, problems, readiness, search, sources
+from backend.api import ask, documents, examples, health, problems, search, sources
 from backend.api.asker import Askers
 from backend.api.guard import Guard
 from backend.api.parts import AnswerHtml, Parts
 from backend.api.problems import ErrorPage
-from backend.api.readiness import Readiness
+from backend.api.readiness import Readiness, Served
 from backend.api.requests_log import RequestLog
 from backend.api.rules import admitted, unruled
 from backend.api.syncs import Syncs
@@ -74,10 +74,11 @@ def create_app(
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.state.askers = askers
+    served = Served(quarry)
     app.state.parts = Parts(
-        quarry=quarry,
-        readiness=Readiness(readiness.parts_of(quarry)),
-        syncs=Syncs(quarry),
+        served=served,
+        readiness=Readiness(served.parts(), served.renewed),
+        syncs=Syncs(lambda: served.quarry),
         answer_html=answer_html,
     )
     problems.register(app, error_page)

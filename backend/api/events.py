@@ -5,6 +5,7 @@ events lie in memory, never a whole answer. When nobody listens any more, both e
 """
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -29,6 +30,8 @@ MOST_WAITING = 64
 """Events of one stream that lie in memory."""
 MOST_STREAMS = 100
 """At once; each has a thread."""
+
+LOG = logging.getLogger("quarry.events")
 
 _COMMENT = b": still here\n\n"
 
@@ -166,8 +169,10 @@ def _pour(make: MakesEvents, pipe: "Pipe") -> None:
                 if not pipe.put(event):
                     return
                 last = event
+    except Exception:
+        # A mistake in the program. The thread ends here: the log is told, and nobody waits in vain.
+        LOG.exception("A stream of events broke off.")
     finally:
-        # A mistake in the program ends up here: this thread reports it, and nobody waits in vain.
         if last is None or not last.is_last:
             pipe.put(BROKEN)
         pipe.end()

@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from backend.api.events import Streams
 from backend.api.problems import Problem, problem
-from backend.api.readiness import Readiness
+from backend.api.readiness import Readiness, Served
 from backend.api.syncs import Syncs
 from backend.api.visit import Visits
 from backend.assembly import Quarry
@@ -24,7 +24,7 @@ AnswerHtml: TypeAlias = Callable[[AnswerWire], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    quarry: Quarry
+    served: Served
     readiness: Readiness
     syncs: Syncs
     answer_html: AnswerHtml
@@ -43,7 +43,7 @@ PartsIs = Annotated[Parts, Depends(parts_of)]
 async def ready_quarry(parts: PartsIs) -> Quarry:
     """Quarry, once all of it is ready."""
     if parts.readiness.wait(0) or await to_thread.run_sync(parts.readiness.wait, PATIENCE):
-        return parts.quarry
+        return parts.served.quarry
     told = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
     raise Problem(
         problem(503, f"Quarry is not ready yet ({'; '.join(told)}).", "Try again in a moment."),

@@ -1,7 +1,8 @@
 """Makes the parts of Quarry ready before anything is asked of them.
 
 One thread makes them, one after the other: they are made when they are first used, and two threads
-that did so at once would make some of them twice. It tries again until all are there.
+that did so at once would make some of them twice. It tries again until all are there, and makes them
+anew where the index was switched to another edition meanwhile.
 """
 
 import logging
@@ -16,6 +17,7 @@ from backend.wire import PartWire, ReadyWire
 from connectors.document import Readers
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import DeadlineExceeded
+from indexing.embedding import EmbedderIdentity
 from indexing.index import Filters
 
 PAUSE = 5.0
@@ -32,27 +34,56 @@ class Part:
     make: Callable[[], object]
 
 
-def parts_of(quarry: Quarry) -> tuple[Part, ...]:
-    """In the order in which each needs those before it."""
-    return (
-        Part("home", lambda: quarry.home),
-        Part("database", lambda: (quarry.database, quarry.contents, quarry.ledger)),
-        Part("embedding model", lambda: (quarry.embedder, quarry.understanding)),
-        Part("index", lambda: (quarry.index, quarry.keeper)),
-        Part("language model", lambda: (quarry.language_model, quarry.count_tokens)),
-        Part("search", lambda: _first_search(quarry)),
-    )
+class Served:
+    """The Quarry of a server: a new one, once its index has been switched to another edition."""
+
+    def __init__(self, quarry: Quarry) -> None:
+        self.quarry = quarry
+        self._opened: EmbedderIdentity | None = None
+
+    def parts(self) -> tuple[Part, ...]:
+        """In the order in which each needs those before it."""
+        return (
+            Part("home", lambda: self.quarry.home),
+            Part(
+                "database", lambda: (self.quarry.database, self.quarry.contents, self.quarry.ledger)
+            ),
+            Part("embedding model", lambda: (self.quarry.embedder, self.quarry.understanding)),
+            Part("index", lambda: (self.quarry.index, self.quarry.keeper)),
+            Part("language model", lambda: (self.quarry.language_model, self.quarry.count_tokens)),
+            Part("search", lambda: _first_search(self.quarry)),
+        )
+
+    def renewed(self) -> bool:
+        """Whether another edition has taken the place of the one that was opened; all parts are then
+        to be made anew."""
+        try:
+            active = self.quarry.editions.active()
+            opened = self._opened or self.quarry.edition.embedder
+        except (AskTheOwner, RetryLater):
+            return False
+        if active is None or active.embedder == opened:
+            return False
+        self._opened, self.quarry = active.embedder, self.quarry.anew()
+        return True
 
 
 class Readiness:
-    def __init__(self, parts: Sequence[Part]) -> None:
+    """Whether all parts are made.
+
+    Args:
+        renewed: asked again and again; whether all of them are to be made anew.
+    """
+
+    def __init__(self, parts: Sequence[Part], renewed: Callable[[], bool] = lambda: False) -> None:
         self._parts = parts
+        self._renewed = renewed
         self._states: dict[str, tuple[State, str]] = {part.name: ("waiting", "") for part in parts}
         self._all = threading.Event()
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        threading.Thread(target=self._make_all, name="warm-up", daemon=True).start()
+        threading.Thread(target=self._keep_up, name="warm-up", daemon=True).start()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -68,12 +99,25 @@ class Readiness:
         )
         return ReadyWire(ready=self._all.is_set(), parts=tuple(parts))
 
-    def _make_all(self) -> None:
-        for part in self._parts:
-            while not self._made(part):
+    def _keep_up(self) -> None:
+        while self._all_made():
+            self._all.set()
+            while not self._renewed():
                 if self._stopping.wait(PAUSE):
                     return
-        self._all.set()
+            self._all.clear()
+
+    def _all_made(self) -> bool:
+        """False where it was stopped before."""
+        waiting = list(self._parts)
+        while waiting:
+            if self._made(waiting[0]):
+                waiting.pop(0)
+            elif self._stopping.wait(PAUSE):
+                return False
+            elif self._renewed():
+                waiting = list(self._parts)
+        return True
 
     def _made(self, part: Part) -> bool:
         told: tuple[State, str] = ("failed", "A mistake in the program; the log says more.")

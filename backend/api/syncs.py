@@ -5,6 +5,7 @@ between two steps, and the next sync goes on from its checkpoint.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -23,6 +24,7 @@ from indexing.report import Progress, Report
 
 PACE = 0.1
 """Seconds between two progress events: a follower is told the latest, not each."""
+LOG = logging.getLogger("quarry.syncs")
 STOPPED = "It was stopped before it was done; the next sync goes on from there."
 
 Steps: TypeAlias = Callable[[], Generator[Progress | Report, None, None]]
@@ -95,6 +97,9 @@ class SyncRun:
             end = Event("done", encoding.synced(self.source, report or Report(), error))
         except (AskTheOwner, RetryLater) as failure:
             end = Event("done", encoding.synced(self.source, Report(), str(failure)))
+        except Exception:
+            # A mistake in the program. The thread ends here: the log and the followers are told.
+            LOG.exception("The sync of %s broke off.", self.source)
         finally:
             self._end = end
             self._wake()
@@ -121,7 +126,7 @@ class SyncRun:
 class Syncs:
     """The runs of this server."""
 
-    def __init__(self, quarry: Quarry) -> None:
+    def __init__(self, quarry: Callable[[], Quarry]) -> None:
         self._quarry = quarry
         self._lock = threading.Lock()
         self._runs: dict[str, SyncRun] = {}
@@ -135,7 +140,7 @@ class Syncs:
         with self._lock:
             run = self.running(source.name)
             if run is None:
-                run = SyncRun(source.name, lambda: _steps(self._quarry, source, when_empty))
+                run = SyncRun(source.name, lambda: _steps(self._quarry(), source, when_empty))
                 self._runs[source.name] = run
         return run
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home, Run
+from tests.support.serving import serving
 
 NOTES = 60
 """Of one chunk each."""
@@ -244,3 +245,21 @@ def test_nothing_is_moved_to_where_nothing_is(tmp_path: Path) -> None:
     run = Home(tmp_path).quarry("move", "--to", "opensearch")
     assert run.code == 1
     assert "QUARRY_OPENSEARCH_URL" in run.err
+
+
+def test_a_server_goes_on_with_the_new_model_by_itself(desk: Desk) -> None:
+    with serving(desk.home, QUARRY_EMBEDDING_URL=desk.server.url) as running:
+
+        def found() -> list[str]:
+            answer = running.client.post("/api/search", json={"query": "word07"})
+            assert answer.status_code in (200, 503), answer.text
+            return [each["document_id"] for each in answer.json().get("results", [])]
+
+        assert found()[0] == "docs:07.md"
+        assert desk.quarry("reindex", "--model", "second", "--json").code == 0
+        desk.wait(lambda: found()[:1] == ["docs:07.md"])
+        desk.note("07", "The word of this note is changed07.")
+        synced = running.client.post("/api/sources/docs/sync").text
+        assert '"error":null' in synced
+        assert running.client.get("/readyz").json()["ready"] is True
+    assert desk.found("changed07")[0] == "07.md"

@@ -96,8 +96,7 @@ def test_what_a_thread_yields_is_streamed_to_its_end() -> None:
     assert client.is_answered
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_mistake_in_the_thread_ends_in_an_error() -> None:
+def test_a_mistake_in_the_thread_ends_in_an_error(caplog: pytest.LogCaptureFixture) -> None:
     def make() -> Generator[Event, None, None]:
         yield _text("one")
         raise KeyError("a mistake")
@@ -106,6 +105,7 @@ def test_a_mistake_in_the_thread_ends_in_an_error() -> None:
     asyncio.run(_streamed(_from(make), client))
     assert client.names == ["text", "error"]
     assert "a mistake" not in client.body
+    assert "a mistake" in caplog.text
 
 
 def test_silence_is_filled_with_comments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,15 @@ def _states(told: ReadyWire) -> dict[str, str]:
     return {part.name: part.state for part in told.parts}
 
 
+@contextmanager
+def started(ready: Readiness) -> Iterator[None]:
+    ready.start()
+    try:
+        yield
+    finally:
+        ready.stop()
+
+
 def test_parts_are_made_one_after_the_other() -> None:
     began, go_on = threading.Event(), threading.Event()
 
@@ -31,12 +42,12 @@ def test_parts_are_made_one_after_the_other() -> None:
     made = Readiness(
         (Part("first", lambda: None), Part("second", slow), Part("third", lambda: None))
     )
-    made.start()
-    assert began.wait(SOON)
-    assert _states(made.told()) == {"first": "ready", "second": "waiting", "third": "waiting"}
-    assert not made.wait(0)
-    go_on.set()
-    assert made.wait(SOON)
+    with started(made):
+        assert began.wait(SOON)
+        assert _states(made.told()) == {"first": "ready", "second": "waiting", "third": "waiting"}
+        assert not made.wait(0)
+        go_on.set()
+        assert made.wait(SOON)
     assert set(_states(made.told()).values()) == {"ready"}
     assert made.told().ready
 
@@ -53,15 +64,15 @@ def test_what_fails_is_told_and_tried_again(
             raise AskTheOwner("Connect the disk.")
 
     made = Readiness((Part("index", broken),))
-    made.start()
-    while _states(made.told())["index"] == "waiting":
-        time.sleep(0.01)
-    assert made.told().parts[0].detail == "Connect the disk."
-    while len(tries) < 5:
-        time.sleep(0.01)
-    assert [one.message for one in caplog.records] == ["Not ready, index: Connect the disk."]
-    mended.set()
-    assert made.wait(SOON)
+    with started(made):
+        while _states(made.told())["index"] == "waiting":
+            time.sleep(0.01)
+        assert made.told().parts[0].detail == "Connect the disk."
+        while len(tries) < 5:
+            time.sleep(0.01)
+        assert [one.message for one in caplog.records] == ["Not ready, index: Connect the disk."]
+        mended.set()
+        assert made.wait(SOON)
     assert made.told().parts[0].detail == ""
 
 
@@ -79,6 +90,42 @@ def test_a_mistake_is_a_failure_as_well() -> None:
     for thread in threading.enumerate():
         if thread.name == "warm-up":
             thread.join(SOON)  # it reports the mistake at its end
+
+
+def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "PAUSE", 0.01)
+    made, switches = list[str](), list[str]()
+    ready = Readiness(
+        (Part("index", lambda: made.append("index")), Part("search", lambda: made.append("search"))),
+        lambda: bool(switches) and bool(switches.pop()),
+    )
+    with started(ready):
+        assert ready.wait(SOON)
+        switches.append("to another edition")
+        end = time.monotonic() + SOON
+        while (len(made) < 4 or not ready.wait(0)) and time.monotonic() < end:
+            time.sleep(0.01)
+    assert made == ["index", "search"] * 2
+
+
+def test_a_part_that_fails_since_it_was_switched_is_made_anew_from_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "PAUSE", 0.01)
+    made = list[str]()
+
+    def index() -> None:
+        made.append("index")
+        if made.count("index") == 1:
+            raise AskTheOwner("It is of another model.")
+
+    ready = Readiness(
+        (Part("model", lambda: made.append("model")), Part("index", index)),
+        lambda: made.count("index") == 1,
+    )
+    with started(ready):
+        assert ready.wait(SOON)
+    assert made == ["model", "index", "model", "index"]
 
 
 def test_a_home_that_cannot_be_is_told_and_the_server_lives(

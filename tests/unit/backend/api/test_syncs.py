@@ -131,7 +131,6 @@ def test_what_stops_a_run_is_told_in_its_report() -> None:
     assert _report(asyncio.run(_all(run))[-1]).error == "Connect the disk."
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_mistake_ends_a_run_with_an_error() -> None:
     def mistaken() -> Generator[Progress | Report, None, None]:
         yield _progress(0)
@@ -153,7 +152,7 @@ def full(tmp_path: Path) -> tuple[Quarry, Source]:
 
 def test_a_second_start_joins_the_first(full: tuple[Quarry, Source]) -> None:
     quarry, source = full
-    syncs = Syncs(quarry)
+    syncs = Syncs(lambda: quarry)
     first = syncs.begin(source, EmptyListing.REFUSE)
     second = syncs.begin(source, EmptyListing.REFUSE)
     assert second is first
@@ -166,7 +165,7 @@ def test_a_second_start_joins_the_first(full: tuple[Quarry, Source]) -> None:
 
 def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Quarry, Source]) -> None:
     quarry, source = full
-    syncs = Syncs(quarry)
+    syncs = Syncs(lambda: quarry)
     syncs.begin(source, EmptyListing.REFUSE)
     syncs.stop(SOON)
     state = runs.latest(quarry.database)[SOURCE].state
