@@ -2,9 +2,8 @@
 
 import random
 import socket
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,6 +24,7 @@ from backend.chat.messages import (
 )
 from backend.search.completion import Complete, CompletionFailed, Message
 from indexing.deadline import Deadline
+from indexing.line import Line
 
 if TYPE_CHECKING:
     import httpx2
@@ -169,14 +169,14 @@ class LanguageModel:
         left = deadline.left()
         if not left:
             raise ModelLate(_LATE)
-        line = _Line()
+        line = Line()
         # The library's own time-out runs anew with every piece, so that a stalled stream could take
         # twice its time, and a dribbling one for ever.
         with deadline.calling(line.cut), self._answered(request, left, line) as stream:
             _expect_stream(stream, self.settings.base_url)
             yield stream
 
-    def _answered(self, request: Json, left: float, line: "_Line") -> "Stream[ChatCompletionChunk]":
+    def _answered(self, request: Json, left: float, line: Line) -> "Stream[ChatCompletionChunk]":
         """Wait until the server begins to answer; `line` is the connection on which it does."""
         create: Callable[..., Stream[ChatCompletionChunk]] = self._client.chat.completions.create
         asking = _asking.set(line)
@@ -294,39 +294,20 @@ def _connect(settings: ModelSettings) -> "openai.OpenAI":
     return client
 
 
-class _Line:
-    """The connection of one request. It can be cut by another thread, also while one waits for
-    the first byte of an answer."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stream: Any = None
-        self._is_cut = False
-
-    def note(self, event: str, told: Json) -> None:
-        """Called by the HTTP client with each step of its work."""
-        if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
-            with self._lock:
-                self._stream = told["return_value"]
-                is_cut = self._is_cut
-            if is_cut:
-                self.cut()
-
-    def cut(self) -> None:
-        with self._lock:
-            self._is_cut = True
-            connection = self._stream.get_extra_info("socket") if self._stream else None
-        if isinstance(connection, socket.socket):
-            with suppress(OSError):
-                # Of the socket below TLS: a reader that waits in another thread is woken.
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
-
-
-_asking: ContextVar[_Line] = ContextVar("_asking")
+_asking: ContextVar[Line] = ContextVar("_asking")
 
 
 def _watch(request: "httpx2.Request") -> None:
-    request.extensions["trace"] = _asking.get().note
+    line = _asking.get()
+
+    def note(event: str, told: Json) -> None:
+        """Called by the HTTP client with each step of its work."""
+        if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
+            connected = told["return_value"].get_extra_info("socket")
+            if isinstance(connected, socket.socket):
+                line.note(connected)
+
+    request.extensions["trace"] = note
 
 
 def _timeout(left: float) -> "openai.Timeout":

@@ -5,9 +5,8 @@ answer anew, and knows nothing of an asker who goes away.
 """
 
 import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from http.client import HTTPException
 from typing import Any
@@ -16,40 +15,15 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from indexing.deadline import Deadline
+from indexing.line import Line
 
-
-class _Line:
-    """What one thread waits on, if anything."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-        self.is_cut = False
-
-    def note(self, connected: socket.socket | None) -> None:
-        with self._lock:
-            self._socket = connected
-            is_cut = self.is_cut
-        if is_cut:
-            self.cut()
-
-    def cut(self) -> None:
-        # Under the lock, so that a connection which was given back meanwhile is let alone.
-        with self._lock:
-            self.is_cut = True
-            if self._socket is not None:
-                with suppress(OSError):
-                    # Of the socket below TLS: a reader that waits in another thread is woken.
-                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-
-_waiting: ContextVar[_Line | None] = ContextVar("_waiting", default=None)
+_waiting: ContextVar[Line | None] = ContextVar("_waiting", default=None)
 
 
 @contextmanager
 def cut_by(deadline: Deadline) -> Iterator[None]:
     """When the time is up, what this thread waits for inside ends as a time-out of the driver."""
-    line = _Line()
+    line = Line()
     token = _waiting.set(line)
     try:
         with deadline.calling(line.cut):
