@@ -6,10 +6,10 @@ whoever still asks that one finds it gone, and is told that it was superseded.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from opensearchpy import OpenSearch
 
@@ -20,11 +20,9 @@ from indexing.opensearch import errors
 from indexing.opensearch.keeper import OpenSearchKeeper
 from indexing.opensearch.mapping import IndexLayout
 from indexing.opensearch.names import active_alias, building_alias, edition_name
-from indexing.opensearch.opening import Laid, laid, lay, meta_of, note_called
+from indexing.opensearch.opening import Laid, fitting, lay, meta_of, note_called
 from indexing.opensearch.reader import OpenSearchIndex
 from indexing.watched import WatchedIndex, WatchedKeeper
-
-Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,13 @@ class _Placed:
 
     index: str
     edition: Edition
+    meta: Mapping[str, Any]
+    """What the index says of itself."""
+
+    @classmethod
+    def of(cls, index: str, meta: Mapping[str, Any]) -> "_Placed":
+        embedder = EmbedderIdentity(**meta["embedder"])
+        return cls(index, Edition(embedder, meta.get("called", embedder.model)), meta)
 
 
 class OpenSearchEditions:
@@ -52,10 +57,10 @@ class OpenSearchEditions:
         return placed.edition if placed else None
 
     def open_index(self, edition: Edition) -> WatchedIndex:
-        return self._opened(edition, self._index)
+        return self._index(self._active(edition))
 
     def open_keeper(self, edition: Edition) -> WatchedKeeper:
-        return self._opened(edition, self._keeper)
+        return self._keeper(self._active(edition))
 
     def begin(self, edition: Edition) -> WatchedKeeper:
         building = self._behind(building_alias(self._prefix))
@@ -100,14 +105,6 @@ class OpenSearchEditions:
         ]
         return actions + ([{"remove_index": {"index": active.index}}] if active else [])
 
-    def _opened(self, edition: Edition, opening: Callable[[_Placed], Opened]) -> Opened:
-        """What is opened while a switch goes on may be of an index that is gone: then, once more."""
-        while True:
-            try:
-                return opening(self._active(edition))
-            except Superseded:
-                continue
-
     def _active(self, edition: Edition) -> _Placed:
         """The active edition, made where there is none."""
         alias = active_alias(self._prefix)
@@ -123,50 +120,48 @@ class OpenSearchEditions:
 
     def _made(self, index: str, edition: Edition, alias: str) -> _Placed:
         lay(self._client, index, edition.embedder, self._layout)
-        note_called(self._client, index, edition.called)
+        meta = note_called(self._client, index, edition.called)
         self._change_aliases([{"add": {"index": index, "alias": alias}}])
-        return _Placed(index, edition)
+        return _Placed.of(index, meta)
 
     def _behind(self, alias: str) -> _Placed | None:
         """Raises AskTheOwner: two indexes stand behind the alias, by two who began at once, or by hand."""
         with errors.named_errors():
-            found = self._client.indices.get_alias(name=alias, params={"ignore": 404})
-            names = [] if "error" in found else sorted(found)
-            if not names:
-                return None
-            if len(names) > 1:
-                raise AskTheOwner(
-                    f"The alias {alias} stands before several indexes: {', '.join(names)}. Take it away"
-                    " from all but the one that is to be searched."
-                )
-            meta = meta_of(self._client, names[0])
-        if meta is None:
-            return None
-        embedder = EmbedderIdentity(**meta["embedder"])
-        return _Placed(names[0], Edition(embedder, meta.get("called", embedder.model)))
+            while (index := self._aliased(alias)) is not None:
+                meta = meta_of(self._client, index)
+                # One that is gone was switched meanwhile, and the alias with it: look again.
+                if meta is not None:
+                    return _Placed.of(index, meta)
+        return None
+
+    def _aliased(self, alias: str) -> str | None:
+        found = self._client.indices.get_alias(name=alias, params={"ignore": 404})
+        names = [] if "error" in found else sorted(found)
+        if len(names) > 1:
+            raise AskTheOwner(
+                f"The alias {alias} stands before several indexes: {', '.join(names)}. Take it away"
+                " from all but the one that is to be searched."
+            )
+        return names[0] if names else None
 
     def _change_aliases(self, actions: Sequence[dict[str, Any]]) -> None:
         with errors.named_errors():
             self._client.indices.update_aliases(body={"actions": list(actions)})
 
     def _index(self, placed: _Placed) -> WatchedIndex:
-        watch = _Watch(self, placed.index)
-        with watch.kept():
-            vectors = self._laid(placed).vectors
+        laid = self._laid(placed)
         dimension = placed.edition.embedder.dimension
-        index = OpenSearchIndex(self._client, placed.index, dimension, vectors)
-        return WatchedIndex(index, watch)
+        index = OpenSearchIndex(self._client, laid.name, dimension, laid.vectors)
+        return WatchedIndex(index, _Watch(self, laid.name))
 
     def _keeper(self, placed: _Placed) -> WatchedKeeper:
-        watch = _Watch(self, placed.index)
-        with watch.kept():
-            vectors = self._laid(placed).vectors
+        laid = self._laid(placed)
         dimension = placed.edition.embedder.dimension
-        keeper = OpenSearchKeeper(self._client, placed.index, dimension, vectors)
-        return WatchedKeeper(keeper, watch)
+        keeper = OpenSearchKeeper(self._client, laid.name, dimension, laid.vectors)
+        return WatchedKeeper(keeper, _Watch(self, laid.name))
 
     def _laid(self, placed: _Placed) -> Laid:
-        return laid(self._client, placed.index, placed.edition.embedder, self._layout)
+        return fitting(placed.index, placed.meta, placed.edition.embedder, self._layout)
 
     def names(self) -> frozenset[str]:
         """The indexes that are an edition now."""

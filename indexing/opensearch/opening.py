@@ -1,5 +1,6 @@
 """Open the index of one embedder on the cluster: made where there is none, refused where it does not fit."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -60,15 +61,16 @@ def lay(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: Index
         if meta_of(client, name) is None:
             _make(client, name, identity, layout)
         _await_start(client, name)
-    return laid(client, name, identity, layout)
-
-
-def laid(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Laid:
-    """The index of that name, which is there. Raises as `open_keeper`; AskTheOwner too where it is not."""
-    with errors.named_errors():
         meta = meta_of(client, name)
     if meta is None:
         raise errors.of_refusal(404, "index_not_found_exception", name)
+    return fitting(name, meta, identity, layout)
+
+
+def fitting(
+    name: str, meta: Mapping[str, Any], identity: EmbedderIdentity, layout: IndexLayout
+) -> Laid:
+    """The index that says `meta` of itself. Raises AskTheOwner where it does not fit."""
     _check(name, meta, identity)
     return Laid(name, replace(layout.vectors, **meta["vectors"]))
 
@@ -83,11 +85,12 @@ def meta_of(client: OpenSearch, name: str) -> dict[str, Any] | None:
     return meta
 
 
-def note_called(client: OpenSearch, name: str, called: str) -> None:
-    """Write down how its owner names the model of the index."""
+def note_called(client: OpenSearch, name: str, called: str) -> dict[str, Any]:
+    """Write down how its owner names the model of the index, and tell what it says of itself now."""
     with errors.named_errors():
         meta = (meta_of(client, name) or {}) | {"called": called}
         client.indices.put_mapping(index=name, body={"_meta": meta})
+    return meta
 
 
 def _make(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> None:
@@ -115,11 +118,11 @@ def _await_start(client: OpenSearch, name: str) -> None:
     )
 
 
-def _check(name: str, meta: dict[str, Any], identity: EmbedderIdentity) -> None:
+def _check(name: str, meta: Mapping[str, Any], identity: EmbedderIdentity) -> None:
     if meta.get("format") != FORMAT:
         raise AskTheOwner(
             f"The index {name} is of format {meta.get('format')}; this version of Quarry reads format"
-            f" {FORMAT}. Build it anew: quarry reindex. Or remove it and sync again."
+            f" {FORMAT}. Build it anew: quarry reindex --rebuild. Or remove it and sync again."
         )
     if meta["embedder"] != asdict(identity):
         raise AskTheOwner(
@@ -130,5 +133,5 @@ def _check(name: str, meta: dict[str, Any], identity: EmbedderIdentity) -> None:
     if meta["analysis"] != analysis.fingerprint():
         raise AskTheOwner(
             f"The index {name} holds words as another version of Quarry makes them; they would not be"
-            " found. Build it anew: quarry reindex."
+            " found. Build it anew: quarry reindex --rebuild."
         )
