@@ -66,17 +66,14 @@ def ranked(
     """
     scores = _combined(found, alpha, weight)
     ranks = _Ranks.of(found)
-    last = len(scores) + 1
-    terms = {key: -match.terms for key, match in found.exact.items()}
-    order = sorted(
-        [
-            (terms.get(key, 0), -score, ranks.exact.get(key, last), key)
-            for key, score in scores.items()
-        ]
-    )
-    return [
-        Placed(key, -negated, _evidence(found, ranks, key)) for _, negated, _, key in order[:size]
-    ]
+    order = sorted(scores)
+    # Each sort keeps the order of the one before it among its equals.
+    if found.exact:
+        order.sort(key=lambda key: ranks.exact.get(key, len(scores)))
+    order.sort(key=scores.__getitem__, reverse=True)
+    if found.exact:
+        order.sort(key=lambda key: -found.exact[key].terms if key in found.exact else 0)
+    return [Placed(key, scores[key], _evidence(found, ranks, key)) for key in order[:size]]
 
 
 def _combined(

@@ -1,0 +1,287 @@
+"""A local HTTP service from one function: what was asked to what is answered.
+
+    def answer(asked: Asked) -> Reply:
+        if asked.headers.get("authorization") != "Bearer right":
+            return reply_json({"message": "no"}, status=401)
+        return reply_json({"path": asked.path, "page": asked.param("page", "1")})
+
+    with running(answer) as service:
+        WebClient(reach=LOOPBACK).get(f"{service.url}/pages", params={"page": 2})
+        assert [asked.path for asked in service.log] == ["/pages"]
+
+The function is called in a thread of the connection, so several may run at once. A service with
+state is an object with such a method, and a lock of its own where one is needed.
+"""
+
+import itertools
+import json
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
+
+LOOPBACK_ADDRESS = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request as it came."""
+
+    method: str
+    path: str
+    """Still quoted, without the query."""
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes = b""
+    at: float = 0.0
+    """`time.monotonic()` when it came."""
+
+    def param(self, name: str, otherwise: str = "") -> str:
+        """The last value of that name in the query."""
+        return self.query.get(name, [otherwise])[-1]
+
+    def json(self) -> Any:
+        """The body read as JSON. Raises ValueError."""
+        return json.loads(self.body)
+
+    def form(self) -> dict[str, list[str]]:
+        """The body read as a form that a browser sends."""
+        return parse_qs(self.body.decode("ascii"), keep_blank_values=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What is sent back. Content-Length, Date and Connection come by themselves."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | Iterable[bytes] = b""
+    """Pieces are sent as they come, with nothing said of the length: the connection ends the body.
+    An iterable that sleeps between its pieces is a server that drips."""
+
+
+class Hangup(Exception):
+    """Raised by the answering function: the connection is closed without a word."""
+
+
+Answering = Callable[[Asked], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """Answers with these one after the other, and with the last one for ever."""
+
+    replies: Sequence[Reply | Hangup]
+    _given: Iterator[int] = field(default_factory=itertools.count, repr=False)
+
+    def __call__(self, asked: Asked) -> Reply:
+        del asked
+        reply = self.replies[min(next(self._given), len(self.replies) - 1)]
+        if isinstance(reply, Hangup):
+            raise reply
+        return reply
+
+
+def echo(asked: Asked) -> Reply:
+    """Answers with what it was sent."""
+    return reply_json(
+        {
+            "method": asked.method,
+            "path": asked.path,
+            "query": dict(asked.query),
+            "headers": dict(asked.headers),
+            "body": asked.body.decode(),
+        }
+    )
+
+
+def redirect(location: str, status: int = 302) -> Reply:
+    return Reply(status=status, headers={"Location": location})
+
+
+def reply_json(
+    value: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Reply:
+    return Reply(
+        status=status,
+        headers={"Content-Type": "application/json; charset=utf-8"} | dict(headers or {}),
+        body=json.dumps(value, ensure_ascii=False).encode("utf-8"),
+    )
+
+
+def reply_text(
+    text: str,
+    *,
+    media_type: str = "text/plain",
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Reply:
+    return Reply(
+        status=status,
+        headers={"Content-Type": f"{media_type}; charset=utf-8"} | dict(headers or {}),
+        body=text.encode("utf-8"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    url: str
+    """Scheme, host and port, with no slash at the end."""
+    port: int
+    log: list[Asked]
+    """Every request so far, in the order they came; a test may clear it."""
+    connections: list[tuple[str, int]]
+    """The other end of every connection so far, whether or not a request came over it."""
+
+
+@contextmanager
+def running(
+    answer: Answering, *, tls: ssl.SSLContext | None = None, host: str = LOOPBACK_ADDRESS
+) -> Iterator[Running]:
+    """The service on a free port of `host`; at the end its port, threads and connections are gone.
+
+    `tls` is a server's context (`trustme.CA().issue_cert(…).configure_cert(context)`); `url` then
+    begins with https. An IPv6 address is written without brackets.
+
+    What the function raised by itself, but for Hangup, is raised again at the end.
+    """
+    server = _Server((host, 0), answer, tls)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield Running(server.url, server.server_port, server.log, server.connections)
+    finally:
+        server.shutdown()
+        server.hang_up()
+        server.server_close()
+        thread.join(10)
+    if server.faults:
+        raise server.faults[0]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Without it a small answer waits 40 ms for the acknowledgement of the one before.
+    disable_nagle_algorithm = True
+    timeout = 30
+
+    def handle_one_request(self) -> None:
+        with suppress(OSError):
+            super().handle_one_request()
+            return
+        self.close_connection = True
+
+    def _serve(self) -> None:
+        server = cast(_Server, self.server)
+        asked = self._asked()
+        server.log.append(asked)
+        try:
+            reply = server.answer(asked)
+        except Hangup:
+            self.close_connection = True
+        else:
+            self._send(reply)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = _serve
+
+    def _asked(self) -> Asked:
+        parts = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        return Asked(
+            method=self.command,
+            path=parts.path,
+            query=parse_qs(parts.query, keep_blank_values=True),
+            headers={name.lower(): value for name, value in self.headers.items()},
+            body=self.rfile.read(length) if length else b"",
+            at=time.monotonic(),
+        )
+
+    def _send(self, reply: Reply) -> None:
+        match reply.body:
+            case bytes() as body:
+                self._send_head(reply, length=len(body))
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+            case pieces:
+                self.close_connection = True
+                self._send_head(reply, length=None)
+                for piece in pieces:
+                    self.wfile.write(piece)
+
+    def _send_head(self, reply: Reply, length: int | None) -> None:
+        self.send_response_only(reply.status)
+        for name, value in ({"Date": self.date_time_string()} | dict(reply.headers)).items():
+            self.send_header(name, value)
+        if length is None:
+            self.send_header("Connection", "close")
+        elif "Content-Length" not in reply.headers and reply.status not in {204, 304}:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        del format, args
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64
+    daemon_threads = False
+    block_on_close = True
+
+    def __init__(
+        self, address: tuple[str, int], answer: Answering, tls: ssl.SSLContext | None
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.answer = answer
+        self.log: list[Asked] = []
+        self.connections: list[tuple[str, int]] = []
+        self.faults: list[BaseException] = []
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__(address, _Handler)
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        self.url = f"{'https' if tls else 'http'}://{host}:{self.server_port}"
+        if tls is not None:
+            # The handshake is made by the thread of the connection, so that a failed one stops no other.
+            self.socket = tls.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+
+    def server_bind(self) -> None:
+        """As the base class does it, but the host's name is not looked up."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open.add(request)
+            self.connections.append(client_address[:2])
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """End the connections that clients keep open, so that no thread waits for them."""
+        with self._lock:
+            for connection in self._open:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no fault of the service."""
+        del request, client_address
+        fault = sys.exception()
+        if fault is not None and not isinstance(fault, OSError):
+            self.faults.append(fault)
