@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import TypeAlias
 
-Parts: TypeAlias = tuple[str, ...]
-"""The names that lead from the root to a file or folder."""
+from connectors.paths import Parts
 
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
@@ -128,7 +126,8 @@ def read(root: Path, parts: Parts, largest: int) -> Content:
     for _ in range(_READINGS):
         with _opened(root, parts) as descriptor:
             before = os.fstat(descriptor)
-            data = _read(descriptor, largest + 1)
+            # So many bytes are set aside before they are read: not the limit for every small file.
+            data = _read(descriptor, min(before.st_size, largest) + 1)
             after = os.fstat(descriptor)
         if len(data) > largest:
             raise TooLarge(TooLarge.__doc__)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,6 @@ from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -32,11 +30,12 @@ from connectors.connector import (
 )
 from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
-from connectors.extraction.extracted import CannotRead, one_line, shortened
+from connectors.extraction.extracted import CannotRead, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
 from connectors.globs import Glob, any_covers, any_matches
-from connectors.tree import Closed, Content, File, Parts, TooLarge, head, look, opened, read, walk
+from connectors.paths import Parts, own_id, parts_of, readable, titled
+from connectors.tree import Closed, Content, File, TooLarge, head, look, opened, read, walk
 
 ACCESS_FILE = "access.yaml"
 
@@ -45,8 +44,6 @@ _READING = 1
 _FILES_A_CHECKPOINT = 200
 _LATER = timedelta(minutes=5)
 _LITTER = {"Thumbs.db", "desktop.ini", "lost+found"}
-_SUFFIX = re.compile(r"\.(?=\d*[A-Za-z])\w{1,8}$")
-_ESCAPED = re.compile("[\ud800-\udfff]")
 
 T = TypeVar("T")
 
@@ -56,17 +53,25 @@ class FolderSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    path: Path
-    include: tuple[str, ...] = ()
-    """Empty: all files."""
-    exclude: tuple[str, ...] = ()
-    largest_file: int = Field(default=100_000_000, gt=0)
-    """Bytes. A larger file is reported as unreadable."""
+    path: Path = Field(
+        title="Folder on this machine",
+        description="Read with all folders in it. An access.yaml there says who may read what.",
+    )
+    include: tuple[str, ...] = Field(
+        default=(), description="Globs of the files to read, such as **/*.md. Empty: all."
+    )
+    exclude: tuple[str, ...] = Field(default=(), description="Globs of the files to leave out.")
+    largest_file: int = Field(
+        default=100_000_000, gt=0, description="Bytes. A larger file is reported as unreadable."
+    )
 
     @field_validator("path")
     @classmethod
     def _absolute(cls, path: Path) -> Path:
-        return path.absolute()
+        try:
+            return path.expanduser().absolute()
+        except RuntimeError as error:
+            raise ValueError(f"{path}: there is no such home") from error
 
     @field_validator("include", "exclude")
     @classmethod
@@ -169,7 +174,7 @@ class FolderConnector:
     def original(self, document_id: str, version: str) -> BufferedReader | None:
         """See `KeepsOriginals.original`."""
         held = _Version.parse(version)
-        parts = _parts(document_id.removeprefix(f"{self._source}:"))
+        parts = parts_of(document_id.removeprefix(f"{self._source}:"))
         if held is None or parts is None:
             return None
         try:
@@ -222,7 +227,7 @@ class FolderConnector:
         return not any_matches(self._exclude, item.parts)
 
     def _id(self, parts: Parts) -> str:
-        return f"{self._source}:{_own_id(parts)}"
+        return f"{self._source}:{own_id(parts)}"
 
     def _change(
         self, root: Path, rules: AccessRules, item: File | Closed, held: _Version | None
@@ -255,22 +260,22 @@ class FolderConnector:
         return Document(
             id=self._id(file.parts),
             source=self._source,
-            title=shortened(extracted.title or _title(file.parts[-1])),
+            title=shortened(extracted.title or titled(file.parts[-1])),
             sections=extracted.sections,
             link=root.joinpath(*file.parts).as_uri(),
             media_type=media_type,
             access=access,
             version=str(version),
-            metadata={"path": _readable(file.parts), **extracted.metadata},
+            metadata={"path": readable(file.parts), **extracted.metadata},
             owners=extracted.authors,
             created_at=extracted.created_at,
             # What a file says of itself holds after a copy or a checkout; its time on disk does not.
             updated_at=extracted.updated_at or extracted.created_at or _moment(content.mtime_ns),
-            parents=tuple(_readable([name]) for name in file.parts[:-1]),
+            parents=tuple(readable([name]) for name in file.parts[:-1]),
         )
 
     def _again(self, root: Path, rules: AccessRules, document_id: str) -> Change:
-        parts = _parts(document_id.removeprefix(f"{self._source}:"))
+        parts = parts_of(document_id.removeprefix(f"{self._source}:"))
         file = None if parts is None or not self._reaches(parts) else look(root, parts)
         if file is None or not self._includes(file):
             return Deletion(document_id)
@@ -291,7 +296,7 @@ class FolderConnector:
     def _unreadable(self, root: Path, parts: Parts, reason: str) -> Unreadable:
         return Unreadable(
             document_id=self._id(parts),
-            item=_readable(parts),
+            item=readable(parts),
             reason=reason,
             link=root.joinpath(*parts).as_uri(),
         )
@@ -300,20 +305,6 @@ class FolderConnector:
 def _identity(folder: Path) -> tuple[int, int]:
     found = folder.stat()
     return found.st_dev, found.st_ino
-
-
-def _own_id(parts: Parts) -> str:
-    """The path from the root. One that is no Unicode is percent-encoded after a slash, with which
-    no other begins."""
-    path = "/".join(parts)
-    return f"/{quote_from_bytes(os.fsencode(path))}" if _ESCAPED.search(path) else path
-
-
-def _parts(own_id: str) -> Parts | None:
-    """The way back from `_own_id`; nothing for what is no path within the root."""
-    path = os.fsdecode(unquote_to_bytes(own_id[1:])) if own_id.startswith("/") else own_id
-    parts = tuple(path.split("/"))
-    return None if {"", ".", ".."} & set(parts) else parts
 
 
 def _is_still(file: BufferedReader, held: _Version) -> bool:
@@ -370,27 +361,18 @@ def _check_closed(item: Closed) -> None:
     match item.error:
         case PermissionError():
             raise AskTheOwner(
-                f"{_readable(item.parts)} cannot be listed ({_said(item.error)}); or exclude it"
+                f"{readable(item.parts)} cannot be listed ({_said(item.error)}); or exclude it"
             )
         case OSError(errno=errno.ENAMETOOLONG):
             return
         case _:
-            raise RetryLater(f"{_readable(item.parts)}: {_said(item.error)}", _LATER)
+            raise RetryLater(f"{readable(item.parts)}: {_said(item.error)}", _LATER)
 
 
 def _said(error: OSError) -> str:
     if isinstance(error, PermissionError):
         return "permission denied: let Quarry's user read it"
     return error.strerror or str(error)
-
-
-def _title(name: str) -> str:
-    words = re.sub(r"[_-]+", " ", _SUFFIX.sub("", name))
-    return _readable([words]) or _readable([name])
-
-
-def _readable(parts: Sequence[str]) -> str:
-    return unicodedata.normalize("NFC", "/".join(map(one_line, parts)))
 
 
 def _moment(mtime_ns: int) -> datetime | None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors import tree
-from connectors.tree import Closed, File, NoFile, Parts, Restless, TooLarge, head, read, walk
+from connectors.paths import Parts
+from connectors.tree import Closed, File, NoFile, Restless, TooLarge, head, read, walk
 
 
 def made(root: Path, *paths: str) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from connectors.connector import Change, Checkpoint, Listed, Unchanged, Unreadable
+from connectors.connector import Change, Checkpoint, Deletion, Listed, Unchanged, Unreadable
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.sources import folder as folder_module
@@ -418,3 +418,9 @@ def test_settings_are_checked_and_the_path_is_made_whole(
     assert FolderSettings(path=Path("kb")).path == tmp_path / "kb"
     with pytest.raises(ValueError, match="stands alone"):
         FolderSettings(path=tmp_path, exclude=("a**",))
+
+
+def test_what_is_no_path_of_a_file_is_gone(tmp_path: Path) -> None:
+    ids = [f"docs:{own}" for own in ("", "..", "../etc/passwd", "a\0b", "/%00", "/", "gone.md")]
+    connector = FolderConnector("docs", FolderSettings(path=tmp_path))
+    assert list(connector.again(ids)) == [Deletion(each) for each in ids]
