@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy
 
-.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks opensearch opensearch-stop browser picture constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks services services-stop opensearch opensearch-stop browser picture constraints handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -14,6 +14,8 @@ help:
 	@echo "make test         install what is needed and run every check (the same as make check)"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
+	@echo "make services     PostgreSQL, Redis and OpenSearch on this machine (Debian's packages; installed as root)"
+	@echo "make services-stop"
 	@echo "make opensearch   an OpenSearch on this machine (VERSION=3: the newer one; NODES=3: a cluster; PORT=...)"
 	@echo "make opensearch-stop"
 	@echo "make browser      install Chromium, which the tests of the page drive (Debian, as root)"
@@ -73,7 +75,7 @@ contracts: $(STAMP)-dev
 	$(BIN)/lint-imports
 
 unit: $(STAMP)-dev browser
-	@$(BIN)/python -m deploy.opensearch.server during $(BIN)/pytest
+	@$(BIN)/python -m deploy.services.server during $(BIN)/python -m deploy.opensearch.server during $(BIN)/pytest
 
 browser:
 	@test -x /usr/bin/chromium || { \
@@ -93,6 +95,14 @@ evaluate: install
 benchmarks: $(STAMP)-dev
 	@for file in tests/benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1; done
 
+services:
+	$(check_python)
+	@$(PYTHON) -m deploy.services.server start
+
+services-stop:
+	$(check_python)
+	@$(PYTHON) -m deploy.services.server stop
+
 VERSION := 2
 NODES := 1
 PORT :=
@@ -106,7 +116,7 @@ opensearch-stop:
 	@$(PYTHON) -m deploy.opensearch.server stop
 
 constraints: | $(UV)
-	$(UV) pip compile --quiet --upgrade --extra dev --extra aws --no-header --no-annotate pyproject.toml --output-file constraints.txt
+	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate pyproject.toml --output-file constraints.txt
 
-clean: opensearch-stop
+clean: services-stop opensearch-stop
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

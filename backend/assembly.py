@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from backend.store.contents import Contents
     from backend.store.database import Database
     from backend.store.sources import Source
+    from backend.store.vault import Vault
     from connectors.connector import Connector
     from connectors.document import Document, Readers
+    from indexing.carrying import Carrying
     from indexing.editions import Edition, Editions
     from indexing.embedding import Embedder
     from indexing.index import Filters, Index, IndexKeeper
@@ -70,13 +72,28 @@ class Quarry:
     def database_url(self) -> str:
         from backend.store.database import sqlite_url
 
-        return self.settings.database_url or sqlite_url(self.home / "quarry.db")
+        given = self.settings.database_url
+        return given.get_secret_value() if given else sqlite_url(self.home / "quarry.db")
 
     @cached_property
     def database(self) -> "Database":
         from backend.store.database import open_database
 
         return open_database(self.database_url)
+
+    @cached_property
+    def vault(self) -> "Vault":
+        """Seals the credentials of sources, and opens them.
+
+        Raises:
+            AskTheOwner: a key is none, or the file of keys cannot be used.
+        """
+        from backend.store.vault import Vault, keys_in, keys_in_file
+
+        given = self.settings.credential_keys
+        if given is not None:
+            return Vault(keys_in(given.get_secret_value()))
+        return Vault(keys_in_file(self.home / "credentials.key"))
 
     @cached_property
     def contents(self) -> "Contents":
@@ -439,9 +456,11 @@ class Quarry:
         return checker.checked(run_llm_loop(turn, parts, state))
 
     def connector(self, source: "Source") -> "Connector":
+        """Raises AskTheOwner: its settings or its credential are not valid, or no key opens that."""
         from connectors.catalog import connect
 
-        return connect(source.kind, source.name, source.settings)
+        opened = self.vault.open(source.credential) if source.credential else {}
+        return connect(source.kind, source.name, source.settings, opened)
 
     def pipeline(self, source: "Source") -> "Pipeline":
         from indexing.pipeline import Pipeline
@@ -449,6 +468,12 @@ class Quarry:
         return Pipeline(
             source=source.name, embedder=self.embedder, keeper=self.keeper, ledger=self.ledger
         )
+
+    def carrying(self) -> "Carrying":
+        """What indexes batches, of whatever source."""
+        from indexing.carrying import Carrying
+
+        return Carrying(embedder=self.embedder, keeper=self.keeper, ledger=self.ledger)
 
     def evaluation_parts(self) -> "Parts":
         """On indexes of their own, in the engine that is in use."""

@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
 
     from backend import wire
     from backend.assembly import Engine, Quarry
+    from backend.commands.given import Given
+    from backend.commands.options import KindOptions
     from backend.commands.reindexing import RebuiltWire
     from backend.commands.rendering import Bars
     from backend.search.sections import SearchDoc
+    from backend.store.sources import Source
     from connectors.document import Readers
     from indexing.index import Filters
     from indexing.pipeline import EmptyListing
@@ -39,13 +44,71 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-add_app = typer.Typer(help="Add a source.", no_args_is_help=True)
-app.add_typer(add_app, name="add")
+
+
+class _Kinds(TyperGroup):
+    """`quarry add`: a command for each kind of the catalog, which is loaded only for it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        from connectors.catalog import KINDS
+
+        del ctx
+        return list(KINDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        from backend.commands.options import KindOptions
+
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        options = KindOptions(cmd_name, "add")
+        return options.command(cmd_name, lambda given: _added(options, given))
+
+
+class _Sources(TyperGroup):
+    """`quarry sources edit`: a command for each source, with the options of its kind."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        from backend.commands.options import KindOptions
+        from backend.store import sources as stored
+
+        del ctx
+        with _told(as_json=False):
+            source = stored.find(_quarry().database, cmd_name)
+            options = KindOptions(source.kind, "edit")
+        return options.command(cmd_name, lambda given: _edited(options, source, given))
+
+
+app.add_typer(
+    typer.Typer(
+        cls=_Kinds,
+        help="Add a source of one of these kinds.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    ),
+    name="add",
+)
+sources_app = typer.Typer(rich_markup_mode=None)
+app.add_typer(sources_app, name="sources")
+sources_app.add_typer(
+    typer.Typer(
+        cls=_Sources,
+        help="Change its settings or its credential: quarry sources edit NAME --help.",
+        no_args_is_help=True,
+        subcommand_metavar="NAME [OPTIONS]",
+        rich_markup_mode=None,
+    ),
+    name="edit",
+)
 eval_app = typer.Typer(
     help="Score the search on questions with known answers.", no_args_is_help=True
 )
 app.add_typer(eval_app, name="eval")
+credentials_app = typer.Typer(
+    help="The keys that the credentials of sources are sealed with.", no_args_is_help=True
+)
+app.add_typer(credentials_app, name="credentials")
 
+SourceName = Annotated[str, typer.Argument(metavar="NAME", help="Of the source.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 As = Annotated[
     list[str] | None,
@@ -151,74 +214,185 @@ def demo() -> None:
         run(_quarry(), _console())
 
 
-@add_app.command("folder")
-def add_folder(
-    path: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
-    name: Annotated[
-        str | None, typer.Option(help="What to call the source; by default the folder's name.")
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option(help="Only files that match this glob. May be repeated.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="No file that matches this glob. May be repeated.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Add a folder. `quarry sync` then reads it."""
-    from backend import encoding
-    from backend.store import sources
-    from connectors.catalog import connect
-    from connectors.errors import AskTheOwner
+def _added(options: "KindOptions", given: "Given") -> None:
+    from backend.commands import sources as commands
+
+    with _told(given.as_json):
+        added = commands.add(_quarry(), options, given)
+        if given.as_json:
+            _print_wire(added)
+        else:
+            told = f"Added {added.name!r}. To read it: quarry sync {added.name}"
+            _console().print(told, markup=False, soft_wrap=True)
+
+
+def _edited(options: "KindOptions", source: "Source", given: "Given") -> None:
+    from backend.commands import sources as commands
+
+    with _told(given.as_json):
+        edited = commands.edit(_quarry(), options, source, given)
+        if given.as_json:
+            _print_wire(edited)
+        else:
+            told = f"Changed. Whether it works: quarry sources test {source.name}"
+            _console().print(told, markup=False, soft_wrap=True)
+
+
+@sources_app.callback(invoke_without_command=True)
+def sources(context: typer.Context, as_json: Json = False) -> None:
+    """List the sources with their state, or look after one of them."""
+    from backend import encoding, listing
+    from backend.commands import sources as commands
+
+    if context.invoked_subcommand:
+        return
+    with _told(as_json):
+        listed = listing.sources(_quarry().database)
+        if as_json:
+            _print_json(encoding.listed(listed))
+        elif listed:
+            commands.listed(_console(), listed)
+        else:
+            _console().print("There is no source yet. Add one: quarry add folder PATH")
+
+
+@sources_app.command("test")
+def sources_test(name: SourceName, as_json: Json = False) -> None:
+    """Try whether its content, its listing and its access can be had."""
+    from backend import connecting, encoding
+    from backend.commands import sources as commands
+    from backend.store import sources as stored
 
     with _told(as_json):
-        folder = path.expanduser().absolute()
-        if not folder.is_dir():
-            raise typer.BadParameter(f"there is no folder at {folder}", param_hint="PATH")
-        settings: dict[str, object] = {"path": str(folder)}
-        if include:
-            settings["include"] = include
-        if exclude:
-            settings["exclude"] = exclude
-        called = name or "-".join(folder.name.split()) or "folder"
         quarry = _quarry()
-        try:
-            connect("folder", called, settings)
-        except AskTheOwner as error:
-            raise typer.BadParameter(str(error)) from error
-        added = sources.add(quarry.database, called, "folder", settings)
+        tried = connecting.test(quarry, stored.find(quarry.database, name))
         if as_json:
-            _print_wire(encoding.source(added, documents=0, failures=0, run=None))
+            _print_json(encoding.listed(tried))
         else:
-            _console().print(
-                f"Added {called!r}. To read it: quarry sync {called}", markup=False, soft_wrap=True
-            )
+            commands.capabilities(_console(), tried)
+    if not all(one.works for one in tried):
+        raise typer.Exit(FAILED)
 
 
-@app.command()
-def sources(as_json: Json = False) -> None:
-    """List the sources, with their state."""
+@sources_app.command("runs")
+def sources_runs(
+    name: SourceName,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The last so many.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List its last runs, newest first."""
     from backend import encoding
-    from backend.commands import rendering
-    from backend.store import documents, failures, runs
+    from backend.commands import sources as commands
+    from backend.store import runs
     from backend.store import sources as stored
 
     with _told(as_json):
         database = _quarry().database
-        held, failed = documents.counts(database), failures.counts(database)
-        latest = runs.latest(database)
-        listed = [
-            encoding.source(
-                one, held.get(one.name, 0), failed.get(one.name, 0), latest.get(one.name)
-            )
-            for one in stored.listing(database)
-        ]
+        history = runs.history(database, stored.find(database, name).name, limit)
+        told = [encoding.ran(one) for one in history]
         if as_json:
-            _print_json(encoding.listed(listed))
-        elif listed:
-            rendering.sources(_console(), listed)
+            _print_json(encoding.listed(told))
+        elif told:
+            commands.ran(_console(), told)
         else:
-            _console().print("There is no source yet. Add one: quarry add folder PATH")
+            _console().print(f"It has not been read yet: quarry sync {name}", markup=False)
+
+
+@sources_app.command("failures")
+def sources_failures(name: SourceName, as_json: Json = False) -> None:
+    """List what of it could not be read, why, and when it is tried again."""
+    from backend import encoding
+    from backend.commands import sources as commands
+    from backend.store import failures
+    from backend.store import sources as stored
+
+    with _told(as_json):
+        database = _quarry().database
+        of = stored.find(database, name).name
+        failed = [encoding.failure(one) for one in failures.listing(database) if one.source == of]
+        if as_json:
+            _print_json(encoding.listed(failed))
+        elif failed:
+            commands.failed(_console(), failed)
+        else:
+            _console().print("Everything of it could be read.")
+
+
+@sources_app.command("retry")
+def sources_retry(
+    name: SourceName,
+    document: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID...]", help="Their ids, as `failures` tells them; or all."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Read again now what could not be read."""
+    from backend import steering
+
+    with _told(as_json):
+        _print_done(steering.retry(_quarry().database, name, document or None), as_json)
+
+
+def _steered(word: str, name: str, as_json: bool) -> None:
+    from backend import steering
+
+    with _told(as_json):
+        _print_done(steering.steer(_quarry().database, word, name), as_json)
+
+
+def _print_done(done: "wire.DoneWire", as_json: bool) -> None:
+    if as_json:
+        _print_wire(done)
+    else:
+        _console().print(done.told, markup=False, soft_wrap=True)
+
+
+@sources_app.command("pause")
+def sources_pause(name: SourceName, as_json: Json = False) -> None:
+    """Stop what goes on, and begin nothing until it is resumed."""
+    _steered("pause", name, as_json)
+
+
+@sources_app.command("resume")
+def sources_resume(name: SourceName, as_json: Json = False) -> None:
+    """Keep a paused source in step again."""
+    _steered("resume", name, as_json)
+
+
+@sources_app.command("cancel")
+def sources_cancel(name: SourceName, as_json: Json = False) -> None:
+    """Stop the run that goes on; what it did is kept."""
+    _steered("cancel", name, as_json)
+
+
+@sources_app.command("prune")
+def sources_prune(name: SourceName, as_json: Json = False) -> None:
+    """Look for what it does not list any more, and remove it."""
+    _steered("prune", name, as_json)
+
+
+@sources_app.command("accept")
+def sources_accept(name: SourceName, as_json: Json = False) -> None:
+    """Agree to what its last run asks about, such as many documents that are gone."""
+    _steered("accept", name, as_json)
+
+
+@sources_app.command("delete")
+def sources_delete(
+    name: SourceName,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove it, with all documents that it alone brought."""
+    from backend import listing
+
+    with _told(as_json):
+        held = listing.source(_quarry().database, name).documents
+        question = f"Remove {name} with its {held:,} documents from Quarry?"
+        if not yes and not typer.confirm(question, err=True):
+            raise typer.Exit(FAILED)
+    _steered("delete", name, as_json)
 
 
 @app.command()
@@ -431,6 +605,12 @@ def search(
     media_type: Annotated[
         list[str] | None, typer.Option("--type", help="Only this media type. May be repeated.")
     ] = None,
+    person: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only what is by this person, named by e-mail address or name. May be repeated."
+        ),
+    ] = None,
     since: Annotated[str | None, typer.Option(help="Updated on this day or later.")] = None,
     until: Annotated[str | None, typer.Option(help="Updated on this day or before.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
@@ -442,6 +622,7 @@ def search(
     """Find the passages that match best."""
     from backend import encoding
     from backend.commands import rendering
+    from backend.search.people import meant
     from backend.search.results import find
 
     asker = _readers(readers)
@@ -453,7 +634,11 @@ def search(
         def search_in(quarry: "Quarry") -> tuple[Sequence["SearchDoc"], float]:
             tool = quarry.search_tool()
             began = time.perf_counter()
-            docs = find(tool, quarry.request(query, asker, filters), limit)
+            request = quarry.request(query, asker, filters)
+            if person:
+                known = meant(quarry.index, person, asker, request.deadline)
+                request = replace(request, filters=replace(filters, people=known))
+            docs = find(tool, request, limit)
             return docs, time.perf_counter() - began
 
         docs, seconds = _through_a_switch(_quarry(), search_in)
@@ -586,6 +771,32 @@ def serve(
         bound = serving.listener(address, port)
         level = logging.DEBUG if debug else logging.INFO
         serving.serve(_quarry(), bound, asker, _console(), level)
+
+
+@credentials_app.command("rotate")
+def credentials_rotate(as_json: Json = False) -> None:
+    """Seal all credentials anew under the newest key. It may be repeated.
+
+    First put a new key before the others, with a comma between them, for every process that works on this home,
+    and start these again; after this command the older keys can be taken away.
+    """
+    from backend.commands.credentials import rotate
+
+    with _told(as_json):
+        done = rotate(_quarry())
+        if as_json:
+            _print_wire(done)
+        else:
+            many = "1 credential is" if done.resealed == 1 else f"{done.resealed} credentials are"
+            _console().print(f"{many} sealed under the newest key now.")
+
+
+@credentials_app.command("key")
+def credentials_key() -> None:
+    """Print a new key: for QUARRY_CREDENTIAL_KEYS, or for credentials.key in the home."""
+    from backend.store.vault import new_key
+
+    sys.stdout.write(f"{new_key()}\n")
 
 
 @eval_app.command("run")

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from backend.store.failures import Failure
     from backend.store.runs import Run
     from backend.store.sources import Source
+    from backend.sync.control import SourceStatus
     from connectors.document import Section, Span
     from indexing.chunk import Chunk
     from indexing.index import Facets
+    from indexing.people import PersonCount
     from indexing.report import Progress, Report
 
 BRIEF_CHARACTERS = 300
@@ -52,10 +54,18 @@ def _result(doc: "SearchDoc") -> wire.ResultWire:
     )
 
 
-def facets(sources: "Facets", media_types: "Facets", months: "Facets") -> wire.FacetsWire:
+def facets(
+    sources: "Facets",
+    media_types: "Facets",
+    people: Sequence[tuple[str, "PersonCount"]],
+    months: "Facets",
+) -> wire.FacetsWire:
     return wire.FacetsWire(
         sources=dict(sources.sources),
         media_types=dict(media_types.media_types),
+        people=tuple(
+            wire.PersonWire(key=key, name=one.name, documents=one.documents) for key, one in people
+        ),
         months=dict(months.months),
     )
 
@@ -197,29 +207,49 @@ def _support(of: "Support | None") -> tuple[str, int, tuple[int, int], float, st
 
 
 def failure(one: "Failure") -> wire.FailureWire:
-    return wire.FailureWire(source=one.source, item=one.item, reason=one.reason, tries=one.tries)
+    return wire.FailureWire(
+        source=one.source,
+        document_id=one.document_id,
+        item=one.item,
+        link=one.link,
+        reason=one.reason,
+        tries=one.tries,
+        last_at=one.last_at,
+        next_try=one.next_try,
+    )
 
 
-def source(one: "Source", documents: int, failures: int, run: "Run | None") -> wire.SourceWire:
+def source(one: "Source", now: "SourceStatus", run: "Run | None") -> wire.SourceWire:
     return wire.SourceWire(
         name=one.name,
         kind=one.kind,
         settings=dict(one.settings),
-        documents=documents,
-        failures=failures,
-        state=run.state if run else "never synced",
+        has_credential=one.credential is not None,
+        documents=now.documents,
+        failures=now.failures,
+        state=now.state,
         last_run=run.started_at if run else None,
-        run=_run(run) if run else None,
+        run=ran(run) if run else None,
+        rate=None if now.rate is None else round(now.rate, 2),
+        decision=dict(now.decision) if now.decision else None,
+        paused_at=now.paused_at,
+        open_batches=now.open_batches,
+        next_starts=dict(now.next_starts),
     )
 
 
-def _run(run: "Run") -> wire.RunWire:
+def ran(run: "Run") -> wire.RunWire:
     return wire.RunWire(
+        id=run.id,
+        kind=run.kind,
         state=run.state,
         stage=run.stage,
         item=run.item,
         counts=dict(run.counts),
         error=run.error,
+        waiting_for=run.waiting_for,
+        next_try=run.next_try,
+        decision=dict(run.decision) if run.decision else None,
         started_at=run.started_at,
         finished_at=run.finished_at,
     )

@@ -1,5 +1,6 @@
 """What can be set from outside. This is the only reader of the environment."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +20,18 @@ class Settings(BaseSettings):
         default_factory=lambda: platformdirs.user_data_path("quarry", appauthor=False),
         description="Where Quarry keeps its state: database, index, sections, converted models",
     )
-    database_url: str | None = Field(
-        default=None, description="SQLAlchemy URL of the database; by default SQLite in the home"
+    database_url: SecretStr | None = Field(
+        default=None,
+        description="postgresql://USER:PASSWORD@HOST/DATABASE; by default SQLite in the home",
+    )
+    credential_keys: SecretStr | None = Field(
+        default=None,
+        description="What the credentials of sources are sealed with, newest first, with a comma"
+        " between them; by default a key made once, in credentials.key in the home",
+    )
+    workers: bool = Field(
+        default=True,
+        description="Whether quarry serve keeps the sources in step by itself, each on its schedule",
     )
     threads: int = Field(default=2, ge=1, le=64, description="Processor threads for embedding")
 
@@ -116,3 +127,8 @@ class Settings(BaseSettings):
 def variable(field: str) -> str:
     """The environment variable of a field."""
     return f"QUARRY_{field.upper()}"
+
+
+def environment(name: str) -> str | None:
+    """A variable that a person names: where a secret is to be taken from."""
+    return os.environ.get(name)

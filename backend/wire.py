@@ -40,12 +40,21 @@ class SearchWire(Wire):
     seconds: float
 
 
+class PersonWire(Wire):
+    key: str
+    """By which to filter: the e-mail address in lower case, or the name where none is known."""
+    name: str
+    documents: int
+
+
 class FacetsWire(Wire):
     """Documents that the asker may read, counted. Each field is counted under the filters of all
     others, so that another choice can be offered."""
 
     sources: dict[str, int]
     media_types: dict[str, int]
+    people: tuple[PersonWire, ...]
+    """Authors and owners: those of most documents first, at most 200, and all that were asked for."""
     months: dict[str, int]
     """Of the last change, UTC, as `2026-11`."""
 
@@ -131,31 +140,84 @@ class DocumentsWire(Wire):
 
 class FailureWire(Wire):
     source: str
+    document_id: str
     item: str
+    """The name a person knows it by."""
+    link: str | None
     reason: str
     tries: int
+    last_at: datetime
+    next_try: datetime | None
+    """Null: at the next occasion."""
 
 
 class RunWire(Wire):
+    id: int
+    kind: str
     state: str
     stage: str
     item: str | None
     counts: dict[str, int]
     error: str | None
+    waiting_for: str | None
+    next_try: datetime | None
+    """When a run that waits is tried again."""
+    decision: dict[str, int] | None
+    """What a person is to decide about: how many documents are `held`, `listed`, `missing`."""
     started_at: datetime
     finished_at: datetime | None
 
 
 class SourceWire(Wire):
+    """A source, and how it stands at this moment. Its credential is told to nobody."""
+
     name: str
     kind: str
     settings: dict[str, object]
+    has_credential: bool
     documents: int
     failures: int
     state: str
+    """Of the last run; or `never synced`, `paused`, `being removed`."""
     last_run: datetime | None
-    run: RunWire | None = None
+    run: RunWire | None
     """The last one, or the one that is going on."""
+    rate: float | None
+    """Documents a second of the one that is going on."""
+    decision: dict[str, int] | None
+    """What a person is to decide about: how many documents are `held`, `listed`, `missing`."""
+    paused_at: datetime | None
+    open_batches: int
+    """Read from the source and not indexed yet."""
+    next_starts: dict[str, datetime | None]
+    """Of each kind of run; null: not by itself."""
+
+
+class CapabilityWire(Wire):
+    capability: str
+    """`content`, `listing` or `access`."""
+    works: bool
+    fault: str | None
+    """What is missing, and how to mend it."""
+
+
+class KindWire(Wire):
+    """A kind of source, and what is asked of a person who connects one: as JSON schemas."""
+
+    kind: str
+    title: str
+    help: str
+    capabilities: tuple[str, ...]
+    settings: dict[str, object]
+    credential: dict[str, object] | None
+    """Null where none is needed. What is `writeOnly` in it is secret."""
+
+
+class DoneWire(Wire):
+    """What was done about a source, in a sentence."""
+
+    source: str
+    told: str
 
 
 class UnreadableWire(Wire):

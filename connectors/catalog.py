@@ -1,7 +1,8 @@
 """The kinds of source that Quarry knows, by name."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -9,7 +10,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from connectors.connector import Capability, Connector, source_name
 from connectors.errors import AskTheOwner
+from connectors.form import Entry, Form, Line, Path, at, spoken
+from connectors.git.credential import GitCredential
+from connectors.github.settings import GitHubCredential, GitHubSettings
 from connectors.sources.folder import FolderConnector, FolderSettings
+from connectors.sources.git import GitConnector, GitSettings
+from connectors.sources.github import GitHubConnector
+from connectors.sources.imap import ImapConnector, ImapCredential, ImapSettings
+from connectors.sources.mbox import MboxConnector, MboxSettings
+from connectors.sources.slack import SlackConnector, SlackCredential, SlackSettings
 
 S = TypeVar("S", bound=BaseModel)
 C = TypeVar("C", bound=BaseModel)
@@ -21,6 +30,10 @@ class NoCredential(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _nothing(settings: BaseModel) -> None:
+    del settings
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(Generic[S, C]):
     connector: Callable[[str, S, C], Connector]
@@ -28,6 +41,10 @@ class Kind(Generic[S, C]):
     settings: type[S]
     credential: type[C]
     capabilities: frozenset[Capability] = frozenset(Capability)
+    title: str = ""
+    """As people write it; by default the name in the catalog with a capital."""
+    missing: Callable[[S], str | None] = _nothing
+    """What a source of these settings needs before it is added, and is not there."""
 
     def connect(
         self, source: str, settings: Mapping[str, object], credential: Mapping[str, object]
@@ -44,11 +61,150 @@ def _folder(source: str, settings: FolderSettings, credential: NoCredential) -> 
     return FolderConnector(source, settings)
 
 
+def _mbox(source: str, settings: MboxSettings, credential: NoCredential) -> Connector:
+    del credential
+    return MboxConnector(source, settings)
+
+
+def _no_folder(settings: FolderSettings) -> str | None:
+    try:
+        is_there = settings.path.is_dir()
+    except OSError:
+        is_there = False
+    return None if is_there else "There is no such folder on this machine."
+
+
 KINDS: Mapping[str, Kind[Any, Any]] = MappingProxyType(
     {
-        "folder": Kind(connector=_folder, settings=FolderSettings, credential=NoCredential),
+        "folder": Kind(
+            connector=_folder,
+            settings=FolderSettings,
+            credential=NoCredential,
+            missing=_no_folder,
+        ),
+        "git": Kind(connector=GitConnector, settings=GitSettings, credential=GitCredential),
+        "github": Kind(
+            connector=GitHubConnector,
+            settings=GitHubSettings,
+            credential=GitHubCredential,
+            title="GitHub",
+        ),
+        "imap": Kind(
+            connector=ImapConnector,
+            settings=ImapSettings,
+            credential=ImapCredential,
+            title="Mail (IMAP)",
+        ),
+        "mbox": Kind(
+            connector=_mbox,
+            settings=MboxSettings,
+            credential=NoCredential,
+            title="Mail (mbox files)",
+        ),
+        "slack": Kind(connector=SlackConnector, settings=SlackSettings, credential=SlackCredential),
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    path: Path
+    """Begins with `name`, `settings` or `credential`."""
+    message: str
+
+
+class NotValid(AskTheOwner):
+    """What was entered for a source cannot stand; the message tells all of its faults."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(f"{'.'.join(one.path)}: {one.message}" for one in faults))
+        self.faults = tuple(faults)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """What a person entered for a source: valid, and as it is stored."""
+
+    name: str
+    settings: Mapping[str, object]
+    """JSON values."""
+    credential: Mapping[str, object] = field(repr=False)
+
+
+def kind_of(name: str) -> Kind[Any, Any]:
+    """Raises AskTheOwner: there is no such kind."""
+    if name not in KINDS:
+        raise AskTheOwner(f"no kind of source is called {name!r}; there is: {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def title_of(kind: str) -> str:
+    """The kind as people write it; its name, where there is none of it any more."""
+    known = KINDS.get(kind)
+    return known.title if known and known.title else spoken(kind)
+
+
+def entered(
+    kind: str,
+    settings: Mapping[str, object],
+    credential: Mapping[str, object] = MappingProxyType({}),
+    name: str | None = None,
+) -> Entered:
+    """A source of this kind as it can be stored. Without a name it is called after what it reads.
+
+    Raises:
+        NotValid: the name, the settings or the credential; nothing of the network is asked.
+        AskTheOwner: there is no such kind.
+    """
+    known = kind_of(kind)
+    faults = [*_faults("settings", known.settings, settings)]
+    faults += _faults("credential", known.credential, credential)
+    if faults:
+        raise NotValid(faults)
+    chosen = known.settings.model_validate(settings)
+    called = name or _suggested(kind, chosen)
+    try:
+        source_name(called)
+    except ValueError as error:
+        raise NotValid([Fault(("name",), str(error))]) from error
+    if missing := known.missing(chosen):
+        raise NotValid([Fault(("settings", _first(known.settings)), missing)])
+    connect(kind, called, settings, credential)
+    stored = chosen.model_dump(mode="json", exclude_unset=True)
+    return Entered(name=called, settings=stored, credential=dict(credential))
+
+
+def _faults(part: str, model: type[BaseModel], values: Mapping[str, object]) -> Iterator[Fault]:
+    """The faults of the values; of a credential no value is told."""
+    try:
+        model.model_validate(values)
+    except ValidationError as error:
+        form = Form.of(model)
+        for fault in error.errors(include_url=False, include_context=False, include_input=False):
+            missing = fault["type"] == "missing"
+            message = "This is needed." if missing else fault["msg"].removeprefix("Value error, ")
+            yield Fault((part, *form.place(fault["loc"])), message)
+
+
+def where_of(model: type[BaseModel]) -> Entry | None:
+    """The setting that says what is read: the first text that must be given, such as a path."""
+    for part in Form.of(model).parts:
+        if isinstance(part, Entry) and part.is_required and isinstance(part.shape, Line):
+            return part
+    return None
+
+
+def _first(model: type[BaseModel]) -> str:
+    where = where_of(model)
+    return where.path[0] if where else ""
+
+
+def _suggested(kind: str, settings: BaseModel) -> str:
+    """The last part of what is read: of a path, an address, a host."""
+    where = where_of(type(settings))
+    value = str(at(settings.model_dump(mode="json"), where.path)) if where else ""
+    last = value.rstrip("/").rpartition("/")[2].removesuffix(".git")
+    return re.sub(r"[\s:]+", "-", last.strip())[:100] or kind
 
 
 def connect(
@@ -62,13 +218,11 @@ def connect(
     Raises:
         AskTheOwner: there is no such kind, or the name, the settings or the credential are not valid.
     """
-    known = KINDS.get(kind)
-    if known is None:
-        raise AskTheOwner(f"no kind of source is called {kind!r}; there is: {', '.join(KINDS)}")
+    known = kind_of(kind)
     try:
         return known.connect(source_name(source), settings, credential)
-    except ValidationError as error:
-        raise AskTheOwner(f"the settings of {source} are not valid: {_said(error)}") from error
+    except ValidationError as error:  # holds what was given, credentials too: it goes no further
+        raise AskTheOwner(f"the settings of {source} are not valid: {_said(error)}") from None
     except ValueError as error:
         raise AskTheOwner(str(error)) from error
 

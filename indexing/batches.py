@@ -1,7 +1,7 @@
 """Changes gathered over documents, so that embedder, index and ledger are each called rarely."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, TypeAlias, TypeVar
@@ -34,8 +34,35 @@ class Batch:
     """All changes before it are in this batch or in earlier ones."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A batch that was saved, and that one worker holds for a while."""
+
+    number: int
+    """Grows with every batch; what is written of it is no older than this generation."""
+    fence: int
+    """Grows with every worker that takes it."""
+    source: str
+    changes: tuple[DocumentChange, ...]
+    is_still: Callable[[], bool]
+    """Whether no other worker has taken it."""
+
+
 def document_id(change: DocumentChange) -> str:
     return change.id if isinstance(change, Document) else change.document_id
+
+
+def item_of(changes: Sequence[DocumentChange]) -> str | None:
+    """The name of the last of them, for people."""
+    match changes:
+        case (*_, Document(title=title)):
+            return title
+        case (*_, Unreadable(item=item)):
+            return item
+        case (*_, last):
+            return document_id(last)
+        case _:
+            return None
 
 
 def batches(stream: Iterable[Change | Idle], size: BatchSize) -> Iterator[Batch]:

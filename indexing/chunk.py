@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from connectors.document import Access, Span
+from connectors.document import Access, Person, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Chunk:
     tags: frozenset[str] = frozenset()
     """Metadata as `key=value`."""
     sets: frozenset[str] = frozenset()
-    owners: tuple[str, ...] = ()
+    owners: tuple[Person, ...] = ()
     boost: float = 1.0
     """Multiplies the hybrid score; 1 is neutral."""
     hidden: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from connectors.document import Document, Person, Section, Span
+from connectors.document import Document, Section, Span
 from indexing.chunk import Chunk
 from indexing.cutting import TokenisedText, halves, trimmed
 from indexing.embedding import Embedder
@@ -142,7 +142,7 @@ def _chunk(document: Document, position: int, passage: _Passage) -> Chunk:
         page=section.place.page,
         heading_path=_headings(section),
         tags=frozenset(_tags(document)),
-        owners=tuple(_name(owner) for owner in document.owners),
+        owners=document.owners,
         created_at=document.created_at,
         updated_at=document.updated_at,
     )
@@ -152,10 +152,6 @@ def _tags(document: Document) -> Iterator[str]:
     for key, values in document.metadata.items():
         for value in (values,) if isinstance(values, str) else values:
             yield f"{key}={value}"
-
-
-def _name(person: Person) -> str:
-    return person.name or person.email or ""
 
 
 def content_hash(document: Document) -> str:

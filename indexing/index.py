@@ -9,6 +9,7 @@ from connectors.document import NOBODY, Access, Readers
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline
 from indexing.embedding import Vector, Vectors
+from indexing.people import PersonCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Filters:
     sets: frozenset[str] | None = None
     tags: frozenset[str] | None = None
     media_types: frozenset[str] | None = None
+    people: frozenset[str] | None = None
+    """Owners, by their keys; see `indexing.people`."""
     document_ids: frozenset[str] | None = None
     created: DateRange = field(default_factory=DateRange)
     updated: DateRange = field(default_factory=DateRange)
@@ -94,6 +97,8 @@ class Facets:
 
     sources: Mapping[str, int]
     media_types: Mapping[str, int]
+    people: Mapping[str, PersonCount]
+    """Owners, by their keys: those of most documents, at most `people.MOST`."""
     months: Mapping[str, int]
     """By month of `updated_at`, UTC, as `2026-11`."""
 

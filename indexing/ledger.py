@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol, TypeAlias
 
 from connectors.connector import Checkpoint
 from connectors.document import Access, Document
+from connectors.errors import RetryLater
 from indexing.index import IndexedDocument
 
 
@@ -100,7 +102,30 @@ class Reached:
     checkpoint: Checkpoint | None
 
 
-LedgerChange: TypeAlias = Stored | Restored | Noted | Amended | Removed | Failed | Lost | Reached
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A batch of changes has been carried out by the one who holds it, and is forgotten."""
+
+    batch: int
+    fence: int
+    """The number of its lease: another one than the latest is nobody's."""
+    counts: Mapping[str, int]
+    """What came of it, added to those of its run."""
+    item: str | None
+    """What was worked on last."""
+
+
+class LostLease(RetryLater):
+    """A batch is another's by now: this worker was not heard of for too long."""
+
+    def __init__(self, batch: int) -> None:
+        message = f"Batch {batch} was taken over: this worker was not heard of for too long."
+        super().__init__(message, after=timedelta(seconds=1))
+
+
+LedgerChange: TypeAlias = (
+    Stored | Restored | Noted | Amended | Removed | Failed | Lost | Reached | Finished
+)
 
 
 class Ledger(Protocol):
@@ -135,6 +160,7 @@ class Ledger(Protocol):
 
         Raises:
             ValueError: a source that the ledger does not know.
+            LostLease: a batch that another holds by now.
         """
         ...
 

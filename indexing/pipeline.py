@@ -6,15 +6,14 @@ puts right what is not repeated.
 """
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 
-from connectors.connector import Change, Checkpoint, Listed, Unreadable
+from connectors.connector import Change, Checkpoint, Listed
 from connectors.document import Access, Document
-from connectors.errors import AskTheOwner
-from indexing.batches import Batch, BatchSize, batches, document_id, pages, weighed
+from indexing.batches import Batch, BatchSize, batches, document_id, item_of, pages, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexKeeper
 from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed, Restored
@@ -22,6 +21,7 @@ from indexing.planning import Prepared, Step, owned, planned, restored, sound
 from indexing.read_ahead import Idle, read_ahead
 from indexing.repair import Difference, differences
 from indexing.report import Meter, Tally
+from indexing.shrinking import Shrinkage
 from indexing.writing import InFlight, Plan, Progresses, Writing
 
 _PAGE = 500
@@ -59,9 +59,19 @@ class Pipeline:
             RetryLater, AskTheOwner: the source's, the embedder's or the index's.
         """
         meter, in_flight = Meter(self.source, "indexing"), InFlight()
-        with closing(read_ahead(changes)) as stream:
+        with closing(self.read(changes)) as stream:
             plans = self._plans(stream, in_flight, tally)
             yield from self._writing.carry_out_ahead(plans, in_flight, meter, tally)
+
+    def read(self, changes: Iterable[Change]) -> Generator[Batch, None, None]:
+        """The changes in batches, read in a thread of its own; one without any where the source is slow.
+
+        Raises:
+            ValueError: a change that is not of this source.
+            RetryLater, AskTheOwner: the source's.
+        """
+        with closing(read_ahead(changes)) as stream:
+            yield from batches(self._checked(stream), self.size)
 
     def reconcile(
         self,
@@ -69,25 +79,38 @@ class Pipeline:
         number: int,
         tally: Tally,
         when_empty: EmptyListing = EmptyListing.REFUSE,
+        accepted: int = 0,
     ) -> Progresses:
         """Amend the access of what is listed, then delete what is not. Nothing is embedded.
 
-        `number` differs from that of every earlier listing. Nothing is deleted unless the listing
-        came to its end.
+        `number` differs from that of every earlier listing; so many missing documents as are `accepted` are
+        not asked about. Nothing is deleted unless the listing came to its end.
 
         Raises:
             ValueError: the listing names a document that is not of this source.
-            AskTheOwner: the listing is empty, the ledger is not, and that was not accepted.
+            NeedsDecision: much less is listed than is held (see `indexing.shrinking`).
         """
-        meter = Meter(self.source, "listing", total=self.ledger.count(self.source))
-        any_listed = False
+        held = self.ledger.count(self.source)
+        everything = held if when_empty is EmptyListing.ACCEPT else accepted
+        yield from self.permit(listing, number, tally, everything)
+        yield from self._remove(self.ledger.unseen(self.source, number), tally)
+
+    def permit(
+        self, listing: Iterable[Listed], number: int, tally: Tally, accepted: int = 0
+    ) -> Progresses:
+        """Amend the access of what is listed, as it is listed, and leave the rest. As `reconcile`.
+
+        What the source says of a document is taken over also where it says too little of the rest: a
+        right that was taken away may not wait for a decision.
+        """
+        held, listed = self.ledger.count(self.source), 0
+        meter = Meter(self.source, "listing", total=held)
         for page in pages(listing, _PAGE):
-            any_listed = True
+            listed += len(page)
             self._take_listed(page, number, tally)
             yield meter.progress(page[-1].document_id, len(page))
-        if not any_listed and when_empty is EmptyListing.REFUSE:
-            self._refuse_empty()
-        yield from self._remove(self.ledger.unseen(self.source, number), tally)
+        missing = self._missing(number)
+        Shrinkage(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
 
     def repair(self, tally: Tally) -> Progresses:
         """Bring the index in line with the ledger, from the kept sections, without the source.
@@ -120,10 +143,8 @@ class Pipeline:
                 case _:
                     yield sound(change, self.source)
 
-    def _plans(
-        self, stream: Iterable[Change | Idle], in_flight: InFlight, tally: Tally
-    ) -> Iterator[Plan]:
-        for batch in _timed(batches(self._checked(stream), self.size), tally):
+    def _plans(self, stream: Iterator[Batch], in_flight: InFlight, tally: Tally) -> Iterator[Plan]:
+        for batch in _timed(stream, tally):
             ids = frozenset(document_id(change) for change in batch.changes)
             in_flight.enter(ids)
             entries = self.ledger.entries(list(ids))
@@ -133,7 +154,7 @@ class Pipeline:
                     for change in batch.changes
                 )
             reached = (Reached(self.source, batch.checkpoint),) if batch.checkpoint else ()
-            yield Plan(parts, reached, ids, _item(batch))
+            yield Plan(parts, reached, ids, item_of(batch.changes))
 
     def _take_listed(self, page: Sequence[Listed], number: int, tally: Tally) -> None:
         access = {owned(listed.document_id, self.source): listed.access for listed in page}
@@ -146,14 +167,10 @@ class Pipeline:
         self._writing.carry_out(Plan(tuple(amended)), tally)
         self.ledger.see(self.source, number, list(access))
 
-    def _refuse_empty(self) -> None:
-        if count := self.ledger.count(self.source):
-            raise AskTheOwner(
-                f"{self.source!r} lists nothing, but {count:,} of its documents are indexed;"
-                " nothing was deleted. If a disk or share is not mounted, or a right was taken"
-                " away, mend that and sync again. If all of them are really gone, say so: sync"
-                " again and accept the empty listing: quarry sync --accept-empty."
-            )
+    def _missing(self, number: int) -> int:
+        """How many documents the listing did not have; failures do not count."""
+        unseen = pages(self.ledger.unseen(self.source, number), _PAGE)
+        return sum(len(self.ledger.versions(page)) for page in unseen)
 
     def _remove(self, ids: Iterable[str], tally: Tally) -> Progresses:
         meter = Meter(self.source, "removing")
@@ -239,18 +256,6 @@ def _amend(document: str, access: Access) -> Amend:
 def _source_of(document: str) -> str:
     """By the rule that ids begin with the source's name and a colon, which no name contains."""
     return document.partition(":")[0]
-
-
-def _item(batch: Batch) -> str | None:
-    match batch.changes:
-        case (*_, Document(title=title)):
-            return title
-        case (*_, Unreadable(item=item)):
-            return item
-        case (*_, last):
-            return document_id(last)
-        case _:
-            return None
 
 
 def _timed(stream: Iterator[Batch], tally: Tally) -> Iterator[Batch]:

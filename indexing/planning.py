@@ -54,12 +54,20 @@ class Step:
 
 
 def planned(
-    change: DocumentChange, entry: Entry | None, source: str, embedder: Embedder
+    change: DocumentChange,
+    entry: Entry | None,
+    source: str,
+    embedder: Embedder,
+    lowest: int = 1,
 ) -> Prepared | Step:
-    """`entry` is what the ledger holds of the document; `source` is whose change this is."""
+    """`entry` is what the ledger holds of the document; `source` is whose change this is.
+
+    No version is of a lower generation than `lowest`: a batch that is carried out late, by a worker that
+    nobody had heard of, cannot be taken for newer than what came after it.
+    """
     match change:
         case Document():
-            return _planned_document(change, entry, embedder)
+            return _planned_document(change, entry, embedder, lowest)
         case Deletion(gone):
             return Step((Removed(gone),), Delete(gone), "deleted" if entry else None)
         case Unchanged(same, version):
@@ -84,7 +92,7 @@ def restored(document: Document, generation: int, embedder: Embedder) -> Prepare
 
 
 def _planned_document(
-    document: Document, entry: Entry | None, embedder: Embedder
+    document: Document, entry: Entry | None, embedder: Embedder, lowest: int
 ) -> Prepared | Step:
     try:
         _check_text(document)
@@ -97,7 +105,7 @@ def _planned_document(
     then = Stored(
         document=document,
         content_hash=digest,
-        generation=entry.generation + 1 if entry else 1,
+        generation=max(entry.generation + 1 if entry else 1, lowest),
         chunks=len(chunks),
     )
     return Prepared(document.title, document.source, chunks, then)

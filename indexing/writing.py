@@ -4,6 +4,7 @@ While one plan is embedded, the next is made and the last is written, each in a 
 the cores that a model leaves idle are few, and so are those that a cut or a write needs.
 """
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,12 +15,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from connectors.errors import RetryLater
-from indexing.batches import pages
+from indexing.batches import Held, pages
 from indexing.embedding import Embedder, Vectors
 from indexing.index import Amend, IndexChange, IndexKeeper, Replace
-from indexing.ledger import Failed, LedgerChange, Reached, Stored
+from indexing.ledger import Failed, Finished, LedgerChange, LostLease, Reached, Stored
 from indexing.planning import Prepared, Step
-from indexing.report import Meter, Progress, Tally
+from indexing.report import Meter, Outcome, Progress, Tally
 
 Progresses: TypeAlias = Generator[Progress, None, None]
 """Told as the work goes on; closing it stops the work between two plans."""
@@ -36,6 +37,10 @@ class Plan:
     """Of documents that no other plan may be made of before this one is saved."""
     item: str | None = None
     """What a person is shown while it is carried out."""
+    held: Held | None = None
+    """The batch that this plan is of, where it is one that others may take over."""
+    embedded: int = 0
+    """Texts that the embedder was given for it."""
 
 
 class InFlight:
@@ -94,9 +99,11 @@ class Writing:
             try:
                 coming = planner.submit(next, plans, None)
                 saving: Future[Plan] | None = None
+                item: str | None = None
                 while (plan := coming.result()) is not None:
                     coming = planner.submit(next, plans, None)
-                    yield meter.progress(plan.item)
+                    item = plan.item or item
+                    yield meter.progress(item)
                     embedded = self._embedded(plan, tally)
                     if saving:
                         yield _saved(saving.result(), meter)
@@ -116,13 +123,18 @@ class Writing:
     def _write(self, plan: Plan, tally: Tally) -> None:
         """First the index, then the ledger."""
         steps = [part for part in plan.parts if isinstance(part, Step)]
-        saved = [*(change for step in steps for change in step.then), *plan.reached]
+        saved: list[LedgerChange] = [change for step in steps for change in step.then]
+        saved += [*plan.reached, *_finished(plan, steps)]
+        if plan.held and not plan.held.is_still():
+            raise LostLease(plan.held.number)
         with tally.timed("write"):
             self._write_index([step.first for step in steps if step.first])
             if saved:
                 self.ledger.save(saved)
-        for step in steps:
-            _count(step, tally)
+        for outcome, count in _outcomes(steps).items():
+            tally.counts[outcome] += count
+        for failed in _failures(steps):
+            tally.failed(failed.item, failed.reason)
 
     def _write_index(self, changes: Sequence[IndexChange]) -> None:
         if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
@@ -139,7 +151,9 @@ class Writing:
         """The same plan, with nothing left to embed."""
         prepared = [part for part in plan.parts if isinstance(part, Prepared)]
         steps = [part for part in plan.parts if isinstance(part, Step)]
-        return replace(plan, parts=(*self._steps(prepared, tally), *steps))
+        before = tally.counts["embedded"]
+        parts = (*self._steps(prepared, tally), *steps)
+        return replace(plan, parts=parts, embedded=tally.counts["embedded"] - before)
 
     def _steps(self, prepared: Sequence[Prepared], tally: Tally) -> Iterator[Step]:
         """All chunks of all documents together; one by one only where the embedder refuses."""
@@ -182,14 +196,23 @@ def _step(part: Prepared, vectors: Vectors) -> Step:
     return Step((part.then,), written, "documents" if isinstance(part.then, Stored) else "restored")
 
 
-def _count(step: Step, tally: Tally) -> None:
-    if step.outcome:
-        tally.counts[step.outcome] += 1
-    if isinstance(step.first, Replace):
-        tally.counts["chunks"] += len(step.first.chunks)
-    for change in step.then:
-        if isinstance(change, Failed):
-            tally.failed(change.item, change.reason)
+def _outcomes(steps: Sequence[Step]) -> dict[Outcome, int]:
+    counts: Counter[Outcome] = Counter(step.outcome for step in steps if step.outcome)
+    counts["chunks"] = sum(
+        len(step.first.chunks) for step in steps if isinstance(step.first, Replace)
+    )
+    return dict(counts)
+
+
+def _failures(steps: Sequence[Step]) -> list[Failed]:
+    return [change for step in steps for change in step.then if isinstance(change, Failed)]
+
+
+def _finished(plan: Plan, steps: Sequence[Step]) -> Iterator[Finished]:
+    if plan.held is not None:
+        counts: dict[str, int] = dict(_outcomes(steps).items())
+        counts |= {"embedded": plan.embedded, "unreadable": len(_failures(steps))}
+        yield Finished(batch=plan.held.number, fence=plan.held.fence, counts=counts, item=plan.item)
 
 
 def _saved(plan: Plan, meter: Meter) -> Progress:

@@ -1,8 +1,18 @@
-"""No test reaches beyond this machine, and none is judged by how busy it is."""
+"""No test reaches beyond this machine, and none is judged by how busy it is.
+
+The fixture `database_url` runs a test on SQLite and on PostgreSQL, each time with a database of its own.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from pytest_socket import socket_allow_hosts
+
+from backend.store.database import sqlite_url
+from tests.support.databases import Databases, PostgreSql, Redis, shared
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
@@ -11,3 +21,28 @@ settings.load_profile("unhurried")
 @pytest.fixture(autouse=True)
 def _loopback_only() -> None:
     socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Databases]:
+    """A PostgreSQL to make databases on."""
+    with shared(PostgreSql) as url, closing(Databases(url)) as databases:
+        yield databases
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis that other tests use too: keep to keys or a database number of your own."""
+    with shared(Redis) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An SQLite file that is not there yet, or a PostgreSQL database without a row."""
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path / "quarry.db")
+    else:
+        databases: Databases = request.getfixturevalue("postgresql")
+        with databases.new() as url:
+            yield url

@@ -9,7 +9,7 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from backend.api import ask, documents, examples, health, problems, search, sources
+from backend.api import admin, ask, documents, examples, health, problems, search, sources
 from backend.api.asker import Askers
 from backend.api.guard import Guard
 from backend.api.parts import AnswerHtml, Parts
@@ -82,7 +82,7 @@ def create_app(
         answer_html=answer_html,
     )
     problems.register(app, error_page)
-    for routes in (search, ask, documents, sources, health):
+    for routes in (search, ask, documents, sources, admin, health):
         routes.add_routes(app)
     return app
 

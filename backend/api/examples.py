@@ -39,6 +39,9 @@ SOURCE: Json = {
     "settings": {"path": "/srv/handbook", "exclude": ["drafts/**"]},
 }
 
+EDIT: Json = {"settings": {"path": "/srv/handbook", "exclude": ["drafts/**", "old/**"]}}
+RETRY: Json = {"documents": ["handbook:scans/lease.pdf"]}
+
 _BRIEF = wire.BriefWire(
     document_id=_LEAVE,
     title="Parental leave",
@@ -63,7 +66,10 @@ FOUND = wire.FoundWire(
     ),
     seconds=0.0123,
     facets=wire.FacetsWire(
-        sources={"handbook": 45}, media_types={"text/markdown": 21}, months={"2025-11": 3}
+        sources={"handbook": 45},
+        media_types={"text/markdown": 21},
+        people=(wire.PersonWire(key="ines@example.com", name="Ines Almqvist", documents=4),),
+        months={"2025-11": 3},
     ),
 )
 _CITATION = wire.CitationWire(
@@ -139,11 +145,16 @@ _SYNCED = wire.SyncWire(
     seconds={"read": 0.02, "chunk": 0.01, "embed": 0.3, "write": 0.05},
 )
 _RUN = wire.RunWire(
+    id=7,
+    kind="incremental",
     state="done",
     stage="listing",
     item="handbook:support/warranty.docx",
     counts={"documents": 2, "deleted": 1},
     error=None,
+    waiting_for=None,
+    next_try=None,
+    decision=None,
     started_at=_MOMENT,
     finished_at=_MOMENT,
 )
@@ -151,25 +162,59 @@ ADDED = wire.SourceWire(
     name="handbook",
     kind="folder",
     settings={"path": "/srv/handbook"},
+    has_credential=False,
     documents=0,
     failures=0,
     state="never synced",
     last_run=None,
+    run=None,
+    rate=None,
+    decision=None,
+    paused_at=None,
+    open_batches=0,
+    next_starts={"incremental": _MOMENT, "prune": None},
 )
-SOURCES = [
-    ADDED.model_copy(
-        update={
-            "documents": 45,
-            "failures": 1,
-            "state": "done",
-            "last_run": _MOMENT,
-            "run": _RUN,
-        }
+SYNCED = ADDED.model_copy(
+    update={"documents": 45, "failures": 1, "state": "done", "last_run": _MOMENT, "run": _RUN}
+)
+SOURCES = [SYNCED]
+FAILURES = [
+    wire.FailureWire(
+        source="handbook",
+        document_id="handbook:scans/lease.pdf",
+        item="scans/lease.pdf",
+        link="file:///srv/handbook/scans/lease.pdf",
+        reason="it holds no text",
+        tries=2,
+        last_at=_MOMENT,
+        next_try=_MOMENT,
     )
 ]
-FAILURES = [
-    wire.FailureWire(source="handbook", item="scans/lease.pdf", reason="it holds no text", tries=2)
+RUNS = [_RUN]
+KINDS = [
+    wire.KindWire(
+        kind="folder",
+        title="Folder",
+        help="Which files of which folder.",
+        capabilities=("access", "content", "listing"),
+        settings={
+            "type": "object",
+            "required": ["path"],
+            "properties": {"path": {"type": "string", "format": "path"}},
+        },
+        credential=None,
+    )
 ]
+TRIED = [
+    wire.CapabilityWire(capability="content", works=True, fault=None),
+    wire.CapabilityWire(capability="listing", works=True, fault=None),
+    wire.CapabilityWire(
+        capability="access",
+        works=False,
+        fault="The token may not read who the members are: give it the scope members:read.",
+    ),
+]
+DONE = wire.DoneWire(source="handbook", told="handbook is kept in step again.")
 HEALTHY = wire.HealthWire()
 READY = wire.ReadyWire(
     ready=True, parts=(wire.PartWire(name="database", state="ready", detail=""),)

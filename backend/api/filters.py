@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from indexing.index import DateRange, Filters
+from indexing.people import key
 
 MOST_VALUES = 100
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -35,6 +36,11 @@ class FiltersBody(BaseModel):
 
     sources: Names | None = None
     media_types: Names | None = None
+    people: Names | None = Field(
+        default=None,
+        description="Authors and owners: each by the key that facets tell, an e-mail address, or a"
+        " name where no address is known",
+    )
     tags: Names | None = Field(default=None, description="Each as key=value")
     since: Day | None = Field(default=None, description="Updated on this day or later")
     until: Day | None = Field(default=None, description="Updated on this day or before")
@@ -43,6 +49,7 @@ class FiltersBody(BaseModel):
         return Filters(
             sources=_chosen(self.sources),
             media_types=_chosen(self.media_types),
+            people=None if self.people is None else frozenset(map(key, self.people)),
             tags=_chosen(self.tags),
             updated=DateRange(
                 _midnight(self.since) if self.since else None,

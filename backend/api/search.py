@@ -1,6 +1,7 @@
 """`POST /api/search`: the best passages, and by what they can be narrowed."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -20,8 +21,11 @@ from backend.wire import FacetsWire, FoundWire, ResultWire
 from connectors.document import Readers
 from indexing.deadline import Deadline
 from indexing.index import DateRange, Facets, Filters
+from indexing.people import PersonCount
 
 LONGEST_QUERY = 2_000
+MOST_PEOPLE = 200
+"""That facets tell of: a company's mail names thousands, and nobody chooses from a list of these."""
 
 
 def _said(text: str) -> str:
@@ -87,8 +91,22 @@ def facets(quarry: Quarry, filters: Filters, readers: Readers, deadline: Deadlin
     return encoding.facets(
         sources=counted(replace(filters, sources=None)),
         media_types=counted(replace(filters, media_types=None)),
+        people=_people(filters, counted),
         months=counted(replace(filters, updated=DateRange())),
     )
+
+
+def _people(
+    filters: Filters, counted: Callable[[Filters], Facets]
+) -> list[tuple[str, PersonCount]]:
+    """Those of most documents, of equals by name, and whoever is chosen."""
+    chosen = filters.people or frozenset()
+    counts = dict(counted(replace(filters, people=None)).people)
+    if not chosen <= counts.keys():
+        # The index tells of those of most documents; among those of the chosen they are.
+        counts |= {key: one for key, one in counted(filters).people.items() if key in chosen}
+    ranked = sorted(counts.items(), key=lambda item: (-item[1].documents, item[1].name, item[0]))
+    return ranked[:MOST_PEOPLE] + [each for each in ranked[MOST_PEOPLE:] if each[0] in chosen]
 
 
 def _unexplained(result: ResultWire) -> ResultWire:

@@ -1,28 +1,23 @@
 """`/api/sources` and `/api/failures`: what is connected, and keeping in step with it."""
 
 from itertools import islice
-from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import FastAPI, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from backend import encoding
-from backend.api import examples
+from backend import encoding, listing
+from backend.api import admin, examples
 from backend.api.events import EventStream
 from backend.api.parts import PartsIs, QuarryIs
 from backend.api.problems import Problem, problem
 from backend.api.rules import Rule, ruled
 from backend.assembly import Quarry
-from backend.store import documents, failures, runs
-from backend.store import sources as stored
+from backend.store import failures, runs
 from backend.store.runs import Run
-from backend.store.sources import Source
-from backend.sync.process import is_gone
+from backend.sync.process import is_going_on
 from backend.wire import FailureWire, ProblemWire, SourceWire
-from connectors.catalog import connect
-from connectors.errors import AskTheOwner
 from indexing.pipeline import EmptyListing
 
 MOST_FAILURES = 1_000
@@ -39,19 +34,6 @@ class FolderBody(BaseModel):
     path: str = Field(min_length=1, max_length=4_096, description="A folder of this machine")
     include: Globs = Field(default=(), description="Only files that match one of these")
     exclude: Globs = Field(default=(), description="No file that matches one of these")
-
-    @property
-    def folder(self) -> Path | None:
-        """Nothing where there is none."""
-        try:
-            folder = Path(self.path).expanduser().absolute()
-            return folder if folder.is_dir() else None
-        except (OSError, RuntimeError, ValueError):
-            return None
-
-    def settings(self, folder: Path) -> dict[str, object]:
-        globs = {"include": list(self.include), "exclude": list(self.exclude)}
-        return {"path": str(folder)} | {name: value for name, value in globs.items() if value}
 
 
 class SourceBody(BaseModel):
@@ -100,26 +82,16 @@ def add_routes(app: FastAPI) -> None:
 
 @ruled(Rule.OWNER)
 def list_sources(quarry: QuarryIs) -> list[SourceWire]:
-    return listed(quarry)
+    return listing.sources(quarry.database)
 
 
 @ruled(Rule.OWNER)
 def add_source(body: SourceBody, quarry: QuarryIs, response: Response) -> SourceWire:
-    """What it holds is read by the next sync."""
-    folder = body.settings.folder
-    if folder is None:
-        raise Problem(problem(422, "There is no such folder on this machine.", "Check the path."))
-    name = body.name or "-".join(folder.name.split()) or "folder"
-    settings = body.settings.settings(folder)
-    try:
-        connect(body.kind, name, settings)
-    except AskTheOwner as error:
-        raise Problem(problem(422, str(error))) from error
-    if _find(quarry, name):
-        raise Problem(problem(409, f"There is a source named {name!r} already.", "Name it anew."))
-    added = stored.add(quarry.database, name, body.kind, settings)
+    """Kinds other than folders are connected by /api/admin/sources. It is read by the next sync."""
+    settings = body.settings.model_dump(mode="json", exclude_defaults=True)
+    added = admin.add(quarry, body.kind, settings, {}, body.name)
     response.headers["Location"] = "/api/sources"
-    return encoding.source(added, documents=0, failures=0, run=None)
+    return added
 
 
 @ruled(Rule.OWNER)
@@ -136,9 +108,7 @@ def sync_source(
     Where this server is syncing the source already, that run is followed. A run goes on when the
     connection is closed; when the server stops, the next sync goes on from the last checkpoint.
     """
-    source = _find(quarry, name)
-    if source is None:
-        raise Problem(problem(404, "There is no source of this name."))
+    source = admin.find(quarry, name)
     if not parts.syncs.running(name):
         _check_free(quarry, name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
@@ -157,23 +127,9 @@ def list_failures(
     return [encoding.failure(one) for one in islice(chosen, limit)]
 
 
-def listed(quarry: Quarry) -> list[SourceWire]:
-    """All sources by name."""
-    held, unread = documents.counts(quarry.database), failures.counts(quarry.database)
-    latest = runs.latest(quarry.database)
-    return [
-        encoding.source(one, held.get(one.name, 0), unread.get(one.name, 0), latest.get(one.name))
-        for one in stored.listing(quarry.database)
-    ]
-
-
-def _find(quarry: Quarry, name: str) -> Source | None:
-    return next((one for one in stored.listing(quarry.database) if one.name == name), None)
-
-
 def _check_free(quarry: Quarry, name: str) -> None:
     run = runs.latest(quarry.database).get(name)
-    if run and run.state == "running" and not is_gone(run):
+    if run and is_going_on(run):
         raise Problem(_busy(run))
 
 

@@ -1,5 +1,6 @@
 """`quarry serve`: the page and the HTTP API, for the person at this machine."""
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -15,6 +16,8 @@ from backend.api.asker import LocalAsker
 from backend.api.parts import Parts
 from backend.api.requests_log import LOG
 from backend.assembly import Quarry
+from backend.sync.engine import Engine
+from backend.sync.workers import Workers
 from backend.web import pages
 from backend.web.markdown import answer_html
 from connectors.document import Readers
@@ -77,7 +80,7 @@ def serve(
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, _done_already)
     server.run(sockets=[bound])
-    if unfinished := server.parts.syncs.unfinished():
+    if unfinished := server.unfinished():
         console.print(
             f"Still in the middle of a step: {', '.join(unfinished)}. The next sync goes on from the"
             " last checkpoint.",
@@ -103,12 +106,18 @@ class _Server(uvicorn.Server):
         )
         super().__init__(config)
         self.parts: Parts = app.state.parts
+        served, settings = self.parts.served, self.parts.served.quarry.settings
+        engine = Engine(lambda: served.quarry)
+        self._workers = Workers(engine, self.parts.readiness.wait) if settings.workers else None
+        self._workers_ended = True
         self._url = _url(bound)
         self._console = console
         self._readers = readers
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._workers:
+            self._workers.start()
         asker = ", ".join(sorted(self._readers.tokens))
         self._console.print(f"Quarry is at {self._url}", style="bold", markup=False)
         self._console.print(
@@ -120,7 +129,14 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Before the connections are waited for: streams would go on for as long as they like.
         self.parts.visits.close()
+        if self._workers:
+            self._workers_ended = await asyncio.to_thread(self._workers.stop, GRACE)
         await super().shutdown(sockets)
+
+    def unfinished(self) -> list[str]:
+        """What goes on still, when all was told to end."""
+        workers = [] if self._workers_ended else ["the workers"]
+        return [*self.parts.syncs.unfinished(), *workers]
 
 
 def _url(bound: socket.socket) -> str:

@@ -56,7 +56,13 @@ class Contents:
 
 def encoded(document: Document) -> bytes:
     """All of a document but what the ledger's own row says: id, source, version and access."""
-    fields = {
+    fields = content_fields(document)
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def content_fields(document: Document) -> dict[str, object]:
+    """The same as JSON values."""
+    return {
         "format": _FORMAT,
         "title": document.title,
         "link": document.link,
@@ -68,13 +74,20 @@ def encoded(document: Document) -> bytes:
         "updated_at": document.updated_at and document.updated_at.isoformat(),
         "parents": document.parents,
     }
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def decoded(
     content: bytes, *, document_id: str, source: str, version: str, access: Access
 ) -> Document:
-    fields = json.loads(content)
+    return document_of(
+        json.loads(content), document_id=document_id, source=source, version=version, access=access
+    )
+
+
+def document_of(
+    fields: Mapping[str, Any], *, document_id: str, source: str, version: str, access: Access
+) -> Document:
+    """The document of which `content_fields` made these."""
     return Document(
         id=document_id,
         source=source,

@@ -1,41 +1,22 @@
 """Opening the database: connections, transactions, and bringing the tables up to date."""
 
-import re
-import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    Table,
-    create_engine,
-    event,
-    inspect,
-    make_url,
-    select,
-    text,
-)
+from sqlalchemy import URL, Connection, Engine, Table, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import DatabaseError, OperationalError
-from sqlalchemy.pool import ConnectionPoolEntry
 
 from backend.store import tables
-from connectors.errors import AskTheOwner, RetryLater
+from backend.store.drivers import READING, WRITING, engine_at, told
+from connectors.errors import AskTheOwner
 
-LATEST = "0001"
+LATEST = "0003"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_PATIENCE_SECONDS = 30
 _MIGRATION_LOCK = 7_361_502_114
-_BEGIN = "begin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +26,16 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database and waits for no writer."""
-        with _told(), self.engine.connect() as connection:
-            connection.execution_options(**{_BEGIN: "BEGIN"})
+        with told(), self.engine.connect() as connection:
+            connection.execution_options(**READING[self.engine.name])
             with connection.begin():
                 yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is saved at the end of the block, or leaves nothing."""
-        with _told(), self.engine.connect() as connection:
-            connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+        with told(), self.engine.connect() as connection:
+            connection.execution_options(**WRITING[self.engine.name])
             with connection.begin():
                 yield connection
 
@@ -67,10 +48,13 @@ def open_database(url: str) -> Database:
 
     Raises:
         AskTheOwner: it is newer than this program, broken, or cannot be opened.
-        RetryLater: another process holds it.
+        RetryLater: another process holds it, or it does not answer.
     """
-    database = Database(_engine(make_url(url)))
-    upgrade(database)
+    with ExitStack() as failed:
+        database = Database(engine_at(url))
+        failed.callback(database.close)
+        upgrade(database)
+        failed.pop_all()
     return database
 
 
@@ -90,8 +74,12 @@ def upgrade(database: Database) -> None:
 
 
 def exclusive(connection: Connection) -> None:
-    """Let no other transaction change documents until this one ends. SQLite's writers are alone."""
-    connection.execute(select(tables.sources.c.id).order_by(tables.sources.c.id).with_for_update())
+    """Let no other transaction that says so go on until this one ends. SQLite's writers are alone.
+
+    Rows that refer to a source can be added meanwhile.
+    """
+    ids = select(tables.sources.c.id).order_by(tables.sources.c.id)
+    connection.execute(ids.with_for_update(key_share=True))
 
 
 def upsert(
@@ -110,49 +98,6 @@ def upsert(
     connection.execute(
         statement.on_conflict_do_update(index_elements=keys, set_=fresh), [dict(r) for r in rows]
     )
-
-
-def _engine(url: URL) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
-    if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
-    del entry
-    if not isinstance(connection, sqlite3.Connection):
-        raise TypeError(f"not a connection of the sqlite3 module: {connection!r}")
-    # The driver would begin transactions late and as readers: two writers would then deadlock.
-    connection.isolation_level = None
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    _switch_to_wal(connection)
-
-
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """SQLite does not wait by itself here, where two processes make a database at once."""
-    end = time.monotonic() + _PATIENCE_SECONDS
-    while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-        try:
-            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            if mode != ("wal",):
-                raise AskTheOwner(
-                    "The database needs a file on a local disk, where readers and a writer can work"
-                    " at once. Set QUARRY_HOME to a folder on one."
-                )
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.02)
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(str(connection.get_execution_options().get(_BEGIN, "BEGIN")))
 
 
 def _version(connection: Connection) -> str | None:
@@ -177,29 +122,3 @@ def _migrate(connection: Connection) -> None:
             f" (its version is {_version(connection)}, this program knows {LATEST})."
             " Install the newer Quarry, or set QUARRY_HOME to another folder."
         ) from error
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """The driver's errors, sorted by what to do about them."""
-    try:
-        yield
-    except OperationalError as error:
-        if re.search(r"locked|busy", str(error.orig)):
-            raise RetryLater(
-                "Another process has held the database for too long.",
-                after=timedelta(seconds=_PATIENCE_SECONDS),
-            ) from error
-        raise AskTheOwner(
-            f"The database cannot be used: {error.orig}. Check that its folder can be written to,"
-            " that the disk has room, and QUARRY_DATABASE_URL if it is set."
-        ) from error
-    except DatabaseError as error:
-        if isinstance(error.orig, sqlite3.DatabaseError) and type(error.orig) is (
-            sqlite3.DatabaseError
-        ):
-            raise AskTheOwner(
-                f"The database is damaged: {error.orig}. Put back a copy of it, or move it away"
-                " and sync again."
-            ) from error
-        raise

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, Insert, func, select
+from sqlalchemy import Connection, Insert, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store.database import Database
@@ -12,6 +12,8 @@ from backend.store.tables import failures, sources
 from indexing.ledger import Failed
 
 _PAGE = 500
+_FIRST_WAIT = timedelta(minutes=15)
+_LONGEST_WAIT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,38 @@ class Failure:
     tries: int
     first_at: datetime
     last_at: datetime
+    next_try: datetime | None = None
+    """`None`: at the next occasion."""
+
+
+def back_off(tries: int) -> timedelta:
+    """How long to wait after so many tries: a quarter of an hour, doubled each time, at most a day."""
+    doubled: int = 1 << min(max(tries - 1, 0), 20)
+    return min(_FIRST_WAIT * doubled, _LONGEST_WAIT)
+
+
+def due(database: Database, source: str, now: datetime, limit: int) -> list[str]:
+    """The documents whose next try has come, longest due first."""
+    come = or_(failures.c.next_try.is_(None), failures.c.next_try <= now)
+    query = (
+        select(failures.c.document_id)
+        .join(sources)
+        .where(sources.c.name == source, come)
+        .order_by(failures.c.next_try.nulls_first(), failures.c.document_id)
+        .limit(limit)
+    )
+    with database.reading() as connection:
+        return list(connection.scalars(query))
+
+
+def hasten(database: Database, source: str, document_ids: Sequence[str] | None) -> int:
+    """Let the next try of these, or of all, be now; how many there are."""
+    source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
+    chosen = update(failures).where(failures.c.source_id == source_id)
+    if document_ids is not None:
+        chosen = chosen.where(failures.c.document_id.in_(document_ids))
+    with database.writing() as connection:
+        return connection.execute(chosen.values(next_try=datetime.now(UTC))).rowcount
 
 
 def listing(database: Database) -> Iterator[Failure]:
@@ -50,6 +84,9 @@ def record(
     connection: Connection, failed: Sequence[Failed], source_ids: Mapping[str, int], now: datetime
 ) -> None:
     """Enter failures, or count one more try."""
+    ids = [failure.document_id for failure in failed]
+    query = select(failures.c.document_id, failures.c.tries).where(failures.c.document_id.in_(ids))
+    tries: dict[str, int] = dict(connection.execute(query).all())
     rows = [
         {
             "document_id": failure.document_id,
@@ -60,6 +97,7 @@ def record(
             "tries": 1,
             "first_at": now,
             "last_at": now,
+            "next_try": now + back_off(tries.get(failure.document_id, 0) + 1),
         }
         for failure in failed
     ]
@@ -70,7 +108,8 @@ def record(
 def _counting_insert(connection: Connection) -> Insert:
     make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     statement = make(failures)
-    again = {name: statement.excluded[name] for name in ("item", "link", "reason", "last_at")}
+    fresh = ("item", "link", "reason", "last_at", "next_try")
+    again = {name: statement.excluded[name] for name in fresh}
     return statement.on_conflict_do_update(
         index_elements=["document_id"], set_={**again, "tries": failures.c.tries + 1}
     )
@@ -96,6 +135,7 @@ def _page(database: Database, after: str) -> list[Failure]:
             tries=row.tries,
             first_at=row.first_at,
             last_at=row.last_at,
+            next_try=row.next_try,
         )
         for row in rows
     ]

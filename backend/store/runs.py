@@ -8,10 +8,18 @@ from typing import Literal, TypeAlias
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
 
 from backend.store.database import Database, exclusive
-from backend.store.tables import runs, sources
+from backend.store.tables import batches, runs, sources
 from connectors.errors import RetryLater
 
-RunState: TypeAlias = Literal["running", "done", "failed", "interrupted"]
+RunState: TypeAlias = Literal[
+    "waiting", "running", "needs a decision", "paused", "done", "failed", "cancelled", "interrupted"
+]
+
+_GONE_ON = "Another run went on from there."
+_ENDED_BY = {
+    "paused": "The source was paused. To go on: quarry sources resume {}.",
+    "cancelled": "The run was cancelled. What was done is kept.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +47,82 @@ class Run:
     renewed_at: datetime
     """When its process last said what it was doing."""
     finished_at: datetime | None
+    lease_until: datetime | None = None
+    """Until then its process has said that it lives; where it says no such thing, `renewed_at` counts."""
+    is_fetched: bool = False
+    """The source has told all; what is left is to index it."""
+    waiting_for: str | None = None
+    next_try: datetime | None = None
+    decision: Mapping[str, int] | None = None
+    """Where a person is to decide: `held` documents, `listed` ones, `missing` ones."""
+    accepted: int | None = None
+    """How many documents a person has agreed to lose by this run."""
+
+
+class Ended(RetryLater):
+    """The run is no longer one of this process: it was taken over, paused or cancelled."""
+
+    def __init__(self, message: str, state: str) -> None:
+        super().__init__(message, after=timedelta(minutes=1))
+        self.state = state
 
 
 def begin(
-    database: Database, source: str, kind: str, holder: Process, is_gone: Callable[[Run], bool]
+    database: Database,
+    source: str,
+    kind: str,
+    holder: Process,
+    is_gone: Callable[[Run], bool],
+    accepted: int | None = None,
+    seen: int | None = None,
 ) -> int:
-    """Open a run and tell its number. A run whose process `is_gone` ends as interrupted.
+    """Open a run and tell its number, which grows: it is what fences off the one before.
+
+    A run whose process `is_gone` ends as interrupted, and so do those that waited or were paused. Batches
+    that they left are this run's from now on.
+
+    Args:
+        seen: the latest run that the caller knows of (0: none), where it would not begin after a later one.
 
     Raises:
-        RetryLater: the source has a run already, and its process works on.
+        RetryLater: the source has a run already, and its process works on; or it has had one meanwhile.
     """
     with database.writing() as connection:
         exclusive(connection)
+        if seen is not None and _latest_of(connection, source) != seen:
+            raise Ended("Another worker was quicker.", "running")
         running = connection.execute(_SELECT.where(_running(source))).one_or_none()
         if running:
             _take_over(connection, _run(running), is_gone)
-        return _insert(connection, source, kind, holder)
+        number = _insert(connection, source, kind, holder, accepted)
+        _succeed(connection, number)
+    return number
+
+
+def go_on(database: Database, run: int, holder: Process) -> None:
+    """Make a run that waits go on, in this process.
+
+    Raises:
+        Ended: it does not wait any more, or its source has another run.
+    """
+    now = datetime.now(UTC)
+    values = _held_by(holder) | {
+        "state": "running",
+        "stage": "starting",
+        "waiting_for": None,
+        "next_try": None,
+        "renewed_at": now,
+        "lease_until": None,
+        "fetched": 0,
+    }
+    with database.writing() as connection:
+        exclusive(connection)
+        source_id = select(runs.c.source_id).where(runs.c.id == run).scalar_subquery()
+        others = select(runs.c.id).where(runs.c.source_id == source_id, runs.c.state == "running")
+        free = connection.execute(others).first() is None
+        waits = update(runs).where(runs.c.id == run, runs.c.state == "waiting")
+        if not free or not connection.execute(waits.values(values)).rowcount:
+            raise Ended("Another process has taken the run up.", "running")
 
 
 def renew(
@@ -63,18 +131,113 @@ def renew(
     """Say what the run is doing.
 
     Raises:
-        RetryLater: it has been taken over by another process.
+        Ended: it has been taken over, paused or cancelled.
     """
-    values = {"stage": stage, "item": item, "counts": dict(counts), "renewed_at": datetime.now(UTC)}
+    _change(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
+
+
+def enter(database: Database, run: int, stage: str) -> None:
+    """The run comes to another stage. Batches are taken in the stage `indexing` alone. As `renew`."""
+    _change(database, run, {"stage": stage, "item": None, "waiting_for": None})
+
+
+def note(
+    database: Database, run: int, item: str | None = None, waiting_for: str | None = None
+) -> None:
+    """Say what is worked on, or waited for, now. As `renew`."""
+    _change(database, run, {"item": item, "waiting_for": waiting_for})
+
+
+def beat(database: Database, run: int, until: datetime) -> None:
+    """Say that the process of the run lives, and will say so again before `until`. As `renew`."""
+    _change(database, run, {"lease_until": until})
+
+
+def fetched(database: Database, run: int) -> None:
+    """The source has told all. As `renew`."""
+    _change(database, run, {"fetched": 1, "waiting_for": None})
+
+
+def count(connection: Connection, run: int, counts: Mapping[str, int], item: str | None) -> None:
+    """Add to what the run has done, whoever holds it now."""
+    query = select(runs.c.counts).where(runs.c.id == run).with_for_update()
+    before = dict(connection.execute(query).scalar_one())
+    added = {name: before.get(name, 0) + more for name, more in counts.items() if more}
+    values: dict[str, object] = {
+        "counts": before | added,
+        "renewed_at": datetime.now(UTC),
+    }
+    if item is not None:
+        values["item"] = item
+    connection.execute(update(runs).where(runs.c.id == run).values(values))
+    # What goes on does not wait; one that waits for its source is not to forget that.
+    goes_on = update(runs).where(runs.c.id == run, runs.c.state == "running")
+    connection.execute(goes_on.values(waiting_for=None, next_try=None))
+
+
+def tell(
+    database: Database, run: int, stage: str, item: str | None, more: Mapping[str, int]
+) -> None:
+    """Say what the run is doing, and add what it has done since it last said so. As `renew`."""
     with database.writing() as connection:
-        changed = connection.execute(
-            update(runs).where(runs.c.id == run, runs.c.state == "running").values(values)
+        exclusive(connection)
+        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
+        if not connection.execute(mine.values(stage=stage)).rowcount:
+            raise ended(connection, run)
+        count(connection, run, more, item)
+
+
+def wait(database: Database, run: int, reason: str, next_try: datetime) -> None:
+    """Let go of the run until then. As `renew`."""
+    values = {"state": "waiting", "waiting_for": reason, "next_try": next_try, "lease_until": None}
+    _change(database, run, values)
+
+
+def ask(database: Database, run: int, message: str, decision: Mapping[str, int]) -> None:
+    """Close the run with what a person is to decide. As `renew`."""
+    state = "needs a decision"
+    values = {"state": state, "decision": dict(decision), "error": message}
+    _change(database, run, values | {"finished_at": datetime.now(UTC)})
+
+
+def close(database: Database, run: int, state: RunState, error: str | None = None) -> bool:
+    """Close the run as `finish`, its counts as they are; whether it was this process's still."""
+    now = datetime.now(UTC)
+    values = {"state": state, "error": error, "renewed_at": now, "finished_at": now}
+    with database.writing() as connection:
+        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
+        return bool(connection.execute(mine.values(values)).rowcount)
+
+
+def stop(database: Database, source: str, state: Literal["paused", "cancelled"]) -> None:
+    """Pause or cancel the run that goes on or waits, whoever holds it: it finds out within seconds."""
+    now = datetime.now(UTC)
+    message = _ENDED_BY[state].format(source)
+    values = {"state": state, "error": message, "finished_at": now, "next_try": None}
+    with database.writing() as connection:
+        exclusive(connection)
+        source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
+        going = update(runs).where(
+            runs.c.source_id == source_id, runs.c.state.in_(("running", "waiting"))
         )
-        if not changed.rowcount:
-            raise RetryLater(
-                "Another process has taken over: this one had not been heard of for too long.",
-                after=timedelta(minutes=1),
-            )
+        connection.execute(going.values(values))
+
+
+def last_in(database: Database, source: str, state: RunState) -> Run | None:
+    """The last run of a source that is in this state."""
+    query = _SELECT.where(sources.c.name == source, runs.c.state == state)
+    with database.reading() as connection:
+        row = connection.execute(query.order_by(runs.c.id.desc()).limit(1)).one_or_none()
+    return None if row is None else _run(row)
+
+
+def find(database: Database, run: int) -> Run:
+    """Raises LookupError: there is none of this number."""
+    with database.reading() as connection:
+        row = connection.execute(_SELECT.where(runs.c.id == run)).one_or_none()
+    if row is None:
+        raise LookupError(f"no run {run}")
+    return _run(row)
 
 
 def finish(
@@ -133,22 +296,69 @@ def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool])
     connection.execute(update(runs).where(runs.c.id == run.id).values(values))
 
 
-def _insert(connection: Connection, source: str, kind: str, holder: Process) -> int:
+def _change(database: Database, run: int, values: Mapping[str, object]) -> None:
+    """Raises Ended: it is not running any more."""
+    fresh = dict(values) | {"renewed_at": datetime.now(UTC)}
+    with database.writing() as connection:
+        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
+        if not connection.execute(mine.values(fresh)).rowcount:
+            raise ended(connection, run)
+
+
+def ended(connection: Connection, run: int) -> Ended:
+    """Why the run is not this process's any more."""
+    found = connection.execute(_SELECT.where(runs.c.id == run)).one_or_none()
+    if found is not None and found.state in _ENDED_BY:
+        return Ended(str(found.error), found.state)
+    return Ended(
+        "Another process has taken over: this one had not been heard of for too long.",
+        "interrupted",
+    )
+
+
+def _latest_of(connection: Connection, source: str) -> int:
+    """The number of the latest run of a source, or 0."""
+    query = select(func.max(runs.c.id)).join(sources).where(sources.c.name == source)
+    return connection.scalar(query) or 0
+
+
+def _succeed(connection: Connection, run: int) -> None:
+    """What earlier runs of its source left open is over, or is this run's."""
+    source_id = select(runs.c.source_id).where(runs.c.id == run).scalar_subquery()
+    values = {"state": "interrupted", "finished_at": datetime.now(UTC), "next_try": None}
+    connection.execute(
+        update(runs)
+        .where(runs.c.source_id == source_id, runs.c.state.in_(("waiting", "paused")))
+        .values(values | {"error": _GONE_ON})
+    )
+    connection.execute(update(batches).where(batches.c.source_id == source_id).values(run_id=run))
+
+
+def _held_by(holder: Process) -> dict[str, object]:
+    return {
+        "host": holder.host,
+        "process": holder.number,
+        "process_started": holder.started,
+    }
+
+
+def _insert(
+    connection: Connection, source: str, kind: str, holder: Process, accepted: int | None
+) -> int:
     now = datetime.now(UTC)
     source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
-    row = {
+    row: dict[str, object] = {
         "source_id": source_id,
         "kind": kind,
         "state": "running",
         "stage": "starting",
         "counts": {},
-        "host": holder.host,
-        "process": holder.number,
-        "process_started": holder.started,
+        "accepted": accepted,
         "started_at": now,
         "renewed_at": now,
     }
-    return int(connection.execute(insert(runs).values(row).returning(runs.c.id)).scalar_one())
+    opened = insert(runs).values(row | _held_by(holder)).returning(runs.c.id)
+    return int(connection.execute(opened).scalar_one())
 
 
 def _running(source: str) -> ColumnElement[bool]:
@@ -169,4 +379,10 @@ def _run(row: Row[tuple[object, ...]]) -> Run:
         started_at=row.started_at,
         renewed_at=row.renewed_at,
         finished_at=row.finished_at,
+        lease_until=row.lease_until,
+        is_fetched=bool(row.fetched),
+        waiting_for=row.waiting_for,
+        next_try=row.next_try,
+        decision=row.decision,
+        accepted=row.accepted,
     )

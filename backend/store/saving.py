@@ -7,7 +7,7 @@ from itertools import groupby
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from backend.store import failures
+from backend.store import batches, failures
 from backend.store.database import upsert
 from backend.store.tables import document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
@@ -15,6 +15,7 @@ from connectors.document import Access
 from indexing.ledger import (
     Amended,
     Failed,
+    Finished,
     LedgerChange,
     Lost,
     Noted,
@@ -50,7 +51,7 @@ class Saving:
     now: datetime
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
-        """Raises ValueError: a source that the ledger does not know."""
+        """Raises ValueError, LostLease: as `Ledger.save`."""
         names = {source for change in changes if (source := _source(change)) is not None}
         if unknown := names - self.source_ids.keys():
             raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
@@ -70,6 +71,8 @@ class Saving:
             self._removed([change for change in group if isinstance(change, Removed)])
         elif kind is Failed:
             self._failed([change for change in group if isinstance(change, Failed)])
+        elif kind is Finished:
+            self._finished([change for change in group if isinstance(change, Finished)])
         elif kind is Lost:
             self._lost([change for change in group if isinstance(change, Lost)])
         else:
@@ -141,6 +144,10 @@ class Saving:
             self.connection.execute(
                 update(sources).where(sources.c.name == change.source).values(checkpoint=checkpoint)
             )
+
+    def _finished(self, group: Sequence[Finished]) -> None:
+        for change in group:
+            batches.finish(self.connection, change)
 
     def _grant(self, access: Mapping[str, Access]) -> None:
         condition = document_readers.c.document_id.in_(list(access))

@@ -1,16 +1,26 @@
 """The sources: what is connected, by which settings, and how far it has been read."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from backend.store.database import Database
-from backend.store.tables import runs, sources
+from backend.store.database import Database, exclusive
+from backend.store.tables import batches, runs, schedule, sources
 from connectors.connector import Checkpoint, source_name
 from connectors.errors import AskTheOwner
+
+
+class Unchanged(Enum):
+    """What stays as it is, where None would take it away."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +33,20 @@ class Source:
     """JSON values; what they mean is the connector's."""
     checkpoint: Checkpoint | None
     created_at: datetime
+    credential: str | None = field(default=None, repr=False)
+    """As `vault.Vault` sealed it."""
+    paused_at: datetime | None = None
+    """Nothing of it begins from then on, until it is resumed."""
 
 
-def add(database: Database, name: str, kind: str, settings: Mapping[str, object]) -> Source:
-    """Enter a source.
+def add(
+    database: Database,
+    name: str,
+    kind: str,
+    settings: Mapping[str, object],
+    credential: str | None = None,
+) -> Source:
+    """Enter a source; the credential is a sealed one.
 
     Raises:
         ValueError: a name that cannot begin the ids of documents.
@@ -36,6 +56,7 @@ def add(database: Database, name: str, kind: str, settings: Mapping[str, object]
         "name": source_name(name),
         "kind": kind,
         "settings": dict(settings),
+        "credential": credential,
         "created_at": datetime.now(UTC),
     }
     try:
@@ -46,6 +67,41 @@ def add(database: Database, name: str, kind: str, settings: Mapping[str, object]
             f"There is a source named {name!r} already. Give this one another name."
         ) from error
     return find(database, name)
+
+
+def edit(
+    database: Database,
+    name: str,
+    settings: Mapping[str, object],
+    credential: str | Unchanged | None = UNCHANGED,
+) -> Source:
+    """Change the settings of a source and, if one is given, its sealed credential; it is read on from where it is.
+
+    Raises:
+        AskTheOwner: there is none of this name.
+    """
+    values: dict[str, object] = {"settings": dict(settings)}
+    if credential is not UNCHANGED:
+        values["credential"] = credential
+    with database.writing() as connection:
+        connection.execute(update(sources).where(sources.c.name == name).values(values))
+    return find(database, name)
+
+
+def reseal(database: Database, rotate: Callable[[str], str]) -> int:
+    """Put each sealed credential's rotation in its place, all or none, and tell how many there are.
+
+    Raises:
+        AskTheOwner: one of them cannot be opened; none is changed.
+    """
+    sealed = select(sources).where(sources.c.credential.is_not(None)).order_by(sources.c.id)
+    with database.writing() as connection:
+        exclusive(connection)
+        held = [_source(row) for row in connection.execute(sealed)]
+        for source in held:
+            again = update(sources).where(sources.c.id == source.id)
+            connection.execute(again.values(credential=_rotated(source, rotate)))
+    return len(held)
 
 
 def find(database: Database, name: str) -> Source:
@@ -59,11 +115,15 @@ def find(database: Database, name: str) -> Source:
 
 
 def listing(database: Database) -> list[Source]:
-    """All sources by name."""
+    """All sources by name, as code points go; a database would go by its own language."""
     with database.reading() as connection:
-        return [
-            _source(row) for row in connection.execute(select(sources).order_by(sources.c.name))
-        ]
+        found = [_source(row) for row in connection.execute(select(sources))]
+    return sorted(found, key=lambda source: source.name)
+
+
+def set_paused(database: Database, name: str, at: datetime | None) -> None:
+    with database.writing() as connection:
+        connection.execute(update(sources).where(sources.c.name == name).values(paused_at=at))
 
 
 def remove(database: Database, name: str) -> None:
@@ -75,7 +135,8 @@ def remove(database: Database, name: str) -> None:
     source = find(database, name)
     try:
         with database.writing() as connection:
-            connection.execute(delete(runs).where(runs.c.source_id == source.id))
+            for table in (batches, schedule, runs):
+                connection.execute(delete(table).where(table.c.source_id == source.id))
             connection.execute(delete(sources).where(sources.c.id == source.id))
     except IntegrityError as error:
         raise AskTheOwner(
@@ -91,4 +152,13 @@ def _source(row: Row[tuple[object, ...]]) -> Source:
         settings=row.settings,
         checkpoint=None if row.checkpoint is None else Checkpoint(row.checkpoint),
         created_at=row.created_at,
+        credential=row.credential,
+        paused_at=row.paused_at,
     )
+
+
+def _rotated(source: Source, rotate: Callable[[str], str]) -> str | None:
+    try:
+        return source.credential and rotate(source.credential)
+    except AskTheOwner as error:
+        raise AskTheOwner(f"{source.name!r}: {error} Nothing was changed.") from error

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -54,6 +55,9 @@ sources = Table(
     Column("settings", JSON, nullable=False),
     Column("checkpoint", Text),
     Column("created_at", Moment, nullable=False),
+    Column("credential", Text),  # sealed by `vault.Vault`
+    Column("paused_at", Moment),  # NULL: it is kept in step
+    Column("served", Integer, nullable=False, server_default="0"),  # grows with every batch taken
 )
 
 documents = Table(
@@ -103,6 +107,7 @@ failures = Table(
     Column("first_at", Moment, nullable=False),
     Column("last_at", Moment, nullable=False),
     Column("listing", Integer, nullable=False, server_default="0"),
+    Column("next_try", Moment),  # NULL: at the next occasion
     Index(None, "source_id", "document_id"),
 )
 
@@ -123,6 +128,14 @@ runs = Table(
     Column("started_at", Moment, nullable=False),
     Column("renewed_at", Moment, nullable=False),
     Column("finished_at", Moment),
+    Column(
+        "lease_until", Moment
+    ),  # by then its process says that it lives; NULL: `renewed_at` counts
+    Column("fetched", Integer, nullable=False, server_default="0"),  # 1: the source has told all
+    Column("waiting_for", Text),
+    Column("next_try", Moment),
+    Column("decision", JSON(none_as_null=True)),  # numbers, where a person is to decide
+    Column("accepted", Integer),  # documents that a person has agreed to lose
     Index(None, "source_id", "id"),
     # The database itself lets no two runs of a source go on at once.
     Index(
@@ -132,5 +145,52 @@ runs = Table(
         sqlite_where=text("state = 'running'"),
         postgresql_where=text("state = 'running'"),
     ),
+    sqlite_autoincrement=True,
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("source_id", ForeignKey("sources.id"), nullable=False),
+    Column("run_id", ForeignKey("runs.id"), nullable=False),
+    Column("after", Integer, nullable=False),  # waits for all batches of its source up to this one
+    Column("document_ids", JSON, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("saved_at", Moment, nullable=False),
+    Column("fence", Integer, nullable=False, server_default="0"),  # grows with every lease
+    Column("lease_until", Moment),  # NULL: nobody holds it
+    Column("host", Text),
+    Column("process", Integer),
+    Column("process_started", Text),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("next_try", Moment),
+    Index(None, "source_id", "id"),
+    Index(None, "run_id"),
+    # A number is never given again: generations of documents grow with it.
+    sqlite_autoincrement=True,
+)
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("source_id", ForeignKey("sources.id"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("every", Integer),  # seconds; 0: never by itself; NULL: as usual
+    Column("last_at", Moment),
+    Column("asked_at", Moment),  # a person wants one now
+    Column("accepted", Integer),  # for `runs.accepted` of the next one
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Moment, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", JSON, nullable=False),
+    Index(None, "subject", "id"),
     sqlite_autoincrement=True,
 )

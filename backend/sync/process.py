@@ -20,10 +20,24 @@ def this_process() -> Process:
 
 def is_gone(run: Run) -> bool:
     """Whether the process that holds the run has ended, or is to be treated as if it had."""
-    holder = run.holder
-    if holder.host != socket.gethostname():
-        return datetime.now(UTC) - run.renewed_at > SILENCE
-    return not _lives(holder.number) or _started(holder.number) != holder.started
+    now = datetime.now(UTC)
+    if run.lease_until is not None and run.lease_until < now:
+        return True
+    if run.lease_until is None and run.holder.host != socket.gethostname():
+        return now - run.renewed_at > SILENCE
+    return is_dead(run.holder)
+
+
+def is_dead(process: Process) -> bool:
+    """Whether a process has ended, as far as that can be seen from here: of another machine it cannot."""
+    if process.host != socket.gethostname():
+        return False
+    return not _lives(process.number) or _started(process.number) != process.started
+
+
+def is_going_on(run: Run) -> bool:
+    """Whether a process works on the run at this moment."""
+    return run.state == "running" and not is_gone(run)
 
 
 def _lives(number: int) -> bool:

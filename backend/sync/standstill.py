@@ -8,10 +8,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from backend.store import runs, sources
+from backend.store import batches, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
-from backend.sync.process import is_gone, this_process
+from backend.sync.process import is_dead, is_going_on, is_gone, this_process
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.standstill import GoOn
 
@@ -62,13 +62,21 @@ def standstill(database: Database, kind: str) -> Iterator[GoOn]:
 
 def _check_idle(database: Database) -> None:
     """So that trying again and again leaves no rows behind."""
+    for source in sources.listing(database):
+        _check_still(database, source.name)
     for run in runs.latest(database).values():
-        if run.state == "running" and not is_gone(run):
+        if is_going_on(run):
             raise RetryLater(
                 f"A {run.kind} of {run.source!r} is going on, in process {run.holder.number} on"
                 f" {run.holder.host}: {run.stage}.",
                 after=_SOON,
             )
+
+
+def _check_still(database: Database, source: str) -> None:
+    """What was read is not indexed while the source is held; what is being indexed comes to its end first."""
+    if not batches.still(database, source, is_dead):
+        raise RetryLater(f"What was read from {source!r} is being indexed.", after=_SOON)
 
 
 @contextmanager
@@ -77,6 +85,7 @@ def _held(database: Database, source: str, kind: str) -> Iterator[int]:
     state: RunState = "interrupted"
     error: str | None = "It was stopped before it was done."
     try:
+        _check_still(database, source)
         yield run
         state, error = "done", None
     except (RetryLater, AskTheOwner) as failure:

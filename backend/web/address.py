@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from backend.web import formats
 from indexing.index import DateRange, Filters
+from indexing.people import key
 
 LIMIT = 20
 MOST = 200
@@ -27,6 +28,8 @@ class Address:
     text: str = ""
     sources: tuple[str, ...] = ()
     media_types: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    """By their keys."""
     since: date | None = None
     until: date | None = None
     """This day included."""
@@ -34,7 +37,8 @@ class Address:
 
     @property
     def narrowed(self) -> bool:
-        return bool(self.sources or self.media_types or self.since or self.until)
+        chosen = self.sources, self.media_types, self.people
+        return any(chosen) or bool(self.since or self.until)
 
     @property
     def url(self) -> str:
@@ -42,6 +46,7 @@ class Address:
             "q": self.text,
             "source": list(self.sources),
             "type": list(self.type_names),
+            "person": list(self.people),
             "since": self.since.isoformat() if self.since else "",
             "until": self.until.isoformat() if self.until else "",
             "limit": self.limit if self.limit != LIMIT else "",
@@ -70,6 +75,7 @@ class Address:
         return Filters(
             sources=frozenset(self.sources) or None,
             media_types=frozenset(self.media_types) or None,
+            people=frozenset(self.people) or None,
             updated=DateRange(since, until),
         )
 
@@ -80,6 +86,7 @@ def read(parameters: Parameters) -> Address:
         text=_one(parameters, "q")[:LONGEST_QUERY],
         sources=_all(parameters, "source"),
         media_types=tuple(map(formats.media_type, _all(parameters, "type"))),
+        people=tuple(dict.fromkeys(filter(None, map(key, _all(parameters, "person"))))),
         since=_day(_one(parameters, "since")),
         until=_day(_one(parameters, "until")),
         limit=_number(_one(parameters, "limit"), LIMIT, MOST),

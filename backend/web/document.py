@@ -6,9 +6,11 @@ from datetime import datetime
 
 from backend.store.documents import StoredDocument
 from backend.web import formats, links
+from backend.web.address import Address
 from backend.web.blocks import Block, blocks
 from backend.web.text import harmless, shortened
 from connectors.document import Document, Place, Section, Span
+from indexing import people
 
 LONGEST = 200_000
 """Characters on one page; of a longer document it shows a part, with ways on and back."""
@@ -20,6 +22,13 @@ class Passage:
     section: int
     """Number of the section in the document."""
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    name: str
+    href: str
+    """The search in all that is theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +53,7 @@ class Shown:
     path: str
     format: str
     media_type: str
-    authors: tuple[str, ...]
+    authors: tuple[Author, ...]
     readers: tuple[str, ...]
     metadata: tuple[tuple[str, str], ...]
     created_at: datetime | None
@@ -72,7 +81,7 @@ def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Sh
         path=shortened(" / ".join(held.parents), _LONGEST_NAME),
         format=formats.called(held.media_type),
         media_type=held.media_type,
-        authors=tuple(shortened(person.name, _LONGEST_NAME) for person in held.owners),
+        authors=tuple(_authors(held)),
         readers=tuple(map(harmless, sorted(held.access.readers))),
         metadata=tuple(_metadata(held)),
         created_at=held.created_at,
@@ -84,6 +93,11 @@ def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Sh
         before=max(0, _start_before(held.sections, window.start)) if window.start else None,
         after=window.stop if window.stop < len(held.sections) else None,
     )
+
+
+def _authors(document: Document) -> Iterator[Author]:
+    for key, name in people.by_key(document.owners).items():
+        yield Author(shortened(name, _LONGEST_NAME), Address(people=(key,)).url)
 
 
 def _stands(document: Document, passage: Passage) -> bool:

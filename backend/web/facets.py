@@ -1,14 +1,20 @@
 """By what a search can be narrowed, and how many documents each choice leaves."""
 
 from calendar import monthrange
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from backend.web import formats
 from backend.web.address import Address, toggled
-from backend.web.text import harmless
-from backend.wire import FacetsWire
+from backend.web.text import harmless, shortened
+from backend.wire import FacetsWire, PersonWire
+from indexing.people import key
+
+FEW = 8
+MOST_PEOPLE = 30
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +37,26 @@ class Group:
     name: str
     choices: tuple[Choice, ...]
 
+    @property
+    def first(self) -> tuple[tuple[int, Choice], ...]:
+        """Those that are seen at once, whatever is chosen among them, each with its number."""
+        return tuple(each for each in enumerate(self.choices, 1) if self._is_seen(*each))
+
+    @property
+    def further(self) -> tuple[tuple[int, Choice], ...]:
+        """Those that are seen when they are wanted."""
+        return tuple(each for each in enumerate(self.choices, 1) if not self._is_seen(*each))
+
+    def _is_seen(self, number: int, choice: Choice) -> bool:
+        return number <= FEW or len(self.choices) <= FEW + 2 or choice.open
+
 
 def groups(counts: FacetsWire, asked: Address) -> tuple[Group, ...]:
     """Each group, counted under the choices of all the others, so that its own can be changed."""
     shown = (
         Group("Source", _sources(counts.sources, asked)),
         Group("Type", _types(counts.media_types, asked)),
+        Group("Person", _people(counts.people, asked)),
         Group("Updated", _years(counts.months, asked)),
     )
     return tuple(group for group in shown if group.choices)
@@ -75,6 +95,29 @@ def _types(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
         )
         for media_type, count in _by_count(counts, asked.media_types)
     )
+
+
+def _people(counts: Sequence[PersonWire], asked: Address) -> tuple[Choice, ...]:
+    shown = [
+        one for rank, one in enumerate(counts) if rank < MOST_PEOPLE or one.key in asked.people
+    ]
+    gone = [own for own in asked.people if own not in {one.key for one in counts}]
+    shown += [PersonWire(key=own, name=own, documents=0) for own in gone]
+    alike = Counter(one.name for one in shown)
+    return tuple(
+        Choice(
+            name=shortened(_told_apart(one, alike[one.name]), LONGEST_NAME),
+            count=one.documents,
+            href=_first_page(asked, people=toggled(asked.people, one.key)),
+            chosen=one.key in asked.people,
+        )
+        for one in shown
+    )
+
+
+def _told_apart(one: PersonWire, alike: int) -> str:
+    """With the address, if there is one and others are called the same."""
+    return one.name if alike == 1 or key(one.name) == one.key else f"{one.name} ({one.key})"
 
 
 def _years(months: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:

@@ -6,6 +6,7 @@ from fastapi import Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from backend import wire
+from backend.api.admin import find
 from backend.api.asker import AskerIs
 from backend.api.parts import QuarryIs
 from backend.api.rules import Rule, ruled
@@ -16,13 +17,17 @@ from backend.store import documents
 from backend.web import address, facets
 from backend.web.address import Address
 from backend.web.document import Passage, shown
-from backend.web.overview import overview, source_states
+from backend.web.forms import form_of, kinds
+from backend.web.overview import overview
 from backend.web.rendering import page, part, static_files
 from backend.web.searching import search
+from backend.web.standing import kept, standings
+from connectors.catalog import KINDS
 from connectors.document import Readers, Span
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import Deadline, DeadlineExceeded, Stop
 
+FOLDER = "folder"
 _A_YEAR = 31_536_000
 
 
@@ -35,6 +40,8 @@ def mount(app: FastAPI) -> None:
         ("/document/{document_id:path}", document_page),
         ("/sources", sources_page),
         ("/sources/table", sources_table),
+        ("/source/{name}", source_page),
+        ("/source/{name}/state", source_state),
         ("/static/{version}/{name}", static_file),
         ("/favicon.ico", icon),
     ):
@@ -125,14 +132,34 @@ def document_page(
 
 
 @ruled(Rule.OWNER)
-def sources_page(request: Request, quarry: QuarryIs) -> HTMLResponse:
-    return page(request, "sources.html", "sources", {"states": source_states(quarry)})
+def sources_page(request: Request, quarry: QuarryIs, add: str = FOLDER) -> HTMLResponse:
+    """All sources, and a form for one more, of the kind `add`."""
+    values = {
+        "standings": standings(quarry),
+        "kinds": kinds(),
+        "form": form_of(add if add in KINDS else FOLDER),
+    }
+    return page(request, "sources.html", "sources", values)
 
 
 @ruled(Rule.OWNER)
 def sources_table(quarry: QuarryIs) -> HTMLResponse:
-    """What changes on the page of the sources when one is synced."""
-    return part("sources_table.html", {"states": source_states(quarry)})
+    """What changes on the page of the sources while they are read."""
+    return part("sources_table.html", {"standings": standings(quarry)})
+
+
+@ruled(Rule.OWNER)
+def source_page(name: str, request: Request, quarry: QuarryIs) -> HTMLResponse:
+    """One source: how it stands, what was done, what failed, its settings."""
+    source = find(quarry, name)
+    form = form_of(source.kind, source.settings) if source.kind in KINDS else None
+    return page(request, "source.html", "sources", {"kept": kept(quarry, name), "form": form})
+
+
+@ruled(Rule.OWNER)
+def source_state(name: str, quarry: QuarryIs) -> HTMLResponse:
+    """What changes on the page of a source while it is read."""
+    return part("source_state.html", {"kept": kept(quarry, find(quarry, name).name)})
 
 
 @ruled(Rule.ANYONE)

@@ -18,6 +18,7 @@ from connectors.extraction.extracted import (
     Extracted,
     one_line,
     people,
+    safe,
     section,
     utc,
 )
@@ -122,17 +123,17 @@ def read_eml(data: bytes, extract: Extract) -> Extracted:
             raise CannotRead("it is not an e-mail: it has no headers")
         reading = _Reading(extract)
         reading.message(message, ())
-        subject = _header(message, "subject")
+        subject = header_text(message, "subject")
         if not reading.sections and subject:
             reading.sections.append(section(subject, Place()))
         if not reading.sections:
             raise CannotRead("the e-mail holds no text")
-        sent = _date(message)
+        sent = sent_at(message)
         return Extracted(
             sections=tuple(reading.sections),
             title=subject or None,
             metadata=_metadata(message, reading),
-            authors=people(_addresses(message, "from")),
+            authors=people(addresses(message, "from")),
             created_at=sent,
             updated_at=sent,
         )
@@ -172,20 +173,32 @@ def _file_name(part: Message) -> str:
     name = one_line(_unfolded(part.get_filename() or ""))
     if name:
         return name
-    subject = next((_header(inner, "subject") for inner in _children(part)), "")
+    subject = next((header_text(inner, "subject") for inner in _children(part)), "")
     return subject or part.get_content_type()
 
 
-def _header(message: Message, name: str) -> str:
-    return one_line(" ".join(map(_unfolded, _raw(message, name)[:1])))
+def header_text(message: Message, name: str) -> str:
+    """The first header of that name (in lower case) as a person reads it, on one line.
+
+    Raises:
+        MessageError, ValueError, LookupError: its encoded words are broken.
+    """
+    return one_line(" ".join(map(_unfolded, raw_header(message, name)[:1])))
 
 
-def _raw(message: Message, name: str) -> list[str]:
+def raw_header(message: Message, name: str) -> list[str]:
     """The values of a header; bytes that are not ASCII are decoded, encoded words are not."""
     values = (
         str(value)[:_LONGEST_HEADER] for key, value in message.raw_items() if key.lower() == name
     )
-    return [_decoded(value.encode("utf-8", "surrogateescape"), None) for value in values]
+    return [_undone(value) for value in values]
+
+
+def _undone(value: str) -> str:
+    """The characters of a header whose bytes beyond ASCII the parser has kept as surrogates."""
+    if value.isascii() and "\x1b" not in value:
+        return safe(value)
+    return _decoded(value.encode("utf-8", "surrogateescape"), None)
 
 
 def _decoded(data: bytes, charset: str | None) -> str:
@@ -204,8 +217,9 @@ def _unfolded(text: str) -> str:
     )
 
 
-def _addresses(message: Message, name: str) -> list[str]:
-    pairs = getaddresses(_raw(message, name))
+def addresses(message: Message, name: str) -> list[str]:
+    """`Ann Lee <ann@example.com>`, or the half of it that is there, for each. Raises as `header_text`."""
+    pairs = getaddresses(raw_header(message, name))
     named = ((one_line(_unfolded(person)), one_line(address)) for person, address in pairs)
     return [
         f"{person} <{address}>" if person and address else person or address
@@ -214,8 +228,9 @@ def _addresses(message: Message, name: str) -> list[str]:
     ]
 
 
-def _date(message: Message) -> datetime | None:
-    for text in _raw(message, "date")[:1]:
+def sent_at(message: Message) -> datetime | None:
+    """When it was sent, as its sender says; in UTC."""
+    for text in raw_header(message, "date")[:1]:
         try:
             return utc(parsedate_to_datetime(text))
         except (ValueError, TypeError, IndexError, OverflowError):
@@ -224,7 +239,7 @@ def _date(message: Message) -> datetime | None:
 
 
 def _metadata(message: Message, reading: _Reading) -> Metadata:
-    found = {name: tuple(_addresses(message, name)) for name in ("from", "to", "cc")}
+    found = {name: tuple(addresses(message, name)) for name in ("from", "to", "cc")}
     found["attachments"] = tuple(reading.attachments)
     found["attachments_unread"] = tuple(reading.unread)
     if reading.left_out:

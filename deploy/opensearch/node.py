@@ -81,7 +81,7 @@ def become(node: Node) -> NoReturn:
     java = java_for(node.release)
     files = installed(node.release, java)
     node.folder.mkdir(parents=True, exist_ok=True)
-    hold(node)
+    hold(node.folder, node.url)
     (node.folder / "opensearch.yml").write_text(configuration(node), encoding="utf-8")
     shutil.rmtree(node.folder / "tmp", ignore_errors=True)
     (node.folder / "tmp").mkdir()
@@ -91,18 +91,18 @@ def become(node: Node) -> NoReturn:
     os.execv(java.program, [*command, *node.release.plugins])
 
 
-def hold(node: Node) -> None:
-    """Lock its folder for as long as this process lives, and the Java that it becomes."""
-    held = os.open(node.folder / "running", os.O_RDWR | os.O_CREAT, 0o644)
+def hold(folder: Path, address: str) -> None:
+    """Lock a folder for as long as this process lives, and the program that it becomes."""
+    held = os.open(folder / "running", os.O_RDWR | os.O_CREAT, 0o644)
     for _ in range(20):  # whoever only looks holds the lock for a moment
         with suppress(BlockingIOError):
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         time.sleep(0.05)
     else:
-        raise Refused(f"A node runs in {node.folder} already.")
+        raise Refused(f"A server runs in {folder} already.")
     os.ftruncate(held, 0)
-    os.write(held, f"{os.getpid()} {node.url}".encode())
+    os.write(held, f"{os.getpid()} {address}".encode())
     os.set_inheritable(held, True)  # noqa: FBT003
 
 

@@ -104,8 +104,9 @@ def refuse_taken_ports(node: Node) -> None:
             )
 
 
-def stop(seconds: float) -> None:
-    folders = [folder for folder in sorted(SERVERS.glob("*/*")) if running(folder)]
+def stop(seconds: float, which: str = "*/*") -> None:
+    """The servers in folders of this pattern: by default all that were started."""
+    folders = [folder for folder in sorted(SERVERS.glob(which)) if running(folder)]
     for folder in folders:
         tell(folder, signal.SIGTERM)
     deadline = time.monotonic() + seconds

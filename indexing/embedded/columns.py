@@ -28,6 +28,7 @@ DOCUMENT = np.dtype(
         ("label_set", np.int64),
         ("source", np.int64),
         ("media_type", np.int64),
+        ("people_set", np.int64),
         ("boost", np.float64),
         ("hidden", np.bool_),
         ("created", np.int64),
@@ -64,6 +65,10 @@ class Columns:
     """The ordinal that each slot belongs to; -1 for a dead one."""
     reader_sets: LabelSets
     label_sets: LabelSets
+    people_sets: LabelSets
+    """Keys of people."""
+    name_sets: LabelSets
+    """What each of them is called, at the same place."""
 
     def shown_to(self, tokens: Sequence[int]) -> Mask:
         """Documents that a holder of one of these reader labels may see."""
@@ -118,6 +123,13 @@ def loaded(connection: Connection, state: State, former: Columns | None) -> Colu
         _with_sets(
             former.label_sets, connection.execute(sql.LABEL_SETS_SINCE, (former.label_sets.last,))
         ),
+        _with_sets(
+            former.people_sets,
+            connection.execute(sql.PEOPLE_SETS_SINCE, (former.people_sets.last,)),
+        ),
+        _with_sets(
+            former.name_sets, connection.execute(sql.NAME_SETS_SINCE, (former.name_sets.last,))
+        ),
     )
 
 
@@ -127,6 +139,8 @@ def _none(state: State) -> Columns:
         state.vector_epoch,
         np.zeros(1, DOCUMENT),
         np.empty(0, np.int32),
+        NO_SETS,
+        NO_SETS,
         NO_SETS,
         NO_SETS,
     )

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -28,8 +28,8 @@ Rows: TypeAlias = NDArray[np.int64]
 Scan: TypeAlias = Callable[[Int8s, Scores], None]
 """Writes the dot products of some queries with these vectors."""
 
-LANES = 4
-"""Queries that a packed scan takes at once at the price of one."""
+LANES, MOST_LANES = 4, 16
+"""Columns that a kernel takes at the price of one: with vector registers, and with tiles of AMX."""
 SMALLEST_PART, LARGEST_PART = 4_096, 16_384
 """Vectors that are scanned at a time: fewer are not worth a thread's waking, more outgrow a core's cache."""
 
@@ -41,13 +41,16 @@ def scaled_dots(matrix: Int8s, scales: Scales, queries: Int8s, rows: Rows | None
     """
     count = len(matrix) if rows is None else len(rows)
     found = np.empty((len(queries), count), np.float32)
-    scan = numkong_scan(queries) if HAS_NUMKONG else numpy_scan(queries)
+    scan = numkong_scan(queries, _lanes()) if HAS_NUMKONG else numpy_scan(queries)
 
     def score(part: slice) -> None:
-        taken = part if rows is None else rows[part]
         scores = found[:, part]
-        scan(matrix[taken], scores)
-        scores *= scales[taken]
+        if rows is None:
+            scan(matrix[part], scores)
+            scores *= scales[part]
+        else:
+            scan(matrix.take(rows[part], axis=0), scores)
+            scores *= scales.take(rows[part])
 
     _share_out(count, score)
     return found
@@ -67,7 +70,7 @@ def _share_out(count: int, work: Callable[[slice], None]) -> None:
         for start in starts:
             work(slice(start, min(start + size, count)))
 
-    helpers = [_pool().submit(take_turns) for _ in range(min(cores, count // size) - 1)]
+    helpers = [_pool().submit(take_turns) for _ in range(min(cores, -(-count // size)) - 1)]
     take_turns()
     for helper in helpers:
         if not helper.cancel():
@@ -75,13 +78,16 @@ def _share_out(count: int, work: Callable[[slice], None]) -> None:
 
 
 def _size(count: int, cores: int) -> int:
-    """Of a part: some for each core, so that all are done at about the same time."""
+    """Of a part: some for each core, so that all are done at about the same time; none is much smaller."""
     parts = 4 * cores if cores > 1 else 1
-    return min(LARGEST_PART, max(SMALLEST_PART, -(-count // parts)))
+    wished = min(LARGEST_PART, max(SMALLEST_PART, count // parts))
+    size = -(-max(1, count) // max(1, count // wished))
+    return -(-size // MOST_LANES) * MOST_LANES
 
 
+@cache
 def usable_cores() -> int:
-    """How many this thread may run on."""
+    """How many the process might run on when it first asked."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -98,21 +104,37 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def numkong_scan(queries: Int8s) -> Scan:
-    if len(queries) == 1:
-        return partial(_numkong_scan_for_one, queries)
-    padded = np.zeros((-(-len(queries) // LANES) * LANES, queries.shape[1]), np.int8)
-    padded[: len(queries)] = queries
-    packed = numkong.dots_pack(padded)
+def numkong_scan(queries: Int8s, lanes: int) -> Scan:
+    """Neighbouring vectors are read as one long row: a kernel finds `lanes` sums of a row at the price of one.
+
+    The kernel multiplies each row with all its columns. There are as many for a query as a row has vectors:
+    the query in the place of that vector, and zeros in those of the others.
+    """
+    count, dimension = queries.shape
+    joined = max(1, lanes // count)
+    columns = np.zeros((joined, count, joined, dimension), np.int8)
+    np.einsum("pcpd->pcd", columns)[:] = queries  # A view of where they go.
+    packed = numkong.dots_pack(columns.reshape(joined * count, joined * dimension))
+
+    def sums(matrix: Int8s) -> NDArray[np.int32]:
+        rows = matrix.reshape(-1, joined * dimension)
+        return np.asarray(numkong.dots_packed(rows, packed)).reshape(-1, count).T
 
     def scan(matrix: Int8s, out: Scores) -> None:
-        out[:] = np.asarray(numkong.dots_packed(matrix, packed)).T[: len(queries)]
+        rest = len(matrix) % joined
+        whole = len(matrix) - rest
+        out[:, :whole] = sums(matrix[:whole])
+        if rest:
+            last = np.zeros((joined, dimension), np.int8)
+            last[:rest] = matrix[whole:]
+            out[:, whole:] = sums(last)[:, :rest]
 
     return scan
 
 
-def _numkong_scan_for_one(query: Int8s, matrix: Int8s, out: Scores) -> None:
-    numkong.cdist(query, matrix, metric="dot", out=out, out_dtype="float32")
+@cache
+def _lanes() -> int:
+    return MOST_LANES if numkong.get_capabilities().get("sapphireamx") else LANES
 
 
 def numpy_scan(queries: Int8s) -> Scan:

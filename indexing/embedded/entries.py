@@ -20,14 +20,20 @@ def all_entries(connection: Connection) -> Iterator[Entry]:
 
 def _entry(row: Row) -> Entry:
     number, ordinal, version, hidden, source, media_type, created, updated = row[:8]
-    words, text, label_set, reader_set = row[8:]
+    words, text, label_set, people_set, reader_set = row[8:]
     return Entry(
         row=number,
         document=ordinal,
         version=version,
         words=words,
         plain=" ".join(analysis.plain_words(text)),
-        labels=[source, media_type, *unpacked(label_set), *readers_shown(hidden, reader_set)],
+        labels=[
+            source,
+            media_type,
+            *unpacked(label_set),
+            *unpacked(people_set),
+            *readers_shown(hidden, reader_set),
+        ],
         created=created,
         updated=updated,
     )

@@ -74,6 +74,7 @@ def _document_row(version: Version, counter: int) -> rows.Row:
         version.label_set,
         version.source,
         version.media_type,
+        version.people_set,
         said.boost,
         said.hidden,
         rows.to_microseconds(said.created_at),

@@ -38,7 +38,7 @@ class Entry:
     """Tokens with a space between them."""
     plain: str
     labels: Sequence[int]
-    """Source, media type, sets, tags and, unless the document is hidden, readers."""
+    """Source, media type, sets, tags, people and, unless the document is hidden, readers."""
     created: int | None
     updated: int | None
 

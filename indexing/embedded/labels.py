@@ -1,7 +1,7 @@
-"""Sources, types, sets, tags and reader tokens as small numbers, for columns and conditions."""
+"""Sources, types, sets, tags, people and reader tokens as small numbers, for columns and conditions."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from indexing.embedded import sql
 from indexing.embedded.database import Connection, json_list
 
-Kind: TypeAlias = Literal["source", "media_type", "set", "tag", "reader"]
+Kind: TypeAlias = Literal["source", "media_type", "set", "tag", "person", "name", "reader"]
 
 
 def known(connection: Connection, kind: Kind, values: Iterable[str]) -> list[int]:
@@ -45,6 +45,12 @@ class Interned:
         blob = packed(labels)
         self._connection.execute(sql.ADD_LABEL_SET, (blob,))
         return self._number(sql.LABEL_SET, blob)
+
+    def people_set(self, people: Mapping[int, int]) -> int:
+        """Of the labels of people, by each the label of the name."""
+        names = np.array([people[person] for person in sorted(people)], "<i4").tobytes()
+        self._connection.execute(sql.ADD_PEOPLE_SET, (packed(people), names))
+        return self._number(sql.PEOPLE_SET, packed(people), names)
 
     def reader_set(self, tokens: frozenset[str]) -> int:
         known = self._reader_sets.get(tokens)

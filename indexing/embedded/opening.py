@@ -83,7 +83,8 @@ def _check_version(folder: Path, connection: Connection) -> None:
     if found != str(sql.SCHEMA_VERSION):
         raise AskTheOwner(
             f"The index in {folder} is of format {found}; this version of Quarry reads format"
-            f" {sql.SCHEMA_VERSION}. Remove the folder and sync again."
+            f" {sql.SCHEMA_VERSION}. Build it anew: quarry reindex --rebuild. Or remove the folder and"
+            " sync again."
         )
 
 

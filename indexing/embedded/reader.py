@@ -13,8 +13,8 @@ from connectors.errors import AskTheOwner
 from indexing import analysis, hybrid
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline
-from indexing.embedded import labels, legs
-from indexing.embedded.columns import NO_DATE, Columns, Mask, Numbers
+from indexing.embedded import facets, legs
+from indexing.embedded.columns import Numbers
 from indexing.embedded.database import Connection, named_errors
 from indexing.embedded.fulltext import Damaged
 from indexing.embedded.rows import Door, Fetched
@@ -70,11 +70,7 @@ class EmbeddedIndex:
         with self._named_errors(), self._views.current(deadline) as (view, connection):
             seen = view.scope(connection, readers, filters).documents
             deadline.check()
-            return Facets(
-                sources=_by_label(connection, view.columns.documents["source"][seen]),
-                media_types=_by_label(connection, view.columns.documents["media_type"][seen]),
-                months=_by_month(view.columns, seen),
-            )
+            return facets.counted(connection, view.columns, seen)
 
     def close(self) -> None:
         """Give the files back; nothing may be asked of this index any more."""
@@ -205,18 +201,3 @@ class _Search:
 
 def _numbers(slots: Sequence[int]) -> Numbers:
     return np.array(slots, np.int64)
-
-
-def _by_label(connection: Connection, found: Numbers) -> dict[str, int]:
-    values, counts = np.unique(found, return_counts=True)
-    names = labels.names(connection, values.tolist())
-    return {
-        names[label]: count for label, count in zip(values.tolist(), counts.tolist(), strict=True)
-    }
-
-
-def _by_month(columns: Columns, seen: Mask) -> dict[str, int]:
-    updated = columns.documents["updated"][seen]
-    months = updated[updated != NO_DATE].astype("datetime64[us]").astype("datetime64[M]")
-    values, counts = np.unique(months, return_counts=True)
-    return {str(month): count for month, count in zip(values, counts.tolist(), strict=True)}

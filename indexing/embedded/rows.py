@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from connectors.document import Access, Readers, Span
+from connectors.document import Access, Person, Readers, Span
 from indexing.chunk import Chunk
 from indexing.embedded import sql
 from indexing.embedded.database import Connection, json_list
@@ -55,7 +55,7 @@ def details(chunk: Chunk) -> str:
             "media_type": chunk.media_type,
             "tags": sorted(chunk.tags),
             "sets": sorted(chunk.sets),
-            "owners": chunk.owners,
+            "owners": [[owner.name, owner.email] for owner in chunk.owners],
         }
     )
 
@@ -80,7 +80,7 @@ def _of_document(row: Row) -> dict[str, Any]:
         "media_type": said["media_type"],
         "tags": frozenset(said["tags"]),
         "sets": frozenset(said["sets"]),
-        "owners": tuple(said["owners"]),
+        "owners": tuple(Person(name, email) for name, email in said["owners"]),
         "access": access_of(tokens),
     }
 

@@ -58,6 +58,8 @@ def _filters(connection: Connection, columns: Columns, filters: Filters) -> Iter
         yield _label_sets(columns, labels.known(connection, "set", filters.sets))
     if filters.tags is not None:
         yield _label_sets(columns, labels.known(connection, "tag", filters.tags))
+    if filters.people is not None:
+        yield _people(columns, labels.known(connection, "person", filters.people))
     if filters.document_ids is not None:
         yield _document_ids(connection, columns, filters.document_ids)
     yield from _dates(columns, "created", filters.created)
@@ -67,6 +69,11 @@ def _filters(connection: Connection, columns: Columns, filters: Filters) -> Iter
 def _label_sets(columns: Columns, wanted: list[int]) -> _Sieve:
     holding = columns.label_sets.holding(wanted)
     return _Sieve(holding[columns.documents["label_set"]], fulltext.any_label(wanted))
+
+
+def _people(columns: Columns, wanted: list[int]) -> _Sieve:
+    holding = columns.people_sets.holding(wanted)
+    return _Sieve(holding[columns.documents["people_set"]], fulltext.any_label(wanted))
 
 
 def _document_ids(connection: Connection, columns: Columns, ids: frozenset[str]) -> _Sieve:

@@ -4,7 +4,7 @@ Rows of `chunks`, `words` and `vectors` are never changed: a new version of a do
 `documents` says which rows are seen. A version of a document is named by its first row.
 """
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TABLES = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -32,6 +32,7 @@ TABLES = (
         label_set INTEGER NOT NULL,
         source INTEGER NOT NULL,          -- a label
         media_type INTEGER NOT NULL,      -- a label
+        people_set INTEGER NOT NULL,
         boost REAL NOT NULL,
         hidden INTEGER NOT NULL,
         created INTEGER,                  -- microseconds since 1970, UTC
@@ -66,12 +67,19 @@ TABLES = (
     "CREATE TABLE words (row INTEGER PRIMARY KEY, words TEXT NOT NULL)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
     """
-    -- Sources, media types, sets, tags and reader tokens, as small numbers.
+    -- Sources, media types, sets, tags, people, their names and reader tokens, as small numbers.
     CREATE TABLE labels (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (kind, value)
     )
     """,
     "CREATE TABLE label_sets (id INTEGER PRIMARY KEY AUTOINCREMENT, labels BLOB NOT NULL UNIQUE)",
+    """
+    -- Labels of people, and those of their names in the same order.
+    CREATE TABLE people_sets (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, labels BLOB NOT NULL, names BLOB NOT NULL,
+        UNIQUE (labels, names)
+    )
+    """,
     """
     CREATE TABLE reader_sets (
         id INTEGER PRIMARY KEY AUTOINCREMENT, tokens TEXT NOT NULL UNIQUE, labels BLOB NOT NULL
@@ -128,14 +136,16 @@ TEXTS_TO_CHECK = f"""
 """
 # No date reads as the least integer.
 COLUMNS = """
-    SELECT ordinal, first_row, count, first_slot, reader_set, label_set, source, media_type, boost,
-    hidden, coalesce(created, -9223372036854775808), coalesce(updated, -9223372036854775808)
+    SELECT ordinal, first_row, count, first_slot, reader_set, label_set, source, media_type, people_set,
+    boost, hidden, coalesce(created, -9223372036854775808), coalesce(updated, -9223372036854775808)
     FROM documents
 """
 ALL_COLUMNS = COLUMNS + "WHERE ?1 < changed"
 CHANGED_COLUMNS = COLUMNS + "INDEXED BY documents_changed WHERE changed > ?1"
 CHANGED_TOMBSTONES = "SELECT ordinal FROM tombstones WHERE changed > ?"
 LABEL_SETS_SINCE = "SELECT id, labels FROM label_sets WHERE id > ? ORDER BY id"
+PEOPLE_SETS_SINCE = "SELECT id, labels FROM people_sets WHERE id > ? ORDER BY id"
+NAME_SETS_SINCE = "SELECT id, names FROM people_sets WHERE id > ? ORDER BY id"
 READER_SETS_SINCE = "SELECT id, labels FROM reader_sets WHERE id > ? ORDER BY id"
 
 LABELS_OF = "SELECT id FROM labels WHERE kind = ? AND value IN (SELECT value FROM json_each(?))"
@@ -173,7 +183,7 @@ ADD_CHUNK = "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 ADD_WORDS = "INSERT INTO words VALUES (?, ?)"
 ADD_VECTOR = "INSERT INTO vectors VALUES (?, ?)"
 PUT_DOCUMENT = """
-    INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 AMEND_DOCUMENT = """
     UPDATE documents SET reader_set = coalesce(:reader_set, reader_set),
@@ -189,6 +199,8 @@ ADD_LABEL = "INSERT OR IGNORE INTO labels (kind, value) VALUES (?, ?)"
 LABEL = "SELECT id FROM labels WHERE kind = ? AND value = ?"
 ADD_LABEL_SET = "INSERT OR IGNORE INTO label_sets (labels) VALUES (?)"
 LABEL_SET = "SELECT id FROM label_sets WHERE labels = ?"
+ADD_PEOPLE_SET = "INSERT OR IGNORE INTO people_sets (labels, names) VALUES (?, ?)"
+PEOPLE_SET = "SELECT id FROM people_sets WHERE labels = ? AND names = ?"
 ADD_READER_SET = "INSERT OR IGNORE INTO reader_sets (tokens, labels) VALUES (?, ?)"
 READER_SET = "SELECT id FROM reader_sets WHERE tokens = ?"
 ADD_READER_SET_TOKEN = "INSERT OR IGNORE INTO reader_set_tokens VALUES (?, ?)"
@@ -205,10 +217,11 @@ DROP_VECTORS = "DELETE FROM vectors WHERE row >= ? AND row < ?"
 
 ENTRIES = """
     SELECT c.row, d.ordinal, d.first_row, d.hidden, d.source, d.media_type, d.created, d.updated, w.words,
-    c.embedded_text, l.labels, r.labels
+    c.embedded_text, l.labels, p.labels, r.labels
     FROM documents d JOIN chunks c ON c.row >= d.first_row AND c.row < d.first_row + d.count
     JOIN words w ON w.row = c.row
-    JOIN label_sets l ON l.id = d.label_set JOIN reader_sets r ON r.id = d.reader_set
+    JOIN label_sets l ON l.id = d.label_set JOIN people_sets p ON p.id = d.people_set
+    JOIN reader_sets r ON r.id = d.reader_set
 """
 ENTRIES_OF_VERSION = ENTRIES + "WHERE d.first_row = ?"
 ALL_ENTRIES = ENTRIES + "ORDER BY d.first_row, c.row"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from connectors.document import NOBODY, Span
+from indexing import people
 from indexing.chunk import Chunk
 from indexing.embedded import rows, sql, vectors
 from indexing.embedded.database import Connection, read_state, transaction
@@ -37,6 +38,7 @@ class Version:
     label_set: int
     source: int
     media_type: int
+    people_set: int
     labels: tuple[int, ...]
     """All of them, as the full-text index takes them."""
     halves: Halves
@@ -129,6 +131,10 @@ def _version(item: Prepared, ordinal: int, row: int, slot: int, interned: Intern
     source = interned.label("source", said.source)
     media_type = interned.label("media_type", said.media_type)
     labels = interned.labels("set", said.sets) + interned.labels("tag", said.tags)
+    owners = {
+        interned.label("person", key): interned.label("name", name)
+        for key, name in people.by_key(said.owners).items()
+    }
     shown_to = [] if said.hidden else interned.labels("reader", said.access.readers)
     return Version(
         prepared=item,
@@ -139,7 +145,8 @@ def _version(item: Prepared, ordinal: int, row: int, slot: int, interned: Intern
         label_set=interned.label_set(labels),
         source=source,
         media_type=media_type,
-        labels=(source, media_type, *labels, *shown_to),
+        people_set=interned.people_set(owners),
+        labels=(source, media_type, *labels, *owners, *shown_to),
         halves=item.change.vectors.astype(np.float16),
     )
 

@@ -164,7 +164,7 @@ def _quantised(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
 
 def cosines(files: VectorFiles, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Of the half floats at `slots`."""
-    return half_dots(files.halves[slots], vector)
+    return half_dots(files.halves.take(slots, axis=0), vector)
 
 
 def nearest(
@@ -176,10 +176,11 @@ def nearest(
     """
     _, quantised = _quantised(queries)
     candidates = round(RESCORED * count)
-    if np.count_nonzero(allowed) < GATHERED_SHARE * len(allowed):
+    number = int(np.count_nonzero(allowed))
+    if number < GATHERED_SHARE * len(allowed):
         found = _among(files, quantised, np.flatnonzero(allowed), candidates)
     else:
-        found = _among_all(files, quantised, allowed, candidates)
+        found = _among_all(files, quantised, allowed, min(number, candidates))
     return [
         _rescored(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
     ]
@@ -190,23 +191,22 @@ def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> l
     if len(selected) <= count:
         return [selected] * len(queries)
     scores = scaled_dots(files.bytes, files.scales, queries, selected)
-    return [selected[_largest(row, count)] for row in scores]
+    return [selected.take(_largest(row, count)) for row in scores]
 
 
 def _among_all(files: VectorFiles, queries: Int8s, allowed: Mask, count: int) -> list[Slots]:
-    """The same; vectors that are not allowed are scanned too, and put last."""
+    """The same for at least so many; vectors that are not allowed are scanned too, and put last."""
     scores = scaled_dots(files.bytes, files.scales, queries)
-    number = int(np.count_nonzero(allowed))
-    if number < len(allowed):
+    if not allowed.all():
         scores += ~allowed * LAST
-    return [_largest(row, min(count, number)) for row in scores]
+    return [_largest(row, count) for row in scores]
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> Slots:
     """Positions of the `count` largest and of a few more, in ascending order of position."""
     if len(scores) <= count:
         return np.arange(len(scores))
-    near = np.flatnonzero(scores >= _floor(scores, count))
+    (near,) = (scores >= _floor(scores, count)).nonzero()
     if len(near) > 2 * count:
         # A stable sort keeps the first of equals, so that equal vectors are chosen alike each time.
         near = np.sort(near[(-scores[near]).argsort(kind="stable")[:count]])
@@ -231,7 +231,7 @@ def _rescored(
 ) -> tuple[Slots, NDArray[np.float32]]:
     scores = cosines(files, slots, query)
     best = (-scores).argsort(kind="stable")[:count]
-    return slots[best], scores[best]
+    return slots.take(best), scores.take(best)
 
 
 def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:

@@ -22,7 +22,7 @@ Body: TypeAlias = dict[str, Any]
 
 LONGEST_TOKEN = 1_024
 """UTF-16 units of a word; ours end well before, and none must be cut."""
-FORMAT = 1
+FORMAT = 2
 """Of what this module lays out; an index of another format is refused."""
 
 Engine: TypeAlias = Literal["lucene", "faiss"]
@@ -114,6 +114,7 @@ _SHARED: Body = {
     "media_type": {"type": "keyword"},
     "sets": {"type": "keyword"},
     "tags": {"type": "keyword"},
+    "people": {"type": "keyword"},
     "created": {"type": "long"},
     "updated": {"type": "long"},
     "boost": _told_only("double"),
@@ -122,6 +123,7 @@ _SHARED: Body = {
 _OF_DOCUMENTS: Body = {
     "id": {"type": "keyword"},
     "month": {"type": "keyword"},
+    "person": {"type": "keyword"},
     "generation": _told_only("long"),
     "chunks": _told_only("integer"),
     "hash": {"type": "keyword", "index": False, "doc_values": False},

@@ -6,7 +6,7 @@ documents.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from connectors.document import Readers
@@ -28,9 +28,6 @@ LAST = 2**31 - 1
 """Above every position."""
 PHRASE = 10_000.0
 """Above any sum of BM25, so that what holds more of the phrases comes first."""
-NUMBER_OF_VALUES = 10_000
-"""That a facet tells of; more differ in no way that a person could choose from."""
-
 Interval = tuple[int, int]
 """Positions `[start, end)`."""
 
@@ -57,6 +54,7 @@ def _filters(filters: Filters) -> list[Body]:
         "media_type": filters.media_types,
         "sets": filters.sets,
         "tags": filters.tags,
+        "people": filters.people,
         "key": None if filters.document_ids is None else _keys(filters.document_ids),
     }
     ranges = [_between("created", filters.created), _between("updated", filters.updated)]
@@ -250,12 +248,14 @@ def _sources(condition: Body, size: int) -> Body:
 # --- facets
 
 
-def facets(readers: Readers, filters: Filters, fields: Collection[str]) -> Body:
-    """How many documents hold each value of `fields`."""
+def facets(readers: Readers, filters: Filters, fields: Mapping[str, int]) -> Body:
+    """How many documents hold each value of `fields`; of each field so many values at most."""
     documents = [{"term": {"kind": "document"}}, {"range": {"chunks": {"gt": 0}}}]
     return {
         "size": 0,
         "track_total_hits": False,
         "query": {"bool": {"filter": [*documents, *conditions(readers, filters)]}},
-        "aggs": {field: {"terms": {"field": field, "size": NUMBER_OF_VALUES}} for field in fields},
+        "aggs": {
+            field: {"terms": {"field": field, "size": size}} for field, size in fields.items()
+        },
     }

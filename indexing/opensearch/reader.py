@@ -11,13 +11,14 @@ count never did, and the next of the ranking takes its place.
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TypeVar
 
 from opensearchpy import OpenSearch
 
 from connectors.document import Readers
 from connectors.errors import RetryLater
+from indexing import people
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline
 from indexing.index import Facets, Filters, Found, IndexQuery
@@ -27,11 +28,23 @@ from indexing.opensearch.legs import Asked, Legs, Scales
 from indexing.opensearch.line import cut_by
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.ranking import View
+from indexing.opensearch.records import person_of
 from indexing.opensearch.searches import Gone, Searches, at_one_point, best_effort, whole
 
 Told = TypeVar("Told")
 
-FACETS = ("source", "media_type", "month")
+MOST_VALUES = 10_000
+"""That a facet tells of; more differ in no way that a person could choose from."""
+FACETS = MappingProxyType(
+    {
+        "source": MOST_VALUES,
+        "media_type": MOST_VALUES,
+        "people": people.MOST,
+        # One to each person, as a rule, and room for those who are called by several names.
+        "person": 2 * people.MOST,
+        "month": MOST_VALUES,
+    }
+)
 POINTS = 2
 """Points in time that are tried: one may go with its node."""
 
@@ -92,8 +105,14 @@ class OpenSearchIndex:
         body = queries.facets(readers, filters, FACETS)
         with cut_by(deadline):
             answer = whole(self._client, self._index, deadline).ask({0: body})[0]
-        sources, media_types, months = (answer.facets[field] for field in FACETS)
-        return Facets(sources=sources, media_types=media_types, months=months)
+        told = answer.facets
+        names = ((*person_of(value), count) for value, count in told["person"].items())
+        return Facets(
+            sources=told["source"],
+            media_types=told["media_type"],
+            people=people.counted(told["people"], names),
+            months=told["month"],
+        )
 
     def close(self) -> None:
         """Nothing is held open here; the client is whose who made it."""

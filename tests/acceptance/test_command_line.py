@@ -35,6 +35,17 @@ def test_filters_narrow(home: Home) -> None:
     assert all(one["updated_at"] >= "2025" for one in late["results"])
 
 
+def test_people_are_named_by_name_or_by_address(home: Home) -> None:
+    def found(person: str) -> set[str]:
+        told = home.quarry("search", "diamond wires", "--person", person, "--json").json
+        return {one["document_id"] for one in told["results"]}
+
+    recall = "handbook:mail/2026-09-08-wire-batch-recall.eml"
+    assert found("Kwabena.Ansah@karsthal.example") == {recall}
+    assert recall in found("kwabena  ANSAH")
+    assert found("nobody") == set()
+
+
 def test_an_answer_quotes_what_stands_there(home: Home) -> None:
     run = home.quarry("ask", "What should a customer do when the scanner shows QX-4031?", "--json")
     assert run.code == 0, run.err

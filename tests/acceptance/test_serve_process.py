@@ -254,6 +254,25 @@ def test_a_sync_outlives_its_follower_and_is_stopped_with_the_server(tmp_path: P
     assert report["documents"] == PAGES - held
 
 
+def test_it_keeps_the_sources_in_step_by_itself(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "gate.md").write_text("# Gate\n\nThe gate code is 4711.\n", encoding="utf-8")
+    home = Home(tmp_path)
+    assert home.quarry("add", "folder", str(files)).code == 0
+    with serving(home, QUARRY_WORKERS="true") as running:
+
+        def is_done() -> bool:
+            (source,) = running.client.get("/api/sources").json()
+            return (source["state"], source["documents"]) == ("done", 1)
+
+        _wait_for(is_done)
+        found = running.client.post("/api/search", json={"query": "gate code"}).json()
+        assert [one["document_id"] for one in found["results"]] == ["files:gate.md"]
+        assert running.stop()[0] == 0
+        assert not any("Traceback" in line for line in running.log)
+
+
 # What it costs.
 
 

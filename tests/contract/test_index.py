@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.document import EVERYBODY, NOBODY, Access, Readers
+from connectors.document import EVERYBODY, NOBODY, Access, Person, Readers
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.embedding import Vectors
@@ -34,6 +34,7 @@ from indexing.index import (
     Replace,
     Written,
 )
+from indexing.people import PersonCount
 from tests.support.chunks import DIMENSION, chunk, document, near, query, unit, vector, vectors
 from tests.support.index_engines import (
     PUBLIC,
@@ -94,7 +95,9 @@ def test_an_empty_index_answers_with_nothing(index: Index, keeper: IndexKeeper) 
     asked = query("anything", vector=vector("anything"), alpha=0.5, exact=("ERR-1",))
     assert index.find([asked, asked], PUBLIC, soon()) == Found(rankings=((), ()))
     assert index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon()) == [[]]
-    assert index.facets(Filters(), PUBLIC, soon()) == Facets(sources={}, media_types={}, months={})
+    assert index.facets(Filters(), PUBLIC, soon()) == Facets(
+        sources={}, media_types={}, people={}, months={}
+    )
     assert list(keeper.survey()) == []
 
 
@@ -120,7 +123,7 @@ def test_what_was_written_is_found_as_it_was(index: Index, keeper: IndexKeeper) 
         heading_path=("Handbook", 'Leave "of absence"'),
         tags=frozenset({"team=people", "year=2026"}),
         sets=frozenset({"policies"}),
-        owners=("Ann", "Bob"),
+        owners=(Person("Ann Lee", "Ann@Example.com"), Person("Bob  "), Person("")),
         boost=1.5,
         created_at=MAY,
         updated_at=MAY + timedelta(microseconds=1),
@@ -580,8 +583,54 @@ def test_each_filter_lets_pass_what_it_names(
     assert passed(sets=frozenset({"it"}), tags=frozenset({"lang=en"})) == {"a"}
     # The same word in another field is another thing, and nothing named lets nothing pass.
     assert passed(sources=frozenset({"hr"})) == set()
-    for field in ("sources", "media_types", "sets", "tags", "document_ids"):
+    for field in ("sources", "media_types", "sets", "tags", "people", "document_ids"):
         assert passed(**{field: frozenset()}) == set()
+
+
+def test_a_person_is_the_same_by_every_name(
+    index: Index, keeper: IndexKeeper, filtered_door: Door
+) -> None:
+    keeper.write(
+        [
+            secret("a", owners=(Person("Ann Lee", "Ann@Example.com"), Person("Bob"))),
+            secret("b", owners=(Person("Lee, A.", "ann@example.com"),), tags=frozenset({"bob"})),
+            secret("c", owners=(Person("  BOB "),)),
+            secret("d", owners=(Person("Ann Lee"), Person("Bobby")), sets=frozenset({"bob"})),
+            secret("e"),
+        ]
+    )
+
+    def passed(*keys: str, **fields: Any) -> set[str]:
+        return filtered_door(index, PUBLIC, Filters(people=frozenset(keys), **fields))
+
+    assert passed("ann@example.com") == {"a", "b"}
+    assert passed("bob") == {"a", "c"}
+    assert passed("bob", "ann lee") == {"a", "c", "d"}
+    assert passed("ann@example.com", sources=frozenset({"b", "c"})) == {"b"}
+    # A key is no beginning of another, no name beside one, and nothing that cannot be stored.
+    assert passed("bo", "ann@example.com\nAnn Lee", "Bob", "bob\0", "\ud800") == set()
+
+
+def test_a_filter_by_person_outlasts_an_amendment_and_follows_a_new_version(
+    index: Index, keeper: IndexKeeper, filtered_door: Door
+) -> None:
+    ann, bob = (Person("Ann", "ann@example.com"),), (Person("Bob"),)
+    keeper.write([secret("a", owners=ann), secret("b", owners=ann, hidden=True)])
+    keeper.write(
+        [
+            Amend(document_id="a", sets=frozenset({"hr"}), access=Access.to(["group:finance"])),
+            Amend(document_id="b", hidden=False, boost=2.0),
+        ]
+    )
+    by_ann, by_bob = (
+        Filters(people=frozenset({"ann@example.com"})),
+        Filters(people=frozenset({"bob"})),
+    )
+    assert filtered_door(index, PUBLIC, by_ann) == {"b"}
+    assert filtered_door(index, ANN, by_ann) == {"a", "b"}
+    keeper.write([secret("a", owners=bob, generation=2), Delete("b")])
+    assert filtered_door(index, ANN, by_ann) == set()
+    assert filtered_door(index, PUBLIC, by_bob) == {"a"}
 
 
 @pytest.mark.parametrize("field", ["created", "updated"])
@@ -639,7 +688,7 @@ def test_queries_of_one_call_keep_their_own_filters(index: Index, keeper: IndexK
 def test_facets_count_documents(index: Index, keeper: IndexKeeper) -> None:
     keeper.write(
         [
-            document("a", "x", "y", "z", source="mail", updated_at=MAY),
+            document("a", "x", "y", "z", source="mail", updated_at=MAY, owners=(Person("Bob"),)),
             document(
                 "b",
                 "x",
@@ -654,11 +703,77 @@ def test_facets_count_documents(index: Index, keeper: IndexKeeper) -> None:
     assert index.facets(Filters(), PUBLIC, soon()) == Facets(
         sources={"mail": 2, "wiki": 1},
         media_types={"text/plain": 2, "text/html": 1},
+        people={"bob": PersonCount("Bob", 1)},
         months={"2026-05": 1, "2026-04": 1},
     )
     assert index.facets(Filters(sources=frozenset({"wiki"})), ANN, soon()) == Facets(
-        sources={"wiki": 2}, media_types={"text/plain": 2}, months={"2026-06": 1}
+        sources={"wiki": 2}, media_types={"text/plain": 2}, people={}, months={"2026-06": 1}
     )
+
+
+def test_people_are_counted_and_called_as_most_documents_call_them(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    def by(name: str, **fields: Any) -> Replace:
+        return document(name, "x", "y", **fields)
+
+    keeper.write(
+        [
+            by("a", owners=(Person("A. Lee", "ann@example.com"),)),
+            by("b", owners=(Person("Ann Lee", "ANN@example.com"), Person("Bob"))),
+            # Whoever stands there twice counts once.
+            by("c", owners=(Person("Ann Lee", "ann@example.com"), Person("", "ann@example.com"))),
+            by("d", owners=(Person("bob"),), source="wiki"),
+            by("e", owners=(Person(" "), Person("", "eve@example.com")), source="wiki"),
+            by("f"),
+        ]
+    )
+    ann, eve = PersonCount("Ann Lee", 3), PersonCount("eve@example.com", 1)
+    assert index.facets(Filters(), PUBLIC, soon()).people == {
+        "ann@example.com": ann,
+        "bob": PersonCount("Bob", 2),
+        "eve@example.com": eve,
+    }
+    assert index.facets(Filters(sources=frozenset({"wiki"})), PUBLIC, soon()).people == {
+        "bob": PersonCount("bob", 1),
+        "eve@example.com": eve,
+    }
+    with_bob = index.facets(Filters(people=frozenset({"bob"})), PUBLIC, soon())
+    assert with_bob.sources == {"folder": 1, "wiki": 1}
+    assert with_bob.people["ann@example.com"] == PersonCount("Ann Lee", 1)
+
+
+def test_people_of_documents_that_one_may_not_read_are_not_told(
+    index: Index, keeper: IndexKeeper
+) -> None:
+    ann, informer = Person("Ann Lee", "ann@example.com"), Person("Mole", "mole@example.com")
+    fired = Person("Ann Lee (leaves in May)", "ann@example.com")
+    keeper.write(
+        [
+            document("a", "x", owners=(ann,)),
+            document("b", "x", owners=(fired, informer), readers=["group:finance"]),
+            document("c", "x", owners=(fired,), readers=["group:finance"]),
+            document("d", "x", owners=(informer,), hidden=True),
+            document("e", "x", owners=(informer,), access=NOBODY),
+        ]
+    )
+
+    def people(readers: Readers) -> Any:
+        return index.facets(Filters(), readers, soon()).people
+
+    # Neither is there anybody whom only the others name, nor the name that only they know.
+    assert people(PUBLIC) == {"ann@example.com": PersonCount("Ann Lee", 1)}
+    assert people(ANN) == {
+        "ann@example.com": PersonCount("Ann Lee (leaves in May)", 3),
+        "mole@example.com": PersonCount("Mole", 1),
+    }
+    keeper.write([Amend(document_id="b", access=EVERYBODY), Delete("c")])
+    assert people(PUBLIC) == {
+        "ann@example.com": PersonCount("Ann Lee", 2),
+        "mole@example.com": PersonCount("Mole", 1),
+    }
+    keeper.write([Amend(document_id="b", hidden=True)])
+    assert people(ANN) == {"ann@example.com": PersonCount("Ann Lee", 1)}
 
 
 # --- chunks by place
@@ -803,7 +918,7 @@ def _odd_documents() -> list[Replace]:
         "heading_path": ("Handbook", 'Leave "of absence"'),
         "tags": frozenset({"team=people", "year=2026"}),
         "sets": frozenset({"policies"}),
-        "owners": ("Ann", "Bob"),
+        "owners": (Person("Ann", "ann@example.com"), Person("Bob")),
         "boost": 1.5,
         "created_at": MAY,
         "updated_at": MAY + timedelta(microseconds=1),

@@ -1,16 +1,14 @@
 """What every ledger must do: the one in the database, and the one in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
-from backend.store import sources
-from backend.store.contents import Contents
-from backend.store.database import open_database, sqlite_url
-from backend.store.ledger import StoredLedger
+from backend.store.database import sqlite_url
 from connectors.connector import Checkpoint
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
 from indexing.index import IndexedDocument
@@ -26,36 +24,52 @@ from indexing.ledger import (
     Restored,
     Stored,
 )
+from tests.support.databases import Databases
 from tests.support.ledger import MemoryLedger
+from tests.support.store import store_at
 
 Fixture: TypeAlias = tuple[Ledger, Callable[[str], None]]
 """A ledger that knows the sources `desk` and `web`, and how to lose what it keeps of a document."""
 
 
-def _stored_ledger(folder: Path) -> Fixture:
-    database = open_database(sqlite_url(folder / "quarry.db"))
-    for name in ("desk", "web"):
-        sources.add(database, name, "folder", {})
-    ledger = StoredLedger(database, Contents(folder / "sections"))
+@contextmanager
+def _on_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
+    del request
+    with _stored(sqlite_url(folder / "quarry.db"), folder) as fixture:
+        yield fixture
 
+
+@contextmanager
+def _on_postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
+    databases: Databases = request.getfixturevalue("postgresql")
+    with databases.new() as url, _stored(url, folder) as fixture:
+        yield fixture
+
+
+@contextmanager
+def _in_memory(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
+    del request, folder
+    ledger = MemoryLedger("desk", "web")
+    yield ledger, ledger.lose
+
+
+@contextmanager
+def _stored(url: str, folder: Path) -> Iterator[Fixture]:
     def lose(document_id: str) -> None:
         del document_id
         for path in (folder / "sections").rglob("*.zst"):
             path.unlink()
 
-    return ledger, lose
+    with store_at(url, folder, "desk", "web") as store:
+        yield store.ledger, lose
 
 
-def _memory_ledger(folder: Path) -> Fixture:
-    del folder
-    ledger = MemoryLedger("desk", "web")
-    return ledger, ledger.lose
-
-
-@pytest.fixture(params=[_stored_ledger, _memory_ledger], ids=["stored", "memory"])
-def fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
-    make: Callable[[Path], Fixture] = request.param
-    return make(tmp_path)
+@pytest.fixture(
+    params=[_on_sqlite, _on_postgresql, _in_memory], ids=["sqlite", "postgresql", "memory"]
+)
+def fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fixture]:
+    with request.param(request, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
@@ -227,7 +241,7 @@ def test_a_new_version_and_a_new_failure_do_not_forget_that_they_were_seen(ledge
 
 
 def test_what_is_unseen_may_be_removed_meanwhile(ledger: Ledger) -> None:
-    names = [f"desk:{number:05}" for number in range(1_500)]
+    names = [f"desk:{number:05}" for number in range(1_050)]
     ledger.save([stored(document(name)) for name in names])
     gone = []
     for name in ledger.unseen("desk", 1):

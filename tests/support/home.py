@@ -34,6 +34,8 @@ class Home:
             "QUARRY_HOME": str(self.path / "state"),
             "QUARRY_MODELS": str(MODEL_CACHE),
             "HF_HUB_OFFLINE": "1",
+            # Sources are synced when a test says so.
+            "QUARRY_WORKERS": "false",
             **settings,
         }
 

@@ -10,6 +10,7 @@ from indexing.ledger import (
     Amended,
     Entry,
     Failed,
+    Finished,
     LedgerChange,
     Lost,
     Noted,
@@ -47,6 +48,7 @@ class MemoryLedger:
         self.troubles: dict[str, Trouble] = {}
         self.checkpoints: dict[str, Checkpoint | None] = dict.fromkeys(sources)
         self.saves = 0
+        self.finished: list[Finished] = []
 
     def sources(self) -> frozenset[str]:
         return frozenset(self.checkpoints)
@@ -155,6 +157,8 @@ class MemoryLedger:
             case Lost(each):
                 self._version(each, "")
                 self._change([each], kept=False)
+            case Finished():
+                self.finished.append(change)
             case Reached(source, checkpoint):
                 self.checkpoints[source] = checkpoint
 

@@ -12,7 +12,7 @@ from backend.search.completion import Complete, CompletionFailed, Message
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.request import Budgets, SearchRequest
 from backend.search.sections import InferenceSection, RankedChunk
-from connectors.document import EVERYBODY, Access, Readers, Span
+from connectors.document import EVERYBODY, Access, Person, Readers, Span
 from indexing.analysis import holds, words
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline
@@ -44,7 +44,7 @@ def chunk(
         source=source,
         media_type="text/plain",
         access=access,
-        owners=("Ann Lee",),
+        owners=(Person("Ann Lee"),),
         tags=frozenset({"team=platform", "team=web", "state=final"}),
         updated_at=UPDATED,
     )

@@ -1,5 +1,7 @@
 """A database with one source, and documents to put in it."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +30,18 @@ class Store:
 
 
 def store_with(folder: Path, *names: str) -> Store:
-    """A new store with sources of these names."""
-    database = open_database(sqlite_url(folder / "quarry.db"))
+    """A new store with sources of these names, on SQLite."""
+    return _store(open_database(sqlite_url(folder / "quarry.db")), folder, names)
+
+
+@contextmanager
+def store_at(url: str, folder: Path, *names: str) -> Iterator[Store]:
+    """A store with new sources of these names, its database closed after the block."""
+    with closing(open_database(url)) as database:
+        yield _store(database, folder, names)
+
+
+def _store(database: Database, folder: Path, names: Sequence[str]) -> Store:
     for name in names:
         sources.add(database, name, "folder", {"path": f"/srv/{name}"})
     contents = Contents(folder / "sections")

@@ -17,7 +17,12 @@ NAMES = {
 }
 
 NOBODYS_ROOMS = {"utils", "util", "common", "helpers", "helper", "core", "shared", "misc"}
-MAY_CATCH_ALL = {"backend/worker.py", "backend/api/events.py", "backend/api/syncs.py"}
+MAY_CATCH_ALL = {
+    "backend/worker.py",
+    "backend/api/events.py",
+    "backend/api/syncs.py",
+    "backend/sync/workers.py",
+}
 HEAVY = {
     # module: what it may import inside its functions
     "backend/cli.py": None,

@@ -44,9 +44,11 @@ async function show(search) {
 function put(nodes) {
   const focused = region.contains(document.activeElement) ? document.activeElement.id : "";
   const wasOpen = region.querySelector(".all")?.open;
+  const unfolded = [...region.querySelectorAll(".all details[id][open]")].map((list) => list.id);
   region.replaceChildren(...nodes);
   region.removeAttribute("aria-busy");
   openFilters(wasOpen);
+  for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   if (focused) (document.getElementById(focused) ?? box).focus();
   told.textContent = region.querySelector("[data-told]")?.dataset.told ?? "";
   document.title = box.value.trim() ? `${box.value.trim()} · Quarry` : "Quarry";

@@ -1,35 +1,46 @@
-// Sources: add a folder, bring one in step, see how far that is.
-import { post, Problem, stream } from "./stream.js";
-import { counted, harmless, parsed } from "./text.js";
+// Sources: add one, see how they stand, bring them in step, decide, try again.
+import { clearFaults, showFaults, valuesOf, watchFields } from "./fields.js";
+import { Problem, send, stream } from "./stream.js";
+import { counted, harmless, make, parsed } from "./text.js";
 
-const LOOK_AGAIN = 2000;
-const table = document.getElementById("table");
+const SOON = 2000;
+const LATER = 20000;
+const part = document.querySelector("[data-part]");
 const told = document.getElementById("told");
-const form = document.getElementById("add");
-const refused = document.getElementById("refused");
 
-/** What is being done, by the names of the sources. */
+/** What this page syncs, by the names of the sources. */
 const underway = new Map();
 let looking = 0;
+let shown = "";
 
 async function refresh() {
-  const response = await fetch("/sources/table", { headers: { Accept: "text/html" } });
-  if (!response.ok) return;
-  const focused = table.contains(document.activeElement) && named(document.activeElement);
-  table.replaceChildren(...parsed(await response.text()));
+  clearTimeout(looking);
+  const response = await fetch(part.dataset.part, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (response?.status === 404) return location.assign("/sources");
+  const text = response?.ok ? await response.text() : shown;
+  if (text !== shown) replace(text);
+  shown = text;
   for (const name of underway.keys()) draw(name);
-  if (focused) row(focused)?.querySelector("[data-sync]").focus();
   watch();
 }
 
-const named = (inside) => inside.closest("[data-source]")?.dataset.source;
-const row = (name) => [...table.querySelectorAll("[data-source]")].find((each) => each.dataset.source === name);
+function replace(text) {
+  const kept = part.contains(document.activeElement) && document.activeElement.dataset.keep;
+  part.replaceChildren(...parsed(text));
+  if (kept) part.querySelector(`[data-keep="${CSS.escape(kept)}"]`)?.focus({ preventScroll: true });
+}
 
-/** A run that another page or program began is looked at again until it is done. */
+const rows = () => [...document.querySelectorAll("[data-part] [data-source]")];
+const named = (inside) => inside.closest("[data-source]")?.dataset.source ?? rows()[0]?.dataset.source;
+const row = (name) => rows().find((each) => each.dataset.source === name);
+const admin = (name, rest = "") => `/api/admin/sources/${encodeURIComponent(name)}${rest}`;
+
+/** Look again: soon while something goes on, now and then otherwise, and not at all while nobody sees it. */
 function watch() {
   clearTimeout(looking);
-  const others = [...table.querySelectorAll('[data-state="running"]')].some((each) => !underway.has(named(each)));
-  if (others) looking = setTimeout(refresh, LOOK_AGAIN);
+  if (document.hidden) return;
+  const busy = rows().some((each) => /^(running|waiting|being removed)$/.test(each.dataset.state));
+  looking = setTimeout(refresh, busy || underway.size ? SOON : LATER);
 }
 
 async function sync(name) {
@@ -46,12 +57,13 @@ async function sync(name) {
     }
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    error = [problem.title, problem.detail, problem.advice].filter(Boolean).join(". ");
+    // Another process is at it already: how far it is shows in a moment.
+    error = problem.status === 409 ? "" : problem.sentence;
   } finally {
     underway.delete(name);
   }
   await refresh();
-  told.textContent = error ? `${name} could not be synced` : `${name} is in step`;
+  told.textContent = error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`;
   if (error) complain(name, error);
 }
 
@@ -61,53 +73,130 @@ function progressed(name, progress) {
 }
 
 function draw(name) {
-  const shown = row(name);
-  if (!shown) return;
+  const shownRow = row(name);
+  if (!shownRow) return;
   const { stage, done, total, item, rate } = underway.get(name);
-  const bar = shown.querySelector("progress");
-  shown.querySelector(".progress").hidden = false;
-  shown.querySelector(".notice")?.remove();
-  shown.querySelector("[data-sync]").disabled = true;
-  Object.assign(shown.querySelector(".state"), { textContent: "syncing", className: "state running" });
+  const bar = shownRow.querySelector("progress");
+  shownRow.querySelector(".progress").hidden = false;
+  shownRow.querySelector(".notice.trouble")?.remove();
+  shownRow.querySelector("[data-sync]").disabled = true;
+  Object.assign(shownRow.querySelector(".state"), { textContent: "syncing", className: "state running" });
   if (total) Object.assign(bar, { max: total, value: done });
   else bar.removeAttribute("value");
   const counts = done ? `${counted(done, "document")}${total ? ` of ${total}` : ""}, ${rate.toFixed(0)} a second` : "";
-  shown.querySelector(".doing").textContent = [stage, counts, harmless(item)].filter(Boolean).join(" · ");
+  shownRow.querySelector(".doing").textContent = [stage, counts, harmless(item)].filter(Boolean).join(" · ");
 }
 
 function complain(name, error) {
-  const shown = row(name);
-  if (!shown || shown.querySelector(".notice")) return;
-  const notice = document.createElement("p");
-  notice.className = "notice trouble";
-  notice.setAttribute("role", "alert");
-  notice.textContent = harmless(error);
-  shown.append(notice);
+  const at = row(name);
+  if (!at) return;
+  const same = [...at.querySelectorAll(".notice")].some((each) => each.textContent.trim() === harmless(error));
+  if (!same) at.append(make("p", { class: "notice trouble", role: "alert" }, harmless(error)));
 }
 
-table.addEventListener("click", (event) => {
-  if (event.target.closest("[data-sync]")) sync(named(event.target));
-});
-
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const { path, name } = Object.fromEntries(new FormData(form));
-  refused.hidden = true;
+/** Ask for something, say what was done, and look what has become of it. */
+async function ask(name, method, url, body) {
   try {
-    const added = await post("/api/sources", {
-      kind: "folder",
-      ...(name.trim() ? { name: name.trim() } : {}),
-      settings: { path: path.trim() },
-    });
-    form.reset();
+    told.textContent = (await send(method, url, body)).told;
     await refresh();
-    sync(added.name);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    refused.textContent = harmless([problem.detail || problem.title, problem.advice].filter(Boolean).join(" "));
-    refused.hidden = false;
-    form.elements.path.focus();
+    complain(name, problem.sentence);
+  }
+}
+
+async function test(name, button) {
+  const section = document.getElementById("tried");
+  const list = section.querySelector("ul");
+  section.hidden = false;
+  button.disabled = true;
+  list.replaceChildren(make("li", { class: "dim" }, "Trying…"));
+  try {
+    list.replaceChildren(...(await send("POST", admin(name, "/test"))).map(line));
+    told.textContent = `${name} was tried`;
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    list.replaceChildren(make("li", { class: "fault" }, harmless(problem.sentence)));
+  }
+  button.disabled = false;
+  section.scrollIntoView({ block: "nearest" });
+}
+
+const CAPABILITIES = { content: "Content", listing: "Listing of all there is", access: "Who may read what" };
+
+const line = ({ capability, works, fault }) =>
+  make(
+    "li",
+    {},
+    make("span", { class: works ? "state done" : "state failed" }, works ? "works" : "missing"),
+    make("span", { class: "item" }, CAPABILITIES[capability] ?? capability),
+    fault ? make("p", { class: "reason" }, harmless(fault)) : null,
+  );
+
+part.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const name = named(button);
+  if ("sync" in button.dataset) sync(name);
+  else if ("test" in button.dataset) test(name, button);
+  else if ("word" in button.dataset) ask(name, "POST", admin(name, `/${button.dataset.word}`));
+  else if ("retry" in button.dataset) {
+    const { retry } = button.dataset;
+    ask(name, "POST", admin(name, "/retry"), retry ? { documents: [retry] } : {});
   }
 });
 
+const form = document.querySelector("form.connect");
+const refused = document.getElementById("refused");
+
+async function submitted() {
+  const { kind, edits } = form.dataset;
+  const { name, settings = {}, credential } = valuesOf(form);
+  const body = { settings, ...(credential ? { credential } : {}) };
+  if (edits) {
+    await send("PATCH", admin(edits), body);
+    for (const secret of form.querySelectorAll('[type="password"]')) secret.value = "";
+    for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
+    await refresh();
+    told.textContent = `The settings of ${edits} are saved`;
+    saved();
+  } else {
+    const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
+    form.reset();
+    await refresh();
+    row(added.name)?.scrollIntoView({ block: "nearest" });
+    sync(added.name);
+  }
+}
+
+function saved() {
+  const button = form.querySelector("button.strong");
+  button.textContent = "Saved";
+  setTimeout(() => (button.textContent = "Save"), 2000);
+}
+
+form?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  refused.hidden = true;
+  clearFaults(form);
+  try {
+    await submitted();
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    const others = problem.errors?.length ? showFaults(form, problem.errors) : [problem.sentence];
+    refused.textContent = harmless(others.join(" "));
+    refused.hidden = !others.length;
+    told.textContent = "It was not saved";
+  }
+});
+if (form) watchFields(form);
+
+const removing = document.getElementById("removing");
+document.getElementById("remove")?.addEventListener("click", () => removing.showModal());
+removing?.addEventListener("close", () => {
+  const name = removing.dataset.source;
+  if (removing.returnValue === "remove") ask(name, "DELETE", admin(name));
+});
+
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(looking) : refresh()));
 watch();

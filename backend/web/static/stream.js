@@ -2,9 +2,14 @@
 
 /** A problem that the server told, or that stands between us and it. */
 export class Problem extends Error {
-  constructor({ title, detail, advice }) {
+  constructor({ title, detail, advice, status, errors }) {
     super(detail || title);
-    Object.assign(this, { title, detail, advice });
+    Object.assign(this, { title, detail, advice, status, errors });
+  }
+
+  /** What happened, and what to do about it. */
+  get sentence() {
+    return [this.detail || this.title, this.advice].filter(Boolean).join(" ");
   }
 }
 
@@ -37,19 +42,19 @@ export async function* stream(url, body, signal) {
   }
 }
 
-/** The JSON answer to a POST. Throws Problem. */
-export async function post(url, body) {
-  const response = await asked(url, body);
+/** The JSON answer to a request. Throws Problem. */
+export async function send(method, url, body) {
+  const response = await asked(url, body, undefined, method);
   if (!response.ok) throw new Problem(await problemOf(response));
   return response.json();
 }
 
-async function asked(url, body, signal) {
+async function asked(url, body, signal, method = "POST") {
   try {
     return await fetch(url, {
-      method: "POST",
+      method,
       headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json" },
-      body: JSON.stringify(body),
+      body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     });
   } catch (error) {

@@ -21,6 +21,8 @@ PAGES = {
     "table": "/document/handbook:products/spare-parts.xlsx",
     "missing": "/document/handbook:nothing",
     "sources": "/sources",
+    "form": "/sources?add=git",
+    "source": "/source/handbook",
 }
 PHONE = {"viewport": {"width": 360, "height": 740}}
 LARGE = {"viewport": {"width": 640, "height": 430}, "device_scale_factor": 2}

@@ -41,10 +41,11 @@ def test_from_nothing_to_a_document_read(opens: Opens, tmp_path: Path, pictures:
         page.screenshot(path=pictures / "syncing.png")
         expect(page.locator(".state")).to_have_text("in step", timeout=60_000)
         expect(page.locator(".source")).to_contain_text("45 documents")
+        page.screenshot(path=pictures / "sources.png")
+        page.get_by_role("link", name="1 document could not be read").click()
         failures = page.locator(".failures li")
         expect(failures).to_have_count(1)
         expect(failures).to_contain_text("broken.pdf")
-        page.screenshot(path=pictures / "sources.png")
         page.get_by_role("link", name="Search", exact=True).click()
         page.locator("#q").fill("QX-4031")
         expect(page.locator("[data-result]").first).to_have_text(
@@ -57,7 +58,9 @@ def test_a_folder_that_is_not_there_is_refused_in_words(opens: Opens, address: s
         page = watched.open("/sources")
         page.get_by_label("Folder on this machine").fill("/nowhere/at/all")
         page.get_by_role("button", name="Add and sync").click()
-        expect(page.get_by_role("alert")).to_contain_text("There is no such folder on this machine")
+        expect(page.locator(".fault:visible")).to_have_text(
+            "There is no such folder on this machine."
+        )
         watched.wrong[:] = [told for told in watched.wrong if "422" not in told]
 
 
@@ -123,6 +126,48 @@ def test_filters_are_in_the_address_and_back_takes_them_away(
         expect(page.get_by_role("link", name="Remove Type: PDF")).to_be_visible()
         page.reload()
         expect(page.get_by_role("link", name="Remove Type: PDF")).to_be_visible()
+
+
+def test_a_person_is_chosen_and_taken_back(opens: Opens, address: str, pictures: Path) -> None:
+    with opens(address) as watched:
+        page = watched.open("/?q=expenses")
+        everything = _titles(page)
+        page.get_by_role("link", name="Ines Almqvist, 6 documents").click()
+        expect(page).to_have_url(re.compile(r"person=ines\+almqvist"))
+        expect(page.get_by_role("link", name="Remove Person: Ines Almqvist")).to_be_visible()
+        expect(page.locator("[data-result]").first).to_contain_text("Travel expenses")
+        assert len(set(_titles(page))) <= 6
+        # Others can be chosen beside her, those further down too; the list stays unfolded.
+        page.get_by_role("region", name="Person").get_by_text("more").click()
+        mail = page.get_by_role(
+            "link", name="Kwabena Ansah (kwabena.ansah@karsthal.example), 1 document"
+        )
+        mail.click()
+        expect(mail).to_have_attribute("aria-current", "true")
+        expect(mail).to_be_focused()
+        expect(page.get_by_role("link", name="苏映澜, 1 document")).to_be_visible()
+        page.screenshot(path=pictures / "person.png")
+        page.get_by_role("link", name="Remove Person: Ines Almqvist").click()
+        expect(page.locator("[data-result]")).to_have_text(
+            ["Recall of diamond wires, batch W-6117"]
+        )
+        page.go_back()
+        page.go_back()
+        page.go_back()
+        expect(page).to_have_url(f"{address}/?q=expenses")
+        expect(page.locator("[data-result]")).to_have_text(everything)
+
+
+def test_a_document_leads_to_what_else_is_by_its_author(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/document/handbook:policies/travel-expenses-2025.md?q=allowance")
+        page.get_by_role("link", name="Search what is by Ines Almqvist").click()
+        expect(page).to_have_url(f"{address}/?person=ines+almqvist&q=allowance")
+        expect(page.get_by_role("link", name="Remove Person: Ines Almqvist")).to_be_visible()
+        page.locator("#q").fill("")
+        expect(page.get_by_text("6 documents to search")).to_be_visible()
+        page.get_by_role("link", name="Remove Person: Ines Almqvist").click()
+        expect(page.get_by_text("43 documents to search")).to_be_visible()
 
 
 def test_back_goes_over_searches_and_not_over_letters(opens: Opens, address: str) -> None:

@@ -51,7 +51,7 @@ def test_an_index_of_another_making_is_refused(
     with pytest.raises(AskTheOwner, match="is of format None"):
         lay(client, f"{prefix}-strange", IDENTITY, IndexLayout())
     monkeypatch.setattr(mapping, "FORMAT", mapping.FORMAT + 1)
-    with pytest.raises(AskTheOwner, match="is of format 2; this version of Quarry reads format 1"):
+    with pytest.raises(AskTheOwner, match="is of format 3; this version of Quarry reads format 2"):
         lay(client, f"{prefix}-newer", IDENTITY, IndexLayout())
 
 

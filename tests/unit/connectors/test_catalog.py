@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.catalog import KINDS, NoCredential, connect
+from connectors.catalog import KINDS, NoCredential, NotValid, connect, entered, title_of
 from connectors.connector import Capability
 from connectors.errors import AskTheOwner
 
@@ -34,3 +34,67 @@ def test_what_cannot_be_built_says_why(
 ) -> None:
     with pytest.raises(AskTheOwner, match=says):
         connect(kind, source, settings)
+
+
+def test_what_is_entered_is_stored_as_json_and_named_after_what_it_reads(tmp_path: Path) -> None:
+    folder = tmp_path / "my  files"
+    folder.mkdir()
+    found = entered("folder", {"path": str(folder), "exclude": ["*.tmp"]})
+    assert found.name == "my-files"
+    assert found.settings == {"path": str(folder), "exclude": ["*.tmp"]}
+    assert entered("folder", {"path": str(folder)}, name="kb").name == "kb"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://code.example.com/team/handbook.git", "handbook"),
+        ("https://code.example.com/", "code.example.com"),
+        ("git@code.example.com:wiki.git", "git@code.example.com-wiki"),
+    ],
+)
+def test_a_name_is_the_end_of_an_address(url: str, name: str) -> None:
+    assert entered("git", {"url": url, "readers": ["public"]}).name == name
+
+
+def _faults(kind: str, settings: dict[str, object], **more: object) -> dict[str, str]:
+    with pytest.raises(NotValid) as refused:
+        entered(kind, settings, **more)  # type: ignore[arg-type]
+    return {".".join(one.path): one.message for one in refused.value.faults}
+
+
+def test_each_fault_is_told_where_it_stands() -> None:
+    credential = {"sign_in": {"kind": "token", "tokn": "x"}}
+    told = _faults("git", {"branch": "a b"}, credential=credential)
+    assert {
+        "settings.url",
+        "settings.readers",
+        "settings.branch",
+        "credential.sign_in.token",
+    } <= set(told)
+    assert told["settings.url"] == "This is needed."
+
+
+def test_a_fault_of_a_credential_does_not_repeat_it() -> None:
+    credential = {"sign_in": {"kind": "token", "token": "hunter2\nhunter2"}}
+    told = _faults("git", {"url": "/srv/x.git", "readers": ["public"]}, credential=credential)
+    assert list(told) == ["credential.sign_in.token"]
+    assert "hunter2" not in str(told)
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder", "~nobody-of-this-name/x", "x" * 4_000, "\0"])
+def test_a_folder_must_be_there_when_it_is_added_not_later(path: str) -> None:
+    assert list(_faults("folder", {"path": path})) == ["settings.path"]
+
+
+def test_a_folder_that_went_away_is_still_a_source(tmp_path: Path) -> None:
+    assert connect("folder", "kb", {"path": str(tmp_path / "gone")}).source == "kb"
+
+
+def test_a_name_that_cannot_begin_ids_is_a_fault_of_the_name(tmp_path: Path) -> None:
+    assert list(_faults("folder", {"path": str(tmp_path)}, name="a:b")) == ["name"]
+
+
+def test_kinds_are_called_as_people_write_them() -> None:
+    assert title_of("folder") == "Folder"
+    assert title_of("fax_machine") == "Fax machine"

@@ -90,7 +90,7 @@ def test_a_chunk_carries_what_its_document_and_section_say() -> None:
     assert chunk.link == "file:///travel.md#visa"
     assert (chunk.page, chunk.heading_path) == (3, ("Travel", "Abroad", "Visa"))
     assert {"team=People", "tags=a", "tags=b", "driveId=four"} < chunk.tags
-    assert (chunk.owners, chunk.updated_at, chunk.access) == (("Ann Lee",), moment, EVERYBODY)
+    assert (chunk.owners, chunk.updated_at, chunk.access) == (whole.owners, moment, EVERYBODY)
 
 
 def test_text_is_cut_between_sentences() -> None:

@@ -20,9 +20,9 @@ FILES = {
     "leave.md": "# Parental leave\n\nParents have 26 weeks of paid leave.\n",
     "travel.md": "# Travel\n\nFirst class is for journeys above four hours.\n",
     "plain.txt": "The bike cage is next to the loading bay.\n",
-    "page.html": "<h1>Scanner codes</h1><p>QX-4031 means that the interlock is open.</p>",
+    "page.html": "<meta name=author content='Ann Lee &lt;Ann@example.com&gt;'><h1>Scanner codes</h1><p>QX-4031 means that the interlock is open.</p>",
     "notes/original": "A note that is named so.\n",
-    "finance/pay.md": "# Salary bands\n\nA senior engineer is in band five.\n",
+    "finance/pay.md": "---\nauthor: Mole\n---\n# Salary bands\n\nA senior engineer is in band five.\n",
     "access.yaml": (
         "rules:\n"
         "  - match: finance/**\n    readers: [group:finance]\n"

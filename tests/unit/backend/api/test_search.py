@@ -7,9 +7,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend import encoding
+from backend.api import search
 from backend.assembly import Quarry
 from backend.search.results import find
 from connectors.document import Readers
+from indexing import people
 from indexing.index import Filters
 from tests.unit.backend.api.conftest import SOURCE, client_of
 
@@ -73,6 +75,34 @@ def test_facets_count_what_may_be_read(client: TestClient, quarry: Quarry) -> No
         assert _found(finance)["facets"]["sources"] == {SOURCE: 6}
 
 
+def test_a_person_is_offered_and_chosen(client: TestClient, quarry: Quarry) -> None:
+    ann = {"key": "ann@example.com", "name": "Ann Lee", "documents": 1}
+    assert _found(client)["facets"]["people"] == [ann]
+    by_ann = _found(client, filters={"people": ["ANN@example.com"]})
+    assert {one["document_id"] for one in by_ann["results"]} == {f"{SOURCE}:page.html"}
+    assert by_ann["facets"]["sources"] == {SOURCE: 1}
+    # Who is chosen is counted as if nobody were, so that others can be; of the rest nothing is told.
+    assert _found(client, filters={"people": ["mole"]})["facets"]["people"] == [ann]
+    assert _found(client, filters={"people": ["mole"]})["results"] == []
+    with client_of(quarry, "group:finance") as finance:
+        told = _found(finance, filters={"people": [" MOLE "]})
+    assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:finance/pay.md"}
+    assert told["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
+
+
+def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
+    quarry: Quarry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(people, "MOST", 1)
+    monkeypatch.setattr(search, "MOST_PEOPLE", 1)
+    with client_of(quarry, "group:finance") as finance:
+        (foremost,) = _found(finance)["facets"]["people"]
+        for chosen in ("ann@example.com", "mole"):
+            told = _found(finance, filters={"people": [chosen]})["facets"]["people"]
+            assert {one["key"] for one in told} <= {chosen, foremost["key"]}
+            assert [one["documents"] for one in told if one["key"] == chosen] == [1]
+
+
 def test_dates_are_days(client: TestClient) -> None:
     assert _found(client, filters={"until": "2001-01-01"})["results"] == []
     assert _found(client, filters={"since": "2001-01-01"})["results"]
@@ -94,6 +124,7 @@ def test_dates_are_days(client: TestClient) -> None:
         {"query": "x", "filters": {"source": ["wiki"]}},
         {"query": "x", "filters": {"sources": []}},
         {"query": "x", "filters": {"sources": ["a"] * 101}},
+        {"query": "x", "filters": {"people": [7]}},
         {"query": "x", "filters": {"since": "yesterday"}},
         {"query": "x", "filters": {"since": 0}},  # no number of seconds
         {"query": "x", "limit": "5"},

@@ -5,9 +5,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -16,17 +19,39 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from backend.store import database as module
-from backend.store import sources
-from backend.store.database import LATEST, open_database, sqlite_url
+from backend.store import drivers, sources
+from backend.store.database import LATEST, Database, open_database, sqlite_url
 from backend.store.tables import metadata
+from connectors.connector import Checkpoint
 from connectors.errors import AskTheOwner, RetryLater
+from tests.support.databases import Databases
 
 MIGRATIONS = Path(module.__file__).parent / "migrations"
-ADD_A = "INSERT INTO sources VALUES (1, 'a', 'folder', '{}', NULL, '2026-01-01 00:00:00')"
+ADD_A = (
+    "INSERT INTO sources (id, name, kind, settings, created_at)"
+    " VALUES (1, 'a', 'folder', '{}', '2026-01-01 00:00:00')"
+)
 
 
 def url(folder: Path) -> str:
     return sqlite_url(folder / "quarry.db")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Of a database that has no tables yet."""
+    if request.param == "sqlite":
+        yield url(tmp_path)
+    else:
+        databases: Databases = request.getfixturevalue("postgresql")
+        with databases.empty() as address:
+            yield address
 
 
 def test_a_database_is_made_where_there_is_none(tmp_path: Path) -> None:
@@ -34,12 +59,55 @@ def test_a_database_is_made_where_there_is_none(tmp_path: Path) -> None:
     assert sources.listing(database) == []
 
 
-def test_the_migrations_lead_to_the_tables(tmp_path: Path) -> None:
-    with open_database(url(tmp_path)).reading() as connection:
+def test_the_migrations_lead_to_the_tables(database: Database) -> None:
+    with database.reading() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
         assert compare_metadata(context, metadata) == []
+
+
+FIRST = (
+    "INSERT INTO sources (id, name, kind, settings, checkpoint, created_at)"
+    """ VALUES (1, 'wiki', 'folder', '{"path": "/srv/規程"}', '7', '2026-01-01 00:00:00+00:00')""",
+    "INSERT INTO documents (id, source_id, title, link, media_type, version, content_hash, kept,"
+    " generation, chunks, indexed_at) VALUES ('wiki:a', 1, 'Leave', 'https://wiki.test/a',"
+    " 'text/plain', '3', 'h1', 'k1', 4, 2, '2026-01-02 00:00:00+00:00')",
+    "INSERT INTO document_readers VALUES ('wiki:a', 'group:hr')",
+    "INSERT INTO failures (document_id, source_id, item, reason, tries, first_at, last_at)"
+    " VALUES ('wiki:b', 1, 'b.pdf', 'it is locked', 3, '2026-01-02 00:00:00+00:00',"
+    " '2026-01-03 00:00:00+00:00')",
+    "INSERT INTO runs (id, source_id, kind, state, stage, counts, host, process, process_started,"
+    """ started_at, renewed_at) VALUES (5, 1, 'sync', 'done', 'indexing', '{"documents": 1}',"""
+    " 'here', 7, '1', '2026-01-02 00:00:00+00:00', '2026-01-02 00:00:00+00:00')",
+)
+"""What the tables of the first migration may hold."""
+
+
+def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: str) -> None:
+    with closing(Database(drivers.engine_at(empty_url))) as before:
+        with before.writing() as connection:
+            config = Config(attributes={"connection": connection})
+            config.set_main_option("script_location", str(MIGRATIONS))
+            command.upgrade(config, "0001")
+            for statement in FIRST:
+                connection.execute(text(statement))
+        tables = ("sources", "documents", "document_readers", "failures", "runs")
+        held = {table: rows(before, table) for table in tables}
+        with closing(open_database(empty_url)) as after:
+            for table, (row,) in held.items():
+                (kept,) = rows(after, table)
+                assert row.items() <= kept.items()
+            (source,) = sources.listing(after)
+    assert (source.name, source.settings) == ("wiki", {"path": "/srv/規程"})
+    assert source.checkpoint == Checkpoint("7")
+    assert source.credential is None
+
+
+def rows(database: Database, table: str) -> list[dict[str, object]]:
+    with database.reading() as connection:
+        found = connection.execute(text(f"SELECT * FROM {table}")).mappings()
+        return [{name: repr(value) for name, value in row.items()} for row in found]
 
 
 def test_the_latest_migration_is_the_one_that_the_program_knows() -> None:
@@ -56,11 +124,11 @@ def test_a_database_in_use_is_in_wal_mode_and_checks_references(tmp_path: Path) 
         connection.execute(text("INSERT INTO document_readers VALUES ('nowhere', 'public')"))
 
 
-def test_opening_an_existing_database_does_not_load_the_migrator(tmp_path: Path) -> None:
-    open_database(url(tmp_path)).close()
+def test_opening_an_existing_database_does_not_load_the_migrator(database_url: str) -> None:
+    open_database(database_url).close()
     code = (
         "import sys; from backend.store.database import open_database;"
-        f" open_database({url(tmp_path)!r}); print('alembic' in sys.modules)"
+        f" open_database({database_url!r}).close(); print('alembic' in sys.modules)"
     )
     root = Path(module.__file__).parents[2]
     done = subprocess.run(
@@ -71,14 +139,15 @@ def test_opening_an_existing_database_does_not_load_the_migrator(tmp_path: Path)
 
 def _open(address: str, start: "multiprocessing.synchronize.Barrier") -> None:
     start.wait()
-    sources.listing(open_database(address))
+    with closing(open_database(address)) as database:
+        sources.listing(database)
 
 
-def test_processes_that_open_an_empty_home_at_once_all_succeed(tmp_path: Path) -> None:
+def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_url: str) -> None:
     spawning = multiprocessing.get_context("spawn")
     start = spawning.Barrier(4)
     processes = [
-        spawning.Process(target=_open, args=(url(tmp_path), start), daemon=True) for _ in range(4)
+        spawning.Process(target=_open, args=(empty_url, start), daemon=True) for _ in range(4)
     ]
     for process in processes:
         process.start()
@@ -87,12 +156,11 @@ def test_processes_that_open_an_empty_home_at_once_all_succeed(tmp_path: Path) -
     assert [process.exitcode for process in processes] == [0, 0, 0, 0]
 
 
-def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
-    database = open_database(url(tmp_path))
+def test_a_newer_database_is_left_alone(database: Database, database_url: str) -> None:
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(AskTheOwner, match=r"newer Quarry.*9999"):
-        open_database(url(tmp_path))
+        open_database(database_url)
 
 
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
@@ -114,9 +182,7 @@ def test_a_database_that_readers_and_a_writer_cannot_share_is_refused() -> None:
         open_database("sqlite://")
 
 
-def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    database = open_database(url(tmp_path))
-
+def test_a_block_that_fails_leaves_nothing(database: Database) -> None:
     def add_and_fail() -> None:
         with database.writing() as connection:
             connection.execute(text(ADD_A))
@@ -127,16 +193,14 @@ def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert sources.listing(database) == []
 
 
-def test_readers_do_not_wait_for_a_writer_and_see_nothing_half(tmp_path: Path) -> None:
-    database = open_database(url(tmp_path))
+def test_readers_do_not_wait_for_a_writer_and_see_nothing_half(database: Database) -> None:
     with database.writing() as connection:
         connection.execute(text(ADD_A))
         assert sources.listing(database) == []
     assert [source.name for source in sources.listing(database)] == ["a"]
 
 
-def test_writers_in_threads_take_turns(tmp_path: Path) -> None:
-    database = open_database(url(tmp_path))
+def test_writers_in_threads_take_turns(database: Database) -> None:
     threads = [
         threading.Thread(target=sources.add, args=(database, f"source-{number}", "folder", {}))
         for number in range(12)
@@ -152,7 +216,7 @@ def test_a_database_that_another_holds_too_long_is_for_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_database(url(tmp_path)).close()
-    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(drivers, "PATIENCE_SECONDS", 0.05)
     database = open_database(url(tmp_path))
     other = sqlite3.connect(tmp_path / "quarry.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -1,5 +1,6 @@
 """Showing documents: to those who may read them, and to the owner."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from backend.store import documents
 from connectors.document import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import AskTheOwner
 from indexing.ledger import Amended, Removed
-from tests.support.store import Store, document, store_with
+from tests.support.store import Store, document, store_at
 
 ANN = Readers.of("user:ann@example.com")
 HR = Readers.of("group:hr")
@@ -18,8 +19,9 @@ STRANGER = Readers.of()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return store_with(tmp_path, "desk", "web")
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web") as store:
+        yield store
 
 
 @pytest.mark.parametrize(

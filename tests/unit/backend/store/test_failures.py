@@ -1,10 +1,19 @@
 """The failures."""
 
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from backend.store import failures
 from indexing.ledger import Failed, Noted
-from tests.support.store import store_with
+from tests.support.store import Store, store_at
+
+
+@pytest.fixture
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web", "idle") as store:
+        yield store
 
 
 def failed(name: str, reason: str) -> Failed:
@@ -17,8 +26,7 @@ def failed(name: str, reason: str) -> Failed:
     )
 
 
-def test_a_failure_counts_its_tries_and_tells_the_last_reason(tmp_path: Path) -> None:
-    store = store_with(tmp_path, "desk")
+def test_a_failure_counts_its_tries_and_tells_the_last_reason(store: Store) -> None:
     store.ledger.save([failed("desk:a", "it is locked")])
     store.ledger.save([failed("desk:a", "it is encrypted"), failed("desk:b", "it is empty")])
     first, second = failures.listing(store.database)
@@ -29,8 +37,7 @@ def test_a_failure_counts_its_tries_and_tells_the_last_reason(tmp_path: Path) ->
     assert (second.reason, second.tries) == ("it is empty", 1)
 
 
-def test_failures_of_all_sources_are_listed_and_counted(tmp_path: Path) -> None:
-    store = store_with(tmp_path, "desk", "web", "idle")
+def test_failures_of_all_sources_are_listed_and_counted(store: Store) -> None:
     store.ledger.save([failed(f"desk:{number:04}", "no") for number in range(1_100)])
     store.ledger.save([failed("web:a", "no"), Noted("desk:0007", "2")])
     assert len(list(failures.listing(store.database))) == 1_100

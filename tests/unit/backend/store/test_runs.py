@@ -1,6 +1,7 @@
 """The runs: one of a source at a time, and what became of them."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from backend.store import runs
 from backend.store.runs import Process, Run
 from backend.store.tables import runs as run_rows
 from connectors.errors import RetryLater
-from tests.support.store import Store, store_with
+from tests.support.store import Store, store_at
 
 ME = Process("here", 4711, "100")
 
@@ -27,8 +28,9 @@ def gone(run: Run) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return store_with(tmp_path, "desk", "web")
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web") as store:
+        yield store
 
 
 def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:

@@ -1,5 +1,6 @@
 """The sources."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ from backend.store import sources
 from connectors.connector import Checkpoint
 from connectors.errors import AskTheOwner
 from indexing.ledger import Reached
-from tests.support.store import Store, document, store_with
+from tests.support.store import Store, document, store_at
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return store_with(tmp_path, "desk", "web")
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web") as store:
+        yield store
 
 
 def test_sources_are_listed_by_name_with_their_settings(store: Store) -> None:

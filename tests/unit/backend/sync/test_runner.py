@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from backend.store import documents, failures, runs, sources
+from backend.store.database import Database
 from backend.store.runs import Process, Run
+from backend.store.sources import Source
+from backend.sync.engine import Engine
 from backend.sync.process import SILENCE, is_gone, this_process
 from backend.sync.runner import remove, sync
 from connectors.connector import Change, Checkpoint, Known, Listed, Unreadable
@@ -21,6 +25,7 @@ from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.sources.folder import FolderConnector, FolderSettings
 from indexing.batches import BatchSize
+from indexing.carrying import Carrying
 from indexing.deadline import Deadline
 from indexing.embedded import open_index, open_keeper
 from indexing.hashing import HashingEmbedder
@@ -28,7 +33,7 @@ from indexing.index import Filters
 from indexing.pipeline import EmptyListing, Pipeline
 from indexing.report import Progress, Report
 from tests.support.keeper import MemoryKeeper
-from tests.support.store import Store, document, store_with
+from tests.support.store import Store, document, store_at, store_with
 
 EMBEDDER = HashingEmbedder()
 
@@ -84,12 +89,32 @@ class Room:
         return runs.latest(self.store.database)["desk"]
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """The same room in another process. Implements `backend.sync.engine.Home`."""
+
+    room: Room
+
+    @property
+    def database(self) -> Database:
+        return self.room.store.database
+
+    def connector(self, source: Source) -> Shelf:
+        raise AssertionError(f"nothing is read here, of {source.name}")
+
+    def pipeline(self, source: Source) -> Pipeline:
+        raise AssertionError(f"nothing is read here, of {source.name}")
+
+    def carrying(self) -> Carrying:
+        return Carrying(EMBEDDER, self.room.keeper, self.room.store.ledger)
+
+
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
-    store = store_with(tmp_path, "desk")
+def room(tmp_path: Path, database_url: str) -> Iterator[Room]:
     keeper = MemoryKeeper(EMBEDDER.dimension)
     size = BatchSize(documents=2)
-    return Room(store, keeper, Pipeline("desk", EMBEDDER, keeper, store.ledger, size))
+    with store_at(database_url, tmp_path, "desk") as store:
+        yield Room(store, keeper, Pipeline("desk", EMBEDDER, keeper, store.ledger, size))
 
 
 def report_of(steps: Iterator[Progress | Report]) -> Report:
@@ -189,7 +214,8 @@ def test_an_empty_listing_needs_a_decision(room: Room) -> None:
     room.sync(shelf(3))
     with pytest.raises(AskTheOwner, match="lists nothing"):
         room.sync(shelf(0))
-    assert room.last().state == "failed"
+    assert room.last().state == "needs a decision"
+    assert room.last().decision == {"held": 3, "listed": 0, "missing": 3}
     assert room.sync(shelf(0), EmptyListing.ACCEPT).deleted == 3
 
 
@@ -201,6 +227,19 @@ def test_a_second_sync_is_refused_while_the_first_goes_on(room: Room) -> None:
         room.sync(shelf(50))
     assert report_of(first).documents == 50
     assert room.sync(shelf(50)).documents == 0
+
+
+def test_what_others_indexed_for_a_run_is_in_its_report(room: Room) -> None:
+    """As when a server runs beside the command."""
+    source = sources.find(room.store.database, "desk")
+    steps = sync(room.store.database, source, shelf(40), room.pipeline)
+    next(steps)
+    engine = Engine(lambda: Elsewhere(room))
+    others = threading.Thread(target=engine.index_due)
+    others.start()
+    assert report_of(steps).documents == 40
+    others.join()
+    assert (room.last().counts["documents"], len(room.keeper.held)) == (40, 40)
 
 
 def test_a_run_that_was_taken_over_stops_before_it_writes_on(room: Room) -> None:

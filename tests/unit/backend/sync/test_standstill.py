@@ -1,6 +1,6 @@
 """All sources held still, or none; and one change of the whole index at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,12 +11,13 @@ from backend.sync import standstill as module
 from backend.sync.process import is_gone, this_process
 from backend.sync.standstill import sole_change, standstill
 from connectors.errors import AskTheOwner, RetryLater
-from tests.support.store import Store, store_with
+from tests.support.store import Store, store_at, store_with
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return store_with(tmp_path, "desk", "web")
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web") as store:
+        yield store
 
 
 def begin(store: Store, source: str, kind: str = "sync") -> int:

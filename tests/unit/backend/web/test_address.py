@@ -10,6 +10,7 @@ from starlette.datastructures import QueryParams
 from backend.web.address import LIMIT, MOST, Address, read, toggled
 from connectors.extraction import media_types
 from indexing.index import DateRange
+from indexing.people import key
 
 _WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(str.strip)
 _SEVERAL = st.lists(_WORDS.filter(bool), unique=True, max_size=3).map(tuple)
@@ -22,6 +23,7 @@ _DAYS = st.none() | st.dates(date(1900, 1, 1), date(2100, 1, 1))
         text=_WORDS,
         sources=_SEVERAL,
         media_types=st.sampled_from([(), (media_types.PDF,), ("x/y", media_types.HTML)]),
+        people=_SEVERAL.map(lambda names: tuple(dict.fromkeys(filter(bool, map(key, names))))),
         since=_DAYS,
         until=_DAYS,
         limit=st.integers(1, MOST),
@@ -38,6 +40,17 @@ def test_what_is_not_understood_is_left_out() -> None:
     assert told == Address(text="a", media_types=(media_types.PDF,))
     assert read(QueryParams("limit=99999")).limit == MOST
     assert read(QueryParams("limit=-1")).limit == LIMIT
+
+
+def test_a_person_is_asked_for_by_key_however_the_address_was_written() -> None:
+    told = read(
+        QueryParams("person=Ann@Example.com&person=+Ann++LEE&person=ann@example.com&person=")
+    )
+    assert told.people == ("ann@example.com", "ann lee")
+    assert told.url == "/?person=ann%40example.com&person=ann+lee"
+    assert told.narrowed
+    assert told.filters().people == frozenset(told.people)
+    assert Address().filters().people is None
 
 
 def test_the_last_day_is_within() -> None:

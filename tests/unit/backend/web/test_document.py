@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from backend.store.documents import StoredDocument
-from backend.web.document import LONGEST, Passage, Shown, shown
+from backend.web.document import LONGEST, Author, Passage, Shown, shown
 from connectors.document import Access, Document, Person, Place, Section, Span
 from connectors.extraction import media_types
 
@@ -21,7 +21,7 @@ def _stored(*sections: Section, title: str = "Guide", link: str = "file:///x") -
         access=Access.to(["group:a", "user:ann@example.com"]),
         version="1",
         metadata={"path": "guide.md", "tags": ("a", "b")},
-        owners=(Person("Ann"),),
+        owners=(Person("Ann", "Ann@example.com"), Person(" ")),
         parents=("top", "sub"),
         updated_at=MOMENT,
     )
@@ -86,7 +86,8 @@ def test_what_is_known_of_it() -> None:
     page = shown(_stored(_section("a")), None)
     assert page.readers == ("group:a", "user:ann@example.com")
     assert page.original == "/api/documents/zoo:guide.md/original"
-    assert (page.path, page.authors, page.synced_at) == ("top / sub", ("Ann",), MOMENT)
+    ann = Author("Ann", "/?person=ann%40example.com")
+    assert (page.path, page.authors, page.synced_at) == ("top / sub", (ann,), MOMENT)
     assert page.metadata == (("path", "guide.md"), ("tags", "a, b"))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from connectors.document import Person
 from indexing.embedded import columns, open_keeper
 from indexing.embedded.columns import Columns
 from indexing.embedded.database import connect, read_state, snapshot
@@ -23,6 +24,7 @@ def changes(rng: random.Random) -> Iterator[IndexChange]:
         possible: list[IndexChange] = [
             document(name, *["text"] * rng.randrange(5), generation=generation),
             document(name, "text", generation=generation, tags=frozenset({f"k={generation}"})),
+            document(name, "text", generation=generation, owners=(Person(f"p{generation % 5}"),)),
             Delete(name),
             Amend(document_id=name, boost=rng.random(), hidden=rng.random() < 0.5),
         ]
@@ -51,6 +53,8 @@ def test_columns_that_follow_are_those_loaded_anew(tmp_path: Path, seed: int) ->
         for known, loaded in (
             (following.label_sets, fresh.label_sets),
             (following.reader_sets, fresh.reader_sets),
+            (following.people_sets, fresh.people_sets),
+            (following.name_sets, fresh.name_sets),
         ):
             assert np.array_equal(known.sets, loaded.sets)
             assert np.array_equal(known.labels, loaded.labels)

@@ -8,23 +8,29 @@ from pathlib import Path
 
 import pytest
 
+from connectors.document import Person
 from connectors.errors import AskTheOwner
 from indexing.embedded import open_index, open_keeper
 from indexing.embedded.database import connect_writer, read_state, transaction, write_meta
+from indexing.index import Filters
 from tests.support.chunks import IDENTITY, document, query, vector
 from tests.support.index_engines import PUBLIC, soon
 
 
 def fill(folder: Path) -> None:
     open_keeper(folder, IDENTITY).write(
-        [document("a", "apples", "see ERR-1042"), document("b", "pears"), document("gone", "plums")]
+        [
+            document("a", "apples", "see ERR-1042", owners=(Person("Ann"),)),
+            document("b", "pears"),
+            document("gone", "plums"),
+        ]
     )
     open_keeper(folder, IDENTITY).write([document("gone", "cherries", generation=2)])
 
 
 def answers(folder: Path) -> list[list[tuple[str, int]]]:
     asked = [
-        query("apples"),
+        query("apples pears", filters=Filters(people=frozenset({"ann"}))),
         query("", vector=vector("pears"), alpha=1.0, size=1),
         query("?", exact=("ERR-1042",)),
         query("plums"),
@@ -108,6 +114,17 @@ def test_an_open_index_follows_to_what_was_built_again(tmp_path: Path) -> None:
         remove_all_but_the_tables(tmp_path)
         open_keeper(tmp_path, IDENTITY).write([document("c", "more apples")])
         assert len(index.find([query("apples")], PUBLIC, soon()).rankings[0]) == 2
+
+
+def test_an_index_of_another_format_is_refused_and_left_alone(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with closing(connect_writer(tmp_path)) as connection, transaction(connection):
+        write_meta(connection, "version", "1")
+    with pytest.raises(AskTheOwner, match=r"is of format 1; .* reads format 2\. .* --rebuild"):
+        open_index(tmp_path, IDENTITY)
+    with closing(connect_writer(tmp_path)) as connection, transaction(connection):
+        write_meta(connection, "version", "2")
+    assert answers(tmp_path) == RIGHT
 
 
 def test_a_file_lost_while_open_is_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import enumerate as enumerate_threads
 
@@ -15,7 +16,9 @@ from hypothesis.extra.numpy import arrays
 
 from indexing.embedded import vectors
 from indexing.embedded.dots import (
+    LANES,
     LARGEST_PART,
+    MOST_LANES,
     SMALLEST_PART,
     Int8s,
     Scan,
@@ -31,6 +34,10 @@ from indexing.embedding import Vectors
 from tests.support.chunks import unit
 
 RNG = np.random.default_rng(5)
+KERNELS: list[Callable[[Int8s], Scan]] = [
+    *(partial(numkong_scan, lanes=lanes) for lanes in (LANES, MOST_LANES)),
+    numpy_scan,
+]
 
 
 def drawn(count: int, dimension: int = 64) -> Vectors:
@@ -52,13 +59,13 @@ def scanned(kernel: Callable[[Int8s], Scan], matrix: Int8s, queries: Int8s) -> S
     arrays(np.int8, st.tuples(st.integers(1, 40), st.just(33))),
     arrays(np.int8, st.tuples(st.integers(1, 9), st.just(33))),
 )
-def test_both_kernels_are_exact(matrix: Int8s, queries: Int8s) -> None:
+def test_every_kernel_is_exact(matrix: Int8s, queries: Int8s) -> None:
     expected = queries.astype(np.int64) @ matrix.astype(np.int64).T
-    assert np.array_equal(scanned(numkong_scan, matrix, queries), expected)
-    assert np.array_equal(scanned(numpy_scan, matrix, queries), expected)
+    for kernel in KERNELS:
+        assert np.array_equal(scanned(kernel, matrix, queries), expected)
 
 
-@pytest.mark.parametrize("kernel", [numkong_scan, numpy_scan])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_the_largest_sums_are_exact(kernel: Callable[[Int8s], Scan]) -> None:
     matrix = np.full((3, 1_024), 127, dtype=np.int8)
     matrix[1] = -127

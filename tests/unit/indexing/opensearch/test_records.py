@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.document import Access, Span
+from connectors.document import Access, Person, Span
 from indexing.chunk import Chunk
 from indexing.index import Replace
 from indexing.opensearch.mapping import IndexLayout, index_body
@@ -52,7 +52,7 @@ RECORDS = st.builds(
     source=TEXT,
     media_type=TEXT,
     title=TEXT,
-    owners=st.lists(TEXT, max_size=2).map(tuple),
+    owners=st.lists(st.builds(Person, TEXT, st.none() | TEXT), max_size=2).map(tuple),
     created_at=MOMENTS,
     updated_at=MOMENTS,
 )
@@ -140,6 +140,15 @@ def test_a_hidden_document_is_shown_to_nobody() -> None:
     record = record_of(prepared(document("a", "text", hidden=True)), Version("v", 1))
     assert Columns.of(record).source()["readers"] == []
     assert document_source(record)["said"]["access"] == ["public"]
+
+
+def test_a_person_is_filtered_by_key_and_counted_with_a_name() -> None:
+    owners = (Person("Ann Lee", "Ann@Example.com"), Person("Bob"))
+    change = prepared(document("a", "text", owners=owners))
+    record = record_of(change, Version("v", 1))
+    assert document_source(record)["person"] == ["ann@example.com\nAnn Lee", "bob\nBob"]
+    for source in (document_source(record), chunk_source(record, change, 0)):
+        assert source["people"] == ["ann@example.com", "bob"]
 
 
 def test_months_are_those_of_utc() -> None:

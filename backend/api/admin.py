@@ -1,0 +1,287 @@
+"""`/api/admin/…`: connect sources of every kind, look after them, decide about their runs.
+
+A credential goes in and never comes out again: it is sealed as it comes, and no answer holds it.
+"""
+
+from itertools import islice
+from typing import Annotated, Literal, TypeAlias
+
+from fastapi import FastAPI, Query
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from starlette.responses import Response
+
+from backend import connecting, encoding, listing, steering
+from backend.api import examples
+from backend.api.parts import QuarryIs
+from backend.api.problems import Problem, problem
+from backend.api.rules import Rule, ruled
+from backend.assembly import Quarry
+from backend.store import failures, runs
+from backend.store import sources as stored
+from backend.store.sources import Source
+from backend.wire import (
+    CapabilityWire,
+    DoneWire,
+    FailureWire,
+    FaultWire,
+    KindWire,
+    ProblemWire,
+    RunWire,
+    SourceWire,
+)
+from connectors.catalog import KINDS, NotValid, title_of
+from connectors.errors import AskTheOwner
+from connectors.form import Form
+
+MOST_RUNS = 1_000
+MOST_FAILURES = 1_000
+MOST_RETRIED = 1_000
+
+Values: TypeAlias = dict[str, JsonValue]
+KindName: TypeAlias = Annotated[str, Field(max_length=100, json_schema_extra={"enum": [*KINDS]})]
+
+
+class AddBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [examples.SOURCE]}
+    )
+
+    kind: KindName
+    name: str | None = Field(
+        default=None, max_length=100, description="By default after what is read"
+    )
+    settings: Values = Field(description="As the `settings` of its kind have it")
+    credential: Values = Field(
+        default_factory=dict, description="As the `credential` of its kind has it", repr=False
+    )
+
+
+class EditBody(BaseModel):
+    """What is left out stays as it is; what is given is replaced as a whole."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [examples.EDIT]}
+    )
+
+    settings: Values | None = None
+    credential: Values | None = Field(default=None, repr=False)
+
+
+class RetryBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [examples.RETRY]}
+    )
+
+    documents: (
+        Annotated[
+            tuple[Annotated[str, Field(max_length=10_000)], ...],
+            Field(min_length=1, max_length=MOST_RETRIED),
+        ]
+        | None
+    ) = Field(default=None, description="Their ids; all that failed, without")
+
+
+def add_routes(app: FastAPI) -> None:
+    one = "/api/admin/sources/{name}"
+    steered: dict[int | str, examples.Json] = {
+        202: examples.answer(examples.DONE),
+        409: examples.problem("It cannot be done as the source stands"),
+    }
+    app.get(
+        "/api/admin/kinds",
+        responses={200: examples.answer(examples.KINDS)},
+        summary="List the kinds of source, and what is asked to connect one",
+    )(list_kinds)
+    app.get(
+        "/api/admin/sources",
+        responses={200: examples.answer(examples.SOURCES)},
+        summary="List the sources, each as it stands at this moment",
+    )(list_statuses)
+    app.post(
+        "/api/admin/sources",
+        status_code=201,
+        responses={
+            201: examples.answer(examples.ADDED),
+            409: examples.problem("The name is taken"),
+        },
+        summary="Connect a source of any kind",
+    )(connect_source)
+    app.get(
+        one,
+        responses={200: examples.answer(examples.SYNCED)},
+        summary="Show a source, as it stands at this moment",
+    )(show_source)
+    app.patch(
+        one,
+        responses={
+            200: examples.answer(examples.SYNCED),
+            409: examples.problem("What is stored of it cannot be used"),
+        },
+        summary="Change the settings of a source, or its credential",
+    )(edit_source)
+    app.delete(
+        one,
+        status_code=202,
+        responses=steered,
+        summary=steering.WORDS["delete"].help,
+    )(delete_source)
+    app.post(
+        f"{one}/test",
+        responses={200: examples.answer(examples.TRIED)},
+        summary="Try what can be had of a source: content, listing, access",
+    )(try_source)
+    app.get(
+        f"{one}/runs",
+        responses={200: examples.answer(examples.RUNS)},
+        summary="List the last runs of a source, newest first",
+    )(list_runs)
+    app.get(
+        f"{one}/failures",
+        responses={200: examples.answer(examples.FAILURES)},
+        summary="List what of a source could not be read, and when it is tried again",
+    )(list_failures_of)
+    app.post(
+        f"{one}/retry",
+        status_code=202,
+        responses=steered,
+        summary="Read again now what could not be read",
+    )(retry_failures)
+    app.post(
+        f"{one}/{{word}}",
+        status_code=202,
+        responses=steered,
+        summary="Pause, resume, cancel, refresh, prune, ask for permissions, accept",
+    )(steer_source)
+
+
+@ruled(Rule.OWNER)
+def list_kinds() -> list[KindWire]:
+    return [kind_told(kind) for kind in KINDS]
+
+
+@ruled(Rule.OWNER)
+def list_statuses(quarry: QuarryIs) -> list[SourceWire]:
+    return listing.sources(quarry.database)
+
+
+@ruled(Rule.OWNER)
+def connect_source(body: AddBody, quarry: QuarryIs, response: Response) -> SourceWire:
+    """It is read as soon as can be. What is wrong with the settings or the credential is told by where it
+    stands."""
+    added = add(quarry, body.kind, body.settings, body.credential, body.name)
+    response.headers["Location"] = f"/api/admin/sources/{added.name}"
+    return added
+
+
+@ruled(Rule.OWNER)
+def show_source(name: str, quarry: QuarryIs) -> SourceWire:
+    return listing.source(quarry.database, find(quarry, name).name)
+
+
+@ruled(Rule.OWNER)
+def edit_source(name: str, body: EditBody, quarry: QuarryIs) -> SourceWire:
+    """What is not valid is not stored."""
+    source = find(quarry, name)
+    try:
+        return connecting.edit(quarry, source, body.settings, body.credential)
+    except NotValid as error:
+        raise Problem(invalid(error)) from None
+    except AskTheOwner as error:  # no key opens the credential that would stay
+        raise Problem(problem(409, str(error))) from error
+
+
+@ruled(Rule.OWNER)
+def delete_source(name: str, quarry: QuarryIs) -> DoneWire:
+    return _steered(quarry, "delete", find(quarry, name))
+
+
+@ruled(Rule.OWNER)
+def try_source(name: str, quarry: QuarryIs) -> list[CapabilityWire]:
+    """Little is asked of the source. What does not work is told with what to do about it."""
+    return connecting.test(quarry, find(quarry, name))
+
+
+@ruled(Rule.OWNER)
+def list_runs(
+    name: str, quarry: QuarryIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
+) -> list[RunWire]:
+    history = runs.history(quarry.database, find(quarry, name).name, limit)
+    return [encoding.ran(one) for one in history]
+
+
+@ruled(Rule.OWNER)
+def list_failures_of(
+    name: str, quarry: QuarryIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
+) -> list[FailureWire]:
+    of = find(quarry, name).name
+    found = (one for one in failures.listing(quarry.database) if one.source == of)
+    return [encoding.failure(one) for one in islice(found, limit)]
+
+
+@ruled(Rule.OWNER)
+def retry_failures(name: str, body: RetryBody, quarry: QuarryIs) -> DoneWire:
+    source = find(quarry, name)
+    try:
+        return steering.retry(quarry.database, source.name, body.documents)
+    except AskTheOwner as error:
+        raise Problem(problem(409, str(error))) from error
+
+
+Word: TypeAlias = Literal["pause", "resume", "cancel", "refresh", "prune", "permissions", "accept"]
+
+
+@ruled(Rule.OWNER)
+def steer_source(name: str, word: Word, quarry: QuarryIs) -> DoneWire:
+    """Nothing waits for the work: it is begun, or ended, within seconds."""
+    return _steered(quarry, word, find(quarry, name))
+
+
+def add(
+    quarry: Quarry, kind: str, settings: Values, credential: Values, name: str | None
+) -> SourceWire:
+    """
+    Raises:
+        Problem: what was entered is not valid, or the name is taken.
+    """
+    try:
+        return connecting.add(quarry, kind, settings, credential, name)
+    except NotValid as error:
+        raise Problem(invalid(error)) from None
+    except AskTheOwner as error:
+        status = 409 if kind in KINDS else 422
+        raise Problem(problem(status, str(error))) from error
+
+
+def find(quarry: Quarry, name: str) -> Source:
+    """Raises Problem: there is none of this name."""
+    for one in stored.listing(quarry.database):
+        if one.name == name:
+            return one
+    raise Problem(problem(404, "There is no source of this name."))
+
+
+def invalid(error: NotValid) -> ProblemWire:
+    """Each fault by where it stands; nothing of a credential is told back."""
+    faults = tuple(FaultWire(where=".".join(one.path), message=one.message) for one in error.faults)
+    told = problem(422, "What was entered for the source is not valid.", "See errors.")
+    return told.model_copy(update={"errors": faults})
+
+
+def kind_told(kind: str) -> KindWire:
+    known = KINDS[kind]
+    settings, credential = Form.of(known.settings), Form.of(known.credential)
+    return KindWire(
+        kind=kind,
+        title=title_of(kind),
+        help=settings.help,
+        capabilities=tuple(sorted(known.capabilities)),
+        settings=known.settings.model_json_schema(),
+        credential=known.credential.model_json_schema() if credential.parts else None,
+    )
+
+
+def _steered(quarry: Quarry, word: str, source: Source) -> DoneWire:
+    try:
+        return steering.steer(quarry.database, word, source.name)
+    except AskTheOwner as error:
+        raise Problem(problem(409, str(error))) from error

@@ -1,0 +1,102 @@
+"""What a person does about a source, by one word: for terminals, programs and pages alike.
+
+Nothing waits for the work: it is said in the database what is wanted, and done within seconds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from backend.store.database import Database
+from backend.sync import control
+from backend.wire import DoneWire
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    help: str
+    """What it does, as a command's help and a route's summary say it."""
+    does: Callable[[Database, str], str]
+    """To the source of this name; tells what was done.
+
+    Raises:
+        AskTheOwner: there is no such source, or it cannot be done as it stands.
+    """
+
+
+def steer(database: Database, word: str, name: str) -> DoneWire:
+    """
+    Raises:
+        AskTheOwner: there is no such source, or it cannot be done as it stands.
+    """
+    return DoneWire(source=name, told=WORDS[word].does(database, name))
+
+
+def retry(database: Database, name: str, document_ids: Sequence[str] | None) -> DoneWire:
+    """Try failed documents again, all of them by default.
+
+    Raises:
+        AskTheOwner: there is no such source, it is paused, or none of them has failed.
+    """
+    count = control.retry(database, name, document_ids)
+    documents = "1 document" if count == 1 else f"{count:,} documents"
+    return DoneWire(source=name, told=f"{documents} of {name} will be read again now.")
+
+
+def _pause(database: Database, name: str) -> str:
+    control.pause(database, name)
+    return f"{name} is paused. What it holds can be searched."
+
+
+def _resume(database: Database, name: str) -> str:
+    control.resume(database, name)
+    return f"{name} is kept in step again."
+
+
+def _cancel(database: Database, name: str) -> str:
+    control.cancel(database, name)
+    return f"The run of {name} ends within seconds. What was done is kept; the next one goes on from there."
+
+
+def _accept(database: Database, name: str) -> str:
+    missing = control.accept(database, name).get("missing", 0)
+    documents = "1 document" if missing == 1 else f"{missing:,} documents"
+    return f"Accepted: the next run of {name} deletes {documents} that it does not list any more."
+
+
+def _delete(database: Database, name: str) -> str:
+    control.delete(database, name)
+    return f"{name} is being removed, with all documents that it alone brought."
+
+
+def _asking(kind: str, told: str) -> Callable[[Database, str], str]:
+    def ask(database: Database, name: str) -> str:
+        control.request(database, name, kind)
+        return told.format(name)
+
+    return ask
+
+
+WORDS: Mapping[str, Word] = MappingProxyType(
+    {
+        "pause": Word("Stop what goes on, and begin nothing until it is resumed.", _pause),
+        "resume": Word("Keep a paused source in step again.", _resume),
+        "cancel": Word("Stop the run that goes on; what it did is kept.", _cancel),
+        "refresh": Word(
+            "Read what changed, as soon as can be.",
+            _asking("incremental", "What changed in {} is read as soon as can be."),
+        ),
+        "prune": Word(
+            "Look for what the source does not list any more, and remove it.",
+            _asking("prune", "What {} does not list any more is looked for as soon as can be."),
+        ),
+        "permissions": Word(
+            "Ask the source anew who may read what.",
+            _asking("permissions", "Who may read what in {} is asked as soon as can be."),
+        ),
+        "accept": Word(
+            "Agree to what the last run asks about, such as many documents that are gone.", _accept
+        ),
+        "delete": Word("Remove the source, with all documents that it alone brought.", _delete),
+    }
+)

@@ -1,0 +1,284 @@
+"""Batches: what was read from a source and is to be indexed, each held by one worker at a time.
+
+A batch and the checkpoint behind it are saved in one transaction, which also checks that the run is still
+the saver's. A worker holds a batch under a lease, with a number that grows with every lease of it; whoever
+comes with an older number may say nothing of it any more.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from backend.store import runs as run_rows
+from backend.store.database import Database, exclusive
+from backend.store.payload import packed, unpacked
+from backend.store.runs import Process
+from backend.store.tables import batches, runs, sources
+from connectors.connector import Checkpoint
+from indexing.batches import DocumentChange, Held, document_id
+from indexing.ledger import Finished, LostLease
+
+LEASE = timedelta(seconds=60)
+"""For which a batch, or a run, is held after its worker was heard of."""
+
+
+def save(
+    database: Database,
+    run: int,
+    changes: Sequence[DocumentChange],
+    checkpoint: Checkpoint | None,
+) -> None:
+    """Save what a run has read and how far that is, both or none.
+
+    Raises:
+        Ended: the run is not the caller's any more; nothing is saved.
+    """
+    payload = packed(changes)
+    ids = [document_id(change) for change in changes]
+    with database.writing() as connection:
+        exclusive(connection)
+        mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
+        source_id = connection.scalar(mine)
+        if source_id is None:
+            raise run_rows.ended(connection, run)
+        if changes:
+            row = {
+                "source_id": source_id,
+                "run_id": run,
+                "after": _last_with(connection, source_id, ids),
+                "document_ids": ids,
+                "payload": payload,
+                "saved_at": datetime.now(UTC),
+            }
+            connection.execute(insert(batches).values(row))
+        if checkpoint is not None:
+            reached = update(sources).where(sources.c.id == source_id)
+            connection.execute(reached.values(checkpoint=checkpoint.value))
+
+
+def claim(
+    database: Database,
+    holder: Process,
+    is_dead: Callable[[Process], bool],
+    source: str | None = None,
+    lease: timedelta = LEASE,
+) -> Held | None:
+    """Take the oldest batch of the source that has had the fewest turns lately, or of the one that is named.
+
+    A batch whose worker `is_dead`, or has not been heard of, is taken over. None is taken of a source that
+    is paused, whose run was cancelled, or is at something that batches would disturb.
+    """
+    now = datetime.now(UTC)
+    if not _any(database, now, source):
+        return None
+    with database.writing() as connection:
+        exclusive(connection)
+        row = connection.execute(_next(now, is_dead, connection, source)).first()
+        if row is None:
+            return None
+        values = _held_by(holder) | {"fence": row.fence + 1, "lease_until": now + lease}
+        connection.execute(update(batches).where(batches.c.id == row.id).values(values))
+        turn = select(func.max(sources.c.served) + 1).scalar_subquery()
+        served = update(sources).where(sources.c.id == row.source_id)
+        connection.execute(served.values(served=turn))
+    fence = row.fence + 1
+    return Held(
+        number=row.id,
+        fence=fence,
+        source=row.source,
+        changes=unpacked(row.payload),
+        is_still=partial(holds, database, row.id, fence),
+    )
+
+
+def renew(
+    database: Database, held: Iterable[tuple[int, int]], lease: timedelta = LEASE
+) -> set[tuple[int, int]]:
+    """Hold these (number and fence) for longer, and tell those that are still held."""
+    until = datetime.now(UTC) + lease
+    still = set()
+    with database.writing() as connection:
+        for number, fence in held:
+            mine = update(batches).where(_is_held(number, fence))
+            if connection.execute(mine.values(lease_until=until)).rowcount:
+                still.add((number, fence))
+    return still
+
+
+def holds(database: Database, number: int, fence: int) -> bool:
+    """Whether the lease is the latest one of its batch."""
+    with database.reading() as connection:
+        found = connection.execute(select(batches.c.id).where(_is_held(number, fence)))
+        return found.first() is not None
+
+
+def release(database: Database, held: Iterable[tuple[int, int]]) -> None:
+    """Give these back, as if they had never been taken."""
+    with database.writing() as connection:
+        for number, fence in held:
+            free = update(batches).where(_is_held(number, fence))
+            connection.execute(free.values(lease_until=None))
+
+
+def postpone(
+    database: Database, held: Iterable[tuple[int, int]], next_try: datetime, reason: str
+) -> None:
+    """Give these back, not to be taken before then; their runs say what is waited for."""
+    values = {"lease_until": None, "next_try": next_try, "tries": batches.c.tries + 1}
+    with database.writing() as connection:
+        exclusive(connection)
+        for number, fence in held:
+            mine = _is_held(number, fence)
+            run = select(batches.c.run_id).where(mine).scalar_subquery()
+            waits = update(runs).where(runs.c.id == run, runs.c.state == "running")
+            connection.execute(waits.values(waiting_for=reason, next_try=next_try))
+            connection.execute(update(batches).where(mine).values(values))
+
+
+def finish(connection: Connection, finished: Finished) -> None:
+    """Forget a batch that has been carried out, and count what came of it.
+
+    Raises:
+        LostLease: it is another's by now.
+    """
+    mine = _is_held(finished.batch, finished.fence)
+    run = connection.scalar(select(batches.c.run_id).where(mine))
+    if run is None:
+        raise LostLease(finished.batch)
+    connection.execute(delete(batches).where(batches.c.id == finished.batch))
+    run_rows.count(connection, run, finished.counts, finished.item)
+
+
+def count(database: Database, source: str) -> int:
+    """How many batches of the source are not carried out yet."""
+    query = select(func.count()).select_from(batches.join(sources))
+    with database.reading() as connection:
+        return connection.scalar(query.where(sources.c.name == source)) or 0
+
+
+def still(database: Database, source: str, is_dead: Callable[[Process], bool]) -> bool:
+    """Whether nobody works on a batch of the source. Leases that nobody keeps up are taken away."""
+    now = datetime.now(UTC)
+    leased = (
+        select(batches)
+        .join(sources)
+        .where(sources.c.name == source, batches.c.lease_until.is_not(None))
+    )
+    with database.reading() as connection:
+        if connection.execute(leased).first() is None:
+            return True
+    with database.writing() as connection:
+        exclusive(connection)
+        rows = connection.execute(leased).all()
+        lapsed = [row.id for row in rows if row.lease_until <= now or is_dead(_holder(row))]
+        values = {"lease_until": None, "fence": batches.c.fence + 1}
+        connection.execute(update(batches).where(batches.c.id.in_(lapsed)).values(values))
+    return len(lapsed) == len(rows)
+
+
+def drop(database: Database, source: str) -> None:
+    """Forget all batches of a source that is to be removed, and whoever holds one."""
+    source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
+    with database.writing() as connection:
+        exclusive(connection)
+        connection.execute(delete(batches).where(batches.c.source_id == source_id))
+
+
+def _last_with(connection: Connection, source_id: int, ids: Sequence[str]) -> int:
+    """The last open batch that speaks of one of these documents; 0 where none does."""
+    query = (
+        select(batches.c.id, batches.c.document_ids)
+        .where(batches.c.source_id == source_id)
+        .order_by(batches.c.id.desc())
+    )
+    wanted = set(ids)
+    for row in connection.execute(query):
+        if not wanted.isdisjoint(row.document_ids):
+            return int(row.id)
+    return 0
+
+
+def _any(database: Database, now: datetime, source: str | None) -> bool:
+    """A look that disturbs no writer: whether there may be one to take."""
+    query = select(batches.c.id).join(sources).where(_is_free_by(now), *_of(source))
+    leased = select(batches.c.id).join(sources).where(batches.c.lease_until > now, *_of(source))
+    with database.reading() as connection:
+        return any(connection.execute(each.limit(1)).first() for each in (query, leased))
+
+
+def _next(
+    now: datetime, is_dead: Callable[[Process], bool], connection: Connection, source: str | None
+) -> Select[tuple[object, ...]]:
+    leased = select(batches.c.id, batches.c.host, batches.c.process, batches.c.process_started)
+    rows = connection.execute(leased.where(batches.c.lease_until > now)).all()
+    dead = [row.id for row in rows if is_dead(_holder(row))]
+    earlier = batches.alias()
+    held = batches.alias()
+    in_hand = (
+        select(func.count())
+        .where(held.c.source_id == batches.c.source_id, held.c.lease_until > now)
+        .scalar_subquery()
+    )
+    waits = exists().where(
+        earlier.c.source_id == batches.c.source_id, earlier.c.id <= batches.c.after
+    )
+    return (
+        select(batches, sources.c.name.label("source"))
+        .join(sources, sources.c.id == batches.c.source_id)
+        .join(runs, runs.c.id == batches.c.run_id)
+        .where(or_(_is_free_by(now), batches.c.id.in_(dead)))
+        .where(~waits, sources.c.paused_at.is_(None), _may_be_indexed(), *_of(source))
+        .order_by(in_hand, sources.c.served, batches.c.id)
+        .limit(1)
+    )
+
+
+def _may_be_indexed() -> ColumnElement[bool]:
+    """By the state of its run: a new run of a source has all of its batches."""
+    return or_(
+        and_(runs.c.state == "running", runs.c.stage == "indexing"),
+        runs.c.state.in_(("waiting", "done", "failed", "interrupted", "needs a decision")),
+    )
+
+
+def _is_free_by(now: datetime) -> ColumnElement[bool]:
+    unheld = or_(batches.c.lease_until.is_(None), batches.c.lease_until <= now)
+    return and_(unheld, or_(batches.c.next_try.is_(None), batches.c.next_try <= now))
+
+
+def _is_held(number: int, fence: int) -> ColumnElement[bool]:
+    return and_(
+        batches.c.id == number, batches.c.fence == fence, batches.c.lease_until.is_not(None)
+    )
+
+
+def _of(source: str | None) -> list[ColumnElement[bool]]:
+    return [] if source is None else [sources.c.name == source]
+
+
+def _held_by(holder: Process) -> dict[str, object]:
+    return {
+        "host": holder.host,
+        "process": holder.number,
+        "process_started": holder.started,
+    }
+
+
+def _holder(row: Any) -> Process:
+    # A row of `batches`, of any query that has these columns.
+    return Process(row.host, row.process, row.process_started)

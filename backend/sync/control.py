@@ -1,0 +1,211 @@
+"""What a person may do about a source and its runs, and what they are told of it.
+
+Nothing here does the work: it says in the database what is wanted, and whoever works finds out within
+seconds. The same functions serve the commands, the API and the page.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backend.store import audit, batches, documents, failures, runs, schedule, sources
+from backend.store.database import Database
+from backend.store.runs import Run
+from backend.sync.process import is_gone
+from connectors.errors import AskTheOwner
+
+KINDS = ("incremental", "prune", "permissions", "retry")
+"""That can be asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    source: str
+    state: str
+    """Of its last run, as `backend.store.runs.RunState` has it; `never synced`, `paused`, `being removed`."""
+    kind: str | None
+    """Of its last run, as the rest up to `error`."""
+    run: int | None
+    stage: str | None
+    counts: Mapping[str, int]
+    item: str | None
+    """What is, or was, worked on last."""
+    rate: float | None
+    """Documents in a second since the run began, while it goes on."""
+    since: datetime | None
+    """When the run began."""
+    waiting_for: str | None
+    next_try: datetime | None
+    """When a run that waits is tried again."""
+    decision: Mapping[str, int] | None
+    """Where it needs one: how many documents are `held`, `listed`, `missing`."""
+    error: str | None
+    paused_at: datetime | None
+    open_batches: int
+    """Read from the source and not indexed yet."""
+    documents: int
+    failures: int
+    next_starts: Mapping[str, datetime | None]
+    """Of each kind of run; `None`: not by itself."""
+
+
+def pause(database: Database, name: str) -> None:
+    """Stop what goes on, within seconds, and begin nothing until `resume`.
+
+    Raises:
+        AskTheOwner: there is no such source. So for all that follow.
+    """
+    sources.find(database, name)
+    sources.set_paused(database, name, datetime.now(UTC))
+    runs.stop(database, name, "paused")
+    audit.record(database, "pause", name)
+
+
+def resume(database: Database, name: str) -> None:
+    """Keep the source in step again; what was interrupted goes on from its last checkpoint."""
+    sources.find(database, name)
+    last = runs.latest(database).get(name)
+    sources.set_paused(database, name, None)
+    if last is not None and last.state == "paused":
+        schedule.ask(database, name, scheduled(last.kind), last.accepted)
+    audit.record(database, "resume", name)
+
+
+def cancel(database: Database, name: str) -> None:
+    """Stop the run that goes on or waits, within seconds. What it did is kept; the next one goes on from there.
+
+    Raises:
+        AskTheOwner: there is no such source, or no such run.
+    """
+    sources.find(database, name)
+    last = runs.latest(database).get(name)
+    if last is None or last.state not in {"running", "waiting"}:
+        raise AskTheOwner(f"No run of {name!r} is going on.")
+    # First: a worker that looked between the two would find it due, and begin it again.
+    schedule.note(database, name, [scheduled(last.kind)], datetime.now(UTC))
+    runs.stop(database, name, "cancelled")
+    audit.record(database, "cancel", name, {"run": last.id, "kind": last.kind})
+
+
+def request(database: Database, name: str, kind: str) -> None:
+    """Have a run of this kind (one of `KINDS`) begin as soon as can be.
+
+    Raises:
+        ValueError: no such kind.
+        AskTheOwner: there is no such source, or it is paused.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"no kind of run is called {kind!r}; there are {', '.join(KINDS)}")
+    _check_kept(database, name)
+    schedule.ask(database, name, kind)
+    audit.record(database, "request", name, {"kind": kind})
+
+
+def accept(database: Database, name: str) -> Mapping[str, int]:
+    """Agree to what the last run of the source asked about, and tell what that is: `held` documents,
+    `listed` ones, and the `missing` ones that will be deleted. It is done by a run that begins as soon as
+    can be; where the source then lists even fewer, that one asks again.
+
+    Raises:
+        AskTheOwner: there is no such source, it is paused, or nothing is to be decided.
+    """
+    _check_kept(database, name)
+    asking = asked(database, name)
+    if asking is None or asking.decision is None:
+        raise AskTheOwner(f"Nothing is to be decided about {name!r}.")
+    kind = "permissions" if asking.kind == "permissions" else "prune"
+    schedule.ask(database, name, kind, accepted=asking.decision["missing"])
+    audit.record(database, "accept", name, dict(asking.decision))
+    return asking.decision
+
+
+def retry(database: Database, name: str, document_ids: Sequence[str] | None = None) -> int:
+    """Try these failed documents again now, or all of them, and tell how many there are.
+
+    Raises:
+        AskTheOwner: there is no such source, it is paused, or none of them has failed.
+    """
+    _check_kept(database, name)
+    count = failures.hasten(database, name, document_ids)
+    if not count:
+        raise AskTheOwner(f"No such document of {name!r} has failed.")
+    schedule.ask(database, name, "retry")
+    audit.record(database, "retry", name, {"documents": count})
+    return count
+
+
+def delete(database: Database, name: str) -> None:
+    """Have the source removed, with all that it brought. What goes on is cancelled."""
+    sources.find(database, name)
+    runs.stop(database, name, "cancelled")
+    schedule.ask(database, name, "removal")
+    audit.record(database, "delete", name)
+
+
+def status(database: Database, name: str) -> SourceStatus:
+    """All that can be said of a source, as it is at this moment."""
+    source = sources.find(database, name)
+    last = runs.latest(database).get(name)
+    asking = asked(database, name)
+    return SourceStatus(
+        source=name,
+        state=_state(database, name, last, source.paused_at),
+        kind=last.kind if last else None,
+        run=last.id if last else None,
+        stage=last.stage if last and last.state == "running" else None,
+        counts=last.counts if last else {},
+        item=last.item if last else None,
+        rate=_rate(last),
+        since=last.started_at if last else None,
+        waiting_for=last.waiting_for if last else None,
+        next_try=last.next_try if last else None,
+        decision=asking.decision if asking else None,
+        error=last.error if last else None,
+        paused_at=source.paused_at,
+        open_batches=batches.count(database, name),
+        documents=documents.counts(database).get(name, 0),
+        failures=failures.counts(database).get(name, 0),
+        next_starts=schedule.next_starts(database, name),
+    )
+
+
+def asked(database: Database, name: str) -> Run | None:
+    """The last run that waits for a decision, unless a listing was taken over since."""
+    asking = runs.last_in(database, name, "needs a decision")
+    if asking is None or asking.finished_at is None:
+        return None
+    listed = schedule.last(
+        database, name, "permissions" if asking.kind == "permissions" else "prune"
+    )
+    return None if listed is not None and listed > asking.finished_at else asking
+
+
+def scheduled(kind: str) -> str:
+    """What a kind of run is called on the schedule."""
+    return "incremental" if kind in schedule.READING else kind
+
+
+def _check_kept(database: Database, name: str) -> None:
+    if sources.find(database, name).paused_at is not None:
+        raise AskTheOwner(f"{name!r} is paused. To go on: quarry sources resume {name}.")
+
+
+def _state(database: Database, name: str, last: Run | None, paused_at: datetime | None) -> str:
+    if schedule.is_leaving(database, name):
+        return "being removed"
+    if paused_at is not None:
+        return "paused"
+    if last is None:
+        return "never synced"
+    if last.state == "running" and is_gone(last):
+        return "interrupted"
+    return last.state
+
+
+def _rate(last: Run | None) -> float | None:
+    if last is None or last.state != "running":
+        return None
+    names = ("documents", "unchanged", "amended", "deleted", "unreadable")
+    done = sum(last.counts.get(name, 0) for name in names)
+    seconds = (datetime.now(UTC) - last.started_at).total_seconds()
+    return done / seconds if seconds > 0 else 0.0

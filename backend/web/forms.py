@@ -1,0 +1,210 @@
+"""Forms of sources, made from the models of their kinds: what stands in a field, and what of it is shown.
+
+A secret is never filled in again: what is stored of a credential stays where it is.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from connectors.catalog import KINDS, kind_of, title_of
+from connectors.form import (
+    Choice,
+    Entry,
+    Form,
+    Free,
+    Line,
+    Number,
+    Part,
+    Path,
+    Secret,
+    Several,
+    Switch,
+    Variants,
+    at,
+    first_sentence,
+    spoken,
+)
+
+Control: TypeAlias = Literal[
+    "line", "date", "number", "secret", "switch", "choice", "lines", "checks", "json", "variants"
+]
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    name: str
+    label: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The fields of one variant."""
+
+    option: Option
+    help: str
+    fields: tuple["Field", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    path: str
+    """Such as `settings.path`; what is wrong with it is told under this name."""
+    control: Control
+    label: str
+    help: str
+    is_required: bool
+    value: str = ""
+    default: str = ""
+    """What stands for it, where it is left empty."""
+    options: tuple[Option, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"field-{self.path.replace('.', '-')}"
+
+    @property
+    def is_on(self) -> bool:
+        return self.value == "true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceForm:
+    """Of a new source, or of one that is there."""
+
+    kind: str
+    title: str
+    help: str
+    needed: tuple[Field, ...]
+    more: tuple[Field, ...]
+    """That may be left as they are."""
+    credential: tuple[Field, ...]
+    credential_help: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindChoice:
+    kind: str
+    title: str
+    help: str
+
+
+def kinds() -> tuple[KindChoice, ...]:
+    return tuple(
+        KindChoice(name, title_of(name), first_sentence(kind.settings.__doc__ or ""))
+        for name, kind in KINDS.items()
+    )
+
+
+def form_of(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceForm:
+    """
+    Raises:
+        AskTheOwner: there is no such kind.
+    """
+    known = kind_of(kind)
+    asked, secret = Form.of(known.settings), Form.of(known.credential)
+    fields = tuple(_field("settings", part, settings) for part in asked.parts)
+    return SourceForm(
+        kind=kind,
+        title=title_of(kind),
+        help=asked.help,
+        needed=tuple(field for field in fields if field.is_required),
+        more=tuple(field for field in fields if not field.is_required),
+        credential=tuple(_field("credential", part, NOTHING) for part in secret.parts),
+        credential_help=secret.help,
+    )
+
+
+def _field(within: str, part: Part, values: Mapping[str, object]) -> Field:
+    match part:
+        case Variants():
+            return _variants(within, part, values)
+        case Entry():
+            return _entry(within, part, at(values, part.path))
+
+
+def _entry(within: str, entry: Entry, value: object) -> Field:
+    control, options = _control(entry)
+    chosen = _texts(entry.default if value is None else value)
+    return Field(
+        path=_named(within, entry.path),
+        control=control,
+        label=entry.label,
+        help=entry.help,
+        is_required=entry.is_required,
+        value="" if value is None and control != "switch" else _text(control, value, entry.default),
+        default=_text(control, entry.default, None),
+        options=tuple(Option(name, spoken(name), name in chosen) for name in options),
+    )
+
+
+def _control(entry: Entry) -> tuple[Control, tuple[str, ...]]:
+    match entry.shape:
+        case Secret():
+            return "secret", ()
+        case Number():
+            return "number", ()
+        case Switch():
+            return "switch", ()
+        case Choice(options=options):
+            return "choice", options
+        case Several(options=()):
+            return "lines", ()
+        case Several(options=options):
+            return "checks", options
+        case Free():
+            return "json", ()
+        case Line(form=form):
+            return ("date" if form == "date" else "line"), ()
+
+
+def _text(control: Control, value: object, default: object) -> str:
+    shown = default if value is None else value
+    match control, shown:
+        case _, None:
+            return ""
+        case "switch", _:
+            return "true" if shown else "false"
+        case "lines", [*lines]:
+            return "\n".join(map(str, lines))
+        case "json", _:
+            return json.dumps(shown, ensure_ascii=False)
+        case _:
+            return str(shown)
+
+
+def _texts(value: object) -> frozenset[str]:
+    if isinstance(value, list | tuple):
+        return frozenset(map(str, value))
+    return frozenset() if value is None else frozenset({str(value)})
+
+
+def _variants(within: str, part: Variants, values: Mapping[str, object]) -> Field:
+    first = part.options[0].name if part.is_required else None
+    chosen = at(values, part.tag) or part.default or first
+    groups = tuple(
+        Group(
+            option=Option(each.name, each.label, each.name == chosen),
+            help=each.help,
+            fields=tuple(_field(within, inner, values) for inner in each.parts),
+        )
+        for each in part.options
+    )
+    return Field(
+        path=_named(within, part.tag),
+        control="variants",
+        label=part.label,
+        help=part.help,
+        is_required=part.is_required,
+        options=tuple(group.option for group in groups),
+        groups=groups,
+    )
+
+
+def _named(within: str, path: Path) -> str:
+    return ".".join((within, *path))

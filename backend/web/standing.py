@@ -1,0 +1,159 @@
+"""How sources stand: for who looks after them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from types import MappingProxyType
+
+from backend import encoding, listing, wire
+from backend.assembly import Quarry
+from backend.store import failures, runs
+from backend.web.text import harmless
+from connectors.catalog import KINDS, title_of, where_of
+from connectors.form import at, spoken
+
+MOST_FAILURES = 200
+MOST_RUNS = 20
+_CALLED: Mapping[str, str] = MappingProxyType({"done": "in step", "running": "syncing"})
+_RUNS: Mapping[str, str] = MappingProxyType(
+    {
+        "first": "First reading",
+        "incremental": "Reading what changed",
+        "sync": "Reading what changed",
+        "prune": "Looking for what is gone",
+        "permissions": "Asking who may read",
+        "retry": "Trying failures again",
+        "reindex": "Indexing anew",
+        "removal": "Removing",
+    }
+)
+_OPEN = {"running", "waiting"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Something that can be done about a source now, by the route of that name."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    label: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    source: wire.SourceWire
+    title: str
+    """Of its kind."""
+    where: str
+    """What it reads, such as a path."""
+    state: str
+    """As people say it."""
+    is_open: bool
+    """Something goes on, or waits: look again soon."""
+    doing: str
+    """What goes on, or what it waits for."""
+    error: str
+    words: tuple[Word, ...]
+    starts: tuple[Start, ...]
+    """When runs begin by themselves, the next one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    run: wire.RunWire
+    label: str
+    state: str
+    done: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One source with all that is told of it."""
+
+    standing: Standing
+    failures: tuple[wire.FailureWire, ...]
+    """The first of them."""
+    runs: tuple[RunLine, ...]
+
+
+def standings(quarry: Quarry) -> list[Standing]:
+    """All sources by name."""
+    return [_standing(source) for source in listing.sources(quarry.database)]
+
+
+def kept(quarry: Quarry, name: str) -> Kept:
+    """Raises AskTheOwner: there is no such source."""
+    standing = _standing(listing.source(quarry.database, name))
+    found = (one for one in failures.listing(quarry.database) if one.source == name)
+    named = islice(found, MOST_FAILURES) if standing.source.failures else ()
+    history = runs.history(quarry.database, name, MOST_RUNS)
+    return Kept(
+        standing, tuple(map(encoding.failure, named)), tuple(map(_line, map(encoding.ran, history)))
+    )
+
+
+def _standing(source: wire.SourceWire) -> Standing:
+    run = source.run
+    failed = run.error if run and run.error and source.state in {"failed", "interrupted"} else ""
+    return Standing(
+        source=source,
+        title=title_of(source.kind),
+        where=harmless(_where(source)),
+        state=_CALLED.get(source.state, source.state),
+        is_open=source.state in {*_OPEN, "being removed"},
+        doing=harmless(_doing(source)),
+        error=harmless(failed),
+        words=tuple(_words(source)),
+        starts=_starts(source.next_starts),
+    )
+
+
+def _where(source: wire.SourceWire) -> str:
+    kind = KINDS.get(source.kind)
+    entry = where_of(kind.settings) if kind else None
+    return str(at(source.settings, entry.path) or "") if entry else ""
+
+
+def _doing(source: wire.SourceWire) -> str:
+    run = source.run
+    if run is None or source.state not in _OPEN:
+        return ""
+    if run.waiting_for and source.state == "waiting":
+        return f"Waits for {run.waiting_for}"
+    rate = f"{source.rate:.1f} a second" if source.rate else ""
+    told = (_RUNS.get(run.kind, run.kind), run.stage, _counted(run.counts), rate, run.item)
+    waits = f"waits for {run.waiting_for}" if run.waiting_for else ""
+    return " · ".join(filter(None, (*told, waits)))
+
+
+def _words(source: wire.SourceWire) -> Iterator[Word]:
+    match source.state:
+        case "being removed":
+            return
+        case "running" | "waiting":
+            yield Word("cancel", "Cancel")
+            yield Word("pause", "Pause")
+        case "paused":
+            yield Word("resume", "Resume")
+        case _:
+            yield Word("pause", "Pause")
+
+
+def _starts(starts: Mapping[str, datetime | None]) -> tuple[Start, ...]:
+    due = [Start(_RUNS.get(kind, spoken(kind)), at) for kind, at in starts.items() if at]
+    return tuple(sorted(due, key=lambda one: one.at))
+
+
+def _line(run: wire.RunWire) -> RunLine:
+    state = {"done": "done", "running": "going on"}.get(run.state, run.state)
+    return RunLine(run, _RUNS.get(run.kind, spoken(run.kind)), state, _counted(run.counts))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)

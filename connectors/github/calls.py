@@ -1,0 +1,180 @@
+"""Calls of GitHub's REST API: an answer, or what its refusal asks a person or a run to do.
+
+What the statuses mean is told under docs.github.com/rest: "Troubleshooting the REST API", "Rate limits
+for the REST API" and "Authenticating to the REST API".
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from connectors.addresses import Reach
+from connectors.answer import Answer, BadAnswer, Malformed, NotAuthorised, Rejected
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.pacing import github_pace, server_time
+from connectors.paging import Page, linked_pages
+from connectors.request import Authorization, Params
+from connectors.web import WebClient
+
+T = TypeVar("T")
+
+PAGE = 100
+"""Items asked for at once: the most there are."""
+
+_HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+_LATER = timedelta(minutes=5)
+_BLOCKED = 451
+
+
+class Refused(AskTheOwner):
+    """The token is valid and may not see this (403), or nobody may (451)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    source: str
+    api_url: str
+    """With no slash at the end."""
+    token: str = field(repr=False)
+    reach: Reach
+
+    @property
+    def mend(self) -> str:
+        return (
+            "make a new token (GitHub, Settings, Developer settings, Personal access tokens) and"
+            f" set it by quarry sources edit {self.source}"
+        )
+
+
+class Api:
+    """One connection of one run. To be closed."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        own = Authorization.bearer(account.api_url, account.token)
+        self._client = WebClient(
+            reach=account.reach, authorization=own, pace=github_pace, headers=_HEADERS
+        )
+        self._began: datetime | None = None
+
+    @property
+    def began(self) -> datetime:
+        """When the first answer came, by GitHub's own clock. Raises ValueError: none has come."""
+        if self._began is None:
+            raise ValueError("nothing was asked yet")
+        return self._began
+
+    def get(self, path: str, params: Params | None = None) -> Answer:
+        """
+        Raises:
+            AskTheOwner: the token is not valid; Refused, a kind of it: it may not see this.
+            RetryLater: not now.
+            BadAnswer: the answer cannot be used.
+        """
+        with self._told():
+            answer = self._client.get(f"{self._account.api_url}{path}", params=params)
+        return self._dated(answer)
+
+    def pages(self, path: str, params: Params) -> Iterator[Page]:
+        """See `get`. One that is gone is yielded, and is the last."""
+        with self._told():
+            asked = {**params, "per_page": PAGE}
+            for page in linked_pages(self._client, f"{self._account.api_url}{path}", params=asked):
+                self._dated(page.answer)
+                yield page
+
+    def all(self, path: str, params: Params | None = None) -> Iterator[dict[str, Any]]:
+        """The objects of all pages; none where there is no such list. See `get`."""
+        for page in self.pages(path, params or {}):
+            if not page.answer.gone:
+                yield from objects(page.answer)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _dated(self, answer: Answer) -> Answer:
+        if self._began is None:
+            self._began = server_time(answer)
+        return answer
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except NotAuthorised as error:
+            raise self._refusal(error.answer) from error
+        except Rejected as error:
+            if error.answer.status != _BLOCKED:
+                raise
+            raise Refused(f"{error.answer.url} is blocked for legal reasons (451)") from error
+
+    def _refusal(self, answer: Answer) -> AskTheOwner:
+        source, said = self._account.source, _message(answer)
+        if answer.status == 401:
+            return AskTheOwner(
+                f"GitHub does not take the token of {source} ({said}): it has expired or was"
+                f" revoked; {self._account.mend}"
+            )
+        sso = answer.headers.get("x-github-sso", "")
+        if sso.startswith("required"):
+            where = sso.partition("url=")[2] or "GitHub, Settings, Personal access tokens"
+            return AskTheOwner(
+                "the organisation wants the token to be authorised for single sign-on: open"
+                f" {where} and authorise it, or {self._account.mend}"
+            )
+        rights = answer.headers.get("x-accepted-github-permissions", "")
+        wants = f"; it wants {rights}" if rights else ""
+        return Refused(
+            f"the token of {source} may not see {answer.url.partition('?')[0]} ({said}{wants}): give"
+            f" it the right, or {self._account.mend}"
+        )
+
+
+def objects(answer: Answer) -> list[dict[str, Any]]:
+    """Raises Malformed: it is not a list of objects."""
+    found = answer.json_list()
+    if not all(isinstance(one, dict) for one in found):
+        raise Malformed("GitHub answers a list with what are no objects in it")
+    return found
+
+
+def field_of(raw: dict[str, Any], name: str, kind: type[T]) -> T:
+    """Raises Malformed: it is not there, or of another type."""
+    value = raw.get(name)
+    if not isinstance(value, kind):
+        raise Malformed(f"GitHub answers an object without {name}")
+    return value
+
+
+@contextmanager
+def needed(what: str) -> Iterator[None]:
+    """Around what a run cannot do without.
+
+    Raises:
+        RetryLater: the answer cannot be used.
+    """
+    try:
+        yield
+    except BadAnswer as error:
+        raise RetryLater(f"GitHub's answer on {what} cannot be used: {error}", _LATER) from error
+
+
+def _message(answer: Answer) -> str:
+    try:
+        return str(answer.json_object().get("message", answer.status))[:200]
+    except Malformed:
+        return f"status {answer.status}"

@@ -1,0 +1,147 @@
+"""An issue or a pull request with all that was said on it, as one document."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from connectors.document import Document, Person, Place, Section
+from connectors.extraction.extracted import CannotRead, one_line, safe, shortened
+from connectors.extraction.media_types import MARKDOWN
+from connectors.extraction.reading import extract
+from connectors.github.calls import Api
+from connectors.github.repositories import Repository
+from connectors.github.rights import Rights
+from connectors.github.walk import Item, login_of, stamp, time_of
+
+_READING = 1
+"""Goes up when the same answers are read into another document."""
+_VERDICTS: Mapping[str, str] = {
+    "APPROVED": "approved",
+    "CHANGES_REQUESTED": "changes requested",
+    "DISMISSED": "review dismissed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Saying:
+    """A comment, a review, or a comment on a line of a change."""
+
+    at: datetime
+    link: str
+    heading: str
+    text: str
+    edited: str
+    """When it last changed."""
+
+
+def said_until(version: str) -> str:
+    """When the latest comment in a document of that version was made or edited; empty where there is
+    none."""
+    return version.rpartition("/")[2]
+
+
+def is_of(version: str, item: Item) -> bool:
+    """Whether a document of that version was made from the item as it is, whatever its comments."""
+    return version.rpartition("/")[0] == mark(item)
+
+
+def mark(item: Item) -> str:
+    """Every edit and comment sets the time at which the item changed, but to the second only: what was
+    edited twice within one is told by its text."""
+    count = "" if item.comments is None else item.comments
+    told = repr((item.title, item.body, item.state, item.labels))
+    digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{_READING}:{stamp(item.updated_at)}:{count}:{digest}"
+
+
+def document(api: Api, source: str, repository: Repository, item: Item, rights: Rights) -> Document:
+    """
+    Raises:
+        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+    """
+    kind = "pull request" if item.is_pull else "issue"
+    said = sorted(_sayings(api, repository, item))
+    until = max((one.edited for one in said), default="")
+    sections = (
+        *_sections(item.body, item.link),
+        *(one for saying in said for one in _sections(saying.text, saying.link, saying.heading)),
+    )
+    title = one_line(item.title) or f"#{item.number}"
+    return Document(
+        id=item_id(source, repository, item.number),
+        source=source,
+        title=shortened(title),
+        sections=sections or (Section(text=title, link=item.link),),
+        link=item.link,
+        media_type=MARKDOWN,
+        access=rights.access,
+        version=f"{mark(item)}/{until}",
+        metadata={
+            "repository": repository.name,
+            "kind": kind,
+            "number": str(item.number),
+            "state": item.state,
+            **({"labels": item.labels} if item.labels else {}),
+        },
+        owners=_author(item, rights),
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+        parents=tuple(repository.name.split("/")),
+    )
+
+
+def item_id(source: str, repository: Repository, number: int) -> str:
+    return f"{source}:{repository.id}/{number}"
+
+
+def item_name(repository: Repository, item: Item) -> str:
+    return f"{repository.name}#{item.number} {one_line(item.title)}"
+
+
+def _author(item: Item, rights: Rights) -> tuple[Person, ...]:
+    if not item.author:
+        return ()
+    return (Person(item.author, rights.addresses.get(item.author.lower())),)
+
+
+def _sayings(api: Api, repository: Repository, item: Item) -> Iterator[Saying]:
+    if item.comments != 0:
+        for raw in api.all(f"{repository.path}/issues/{item.number}/comments"):
+            yield _saying(raw, "created_at")
+    if item.is_pull:
+        pull = f"{repository.path}/pulls/{item.number}"
+        for raw in api.all(f"{pull}/reviews"):
+            # One that is still being written has no date, and is its author's alone.
+            if raw.get("state") != "PENDING":
+                yield _saying(raw, "submitted_at", _VERDICTS.get(str(raw.get("state")), ""))
+        for raw in api.all(f"{pull}/comments"):
+            yield _saying(raw, "created_at", str(raw.get("path") or ""))
+
+
+def _saying(raw: dict[str, Any], dated: str, besides: str = "") -> Saying:
+    """Raises Malformed."""
+    at = time_of(raw, dated)
+    return Saying(
+        at=at,
+        edited=stamp(time_of(raw, "updated_at") if "updated_at" in raw else at),
+        link=str(raw.get("html_url") or ""),
+        heading=", ".join(filter(None, (login_of(raw), f"{at:%Y-%m-%d}", besides))),
+        # The verdict of a review counts where it says nothing more.
+        text=str(raw.get("body") or "") or (besides if dated == "submitted_at" else ""),
+    )
+
+
+def _sections(text: str, link: str, heading: str = "") -> Iterator[Section]:
+    if not text.strip():
+        return
+    above = (heading,) if heading else ()
+    try:
+        # A line break before it: what begins with a rule of dashes is no front matter here.
+        found = extract(f"\n{safe(text)}".encode(), MARKDOWN).sections
+    except CannotRead:
+        found = (Section(text=safe(text)),)
+    for one in found:
+        place = Place(heading_path=(*above, *one.place.heading_path))
+        yield replace(one, place=place, link=link or None)

@@ -1,0 +1,125 @@
+"""The process that keeps a server: it starts it, ends it when told to, and lives as long as it does.
+
+By its lock on the file `running` of the server's folder the server is known to run. One that is tethered ends as soon as its
+standard input does, so a server that a test started cannot outlive the test, however the test dies.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from deploy.opensearch.node import hold
+from deploy.opensearch.releases import Refused
+from deploy.services.service import Service
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 20
+"""Seconds that a server has to end by itself."""
+KILL = signal.SIGUSR1
+"""Tells the keeper to kill its server, which it can also bury: PostgreSQL starts over no body."""
+
+
+# What the process does
+
+
+def keep(service: Service) -> int:
+    """Be the parent of the server until it ends, and tell how it ended."""
+    service.folder.mkdir(parents=True, exist_ok=True)
+    hold(service.folder, str(service.port))
+    service.prepare()
+    server = subprocess.Popen(
+        service.command,
+        user=service.user,
+        group=service.user,
+        extra_groups=service.user and [],
+        cwd=service.store,
+        stdin=subprocess.DEVNULL,
+    )
+    # SIGINT: PostgreSQL waits for no client that is connected, Redis does the same as on SIGTERM.
+    signal.signal(signal.SIGTERM, lambda *_: server.send_signal(signal.SIGINT))
+    signal.signal(KILL, lambda *_: server.kill())
+    return server.wait()
+
+
+def end_with_standard_input() -> None:
+    def watch() -> None:
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(PATIENCE)
+        os.kill(os.getpid(), KILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# What others do with it
+
+
+def spawn(service: Service) -> subprocess.Popen[bytes]:
+    """A server that stays when this process ends."""
+    return _kept(service, "keep", subprocess.DEVNULL)
+
+
+def tether(service: Service) -> subprocess.Popen[bytes]:
+    """A server that ends when this process does, however that happens."""
+    return _kept(service, "keep-tethered", subprocess.PIPE)
+
+
+def _kept(service: Service, command: str, stdin: int) -> subprocess.Popen[bytes]:
+    service.folder.mkdir(parents=True, exist_ok=True)
+    arguments = ["--folder", str(service.folder), "--port", str(service.port)]
+    with service.log.open("ab") as log:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "deploy.services.server", command, service.name),
+                *arguments,
+                *("--data", service.data),
+            ],
+            cwd=ROOT,
+            stdin=stdin,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Let it end by itself; in half a minute at most it is gone."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+    kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """At once, as by a power cut."""
+    if process.poll() is None:
+        process.send_signal(KILL)
+        process.wait()
+    if process.stdin:
+        process.stdin.close()
+
+
+def wait(
+    services: Sequence[Service], started: Sequence[subprocess.Popen[bytes]], seconds: float
+) -> None:
+    """Until every server answers. Refused, with the ends of their logs: one ended, or the time is over."""
+    begun = time.monotonic()
+    while not all(service.answers() for service in services):
+        if any(process.poll() is not None for process in started):
+            raise Refused(f"A server ended instead of starting.\n{tails(services)}")
+        if time.monotonic() - begun >= seconds:
+            raise Refused(f"A server does not answer after {seconds:.0f} s.\n{tails(services)}")
+        time.sleep(0.05)
+
+
+def tails(services: Sequence[Service], lines: int = 15) -> str:
+    logs = [each.log for each in services if each.log.exists()]
+    ends = [(log, log.read_text(errors="replace").splitlines()[-lines:]) for log in logs]
+    return "\n".join(f"The end of {log}:\n" + "\n".join(end) for log, end in ends)

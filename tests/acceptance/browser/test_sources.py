@@ -1,0 +1,212 @@
+"""Looking after sources in a browser: add one by its form, try it, try again what failed, decide, remove."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+from playwright.sync_api import Page, expect
+
+from backend.store import runs
+from backend.store.database import open_database, sqlite_url
+from backend.sync.process import is_gone, this_process
+from tests.support.browser import Opens
+from tests.support.home import Home
+from tests.support.serving import serving
+
+PHONE = {"viewport": {"width": 360, "height": 740}}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Home:
+    """A home with a folder in it: a page, and a file that is no PDF."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "leave.md").write_text("# Leave\n\n26 weeks.\n", encoding="utf-8")
+    (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing of the kind")
+    return Home(tmp_path)
+
+
+@pytest.fixture
+def address(desk: Home) -> Iterator[str]:
+    assert desk.quarry("add", "folder", str(desk.path / "docs")).code == 0
+    with serving(desk) as server:
+        yield server.url
+
+
+def _repository(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "guide.md").write_text("# Guide\n\nTurn the handle twice.\n", encoding="utf-8")
+    who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), (*who, "commit", "-q", "-m", "One")):
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def _write_pdf(path: Path) -> None:
+    page = FPDF()
+    page.add_page()
+    page.set_font("Helvetica")
+    page.cell(text="Mended at last.")
+    page.output(str(path))
+
+
+def _synced(page: Page, address: str) -> None:
+    page.goto(f"{address}/source/docs")
+    page.get_by_role("button", name="Sync now").click()
+    expect(page.locator(".source-head .state")).to_have_text("in step", timeout=60_000)
+
+
+def test_a_repository_is_added_by_its_form_with_the_keyboard_alone(
+    opens: Opens, address: str, tmp_path: Path, pictures: Path
+) -> None:
+    repository = _repository(tmp_path / "manual")
+    with opens(address) as watched:
+        page = watched.open("/sources")
+        page.get_by_role("link", name="Git", exact=True).press("Enter")
+        url = page.get_by_label("URL")
+        expect(url).to_have_attribute(
+            "aria-describedby", "field-settings-url-help field-settings-url-fault"
+        )
+        url.press("Enter")  # nothing is filled in: each fault stands beside its field
+        expect(page.locator("#field-settings-url-fault")).to_have_text("This is needed.")
+        expect(page.locator("#field-settings-readers-fault")).to_have_text("This is needed.")
+        expect(url).to_be_focused()
+        page.screenshot(path=pictures / "source-form-faults.png", full_page=True)
+        page.keyboard.type(str(repository))
+        page.keyboard.press("Tab")
+        page.keyboard.type("public")
+        url.press("Enter")
+        added = page.locator('[data-source="manual"]')
+        expect(added.locator(".state")).to_have_text("in step", timeout=60_000)
+        expect(added).to_contain_text("1 document")
+        watched.wrong[:] = [told for told in watched.wrong if "422" not in told]
+
+
+def test_a_secret_is_asked_for_by_its_variant_and_never_filled_in_again(
+    opens: Opens, address: str, pictures: Path
+) -> None:
+    with opens(address, color_scheme="dark") as watched:
+        page = watched.open("/sources?add=git")
+        token = page.get_by_label("Token", exact=False).and_(page.locator('[type="password"]'))
+        expect(token).to_be_hidden()
+        page.get_by_label("Sign in").select_option("Token")
+        expect(token).to_be_visible()
+        page.get_by_label("URL").fill("https://nowhere.invalid/team/wiki.git")
+        page.get_by_label("Readers").fill("public\ngroup:dev")
+        token.fill("t0p-secret")
+        page.screenshot(path=pictures / "source-form-secret-dark.png", full_page=True)
+        page.get_by_role("button", name="Add and sync").click()
+        expect(page.locator('[data-source="wiki"]')).to_be_visible()
+        page.goto(f"{address}/source/wiki")
+        expect(page.get_by_label("Readers")).to_have_value("public\ngroup:dev")
+        page.get_by_text("Replace the credential").click()
+        expect(page.get_by_label("Sign in")).to_have_value("none")
+        assert "t0p-secret" not in page.content()
+        page.get_by_role("button", name="Test").click()
+        tried = page.locator("#tried li")
+        expect(tried).to_have_count(3)
+        expect(tried.first).to_contain_text("missing")
+        expect(tried.first).to_contain_text("nowhere.invalid")
+
+
+def test_a_key_of_several_lines_is_pasted_whole(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/sources?add=git")
+        page.get_by_label("URL").fill("ssh://git@nowhere.invalid/team/keyed.git")
+        page.get_by_label("Readers").fill("public")
+        page.get_by_label("Sign in").select_option("SSH key")
+        page.evaluate(
+            """() => {
+              const paste = (id, text) => {
+                const data = new DataTransfer();
+                data.setData("text/plain", text);
+                document.getElementById(id).dispatchEvent(
+                  new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+              };
+              paste("field-credential-sign_in-private_key", "-----BEGIN\\nabc\\n-----END\\n");
+              paste("field-credential-sign_in-known_hosts", "nowhere.invalid ssh-ed25519 AAAA\\nnowhere.invalid ssh-rsa BBBB\\n");
+            }"""
+        )
+        with page.expect_request("**/api/admin/sources") as sent:
+            page.get_by_role("button", name="Add and sync").click()
+        assert sent.value.post_data
+        sign_in = json.loads(sent.value.post_data)["credential"]["sign_in"]
+        assert sign_in["private_key"] == "-----BEGIN\nabc\n-----END\n"
+        assert sign_in["known_hosts"].count("\n") == 2
+        watched.wrong[:] = [told for told in watched.wrong if "422" not in told]
+
+
+def test_what_failed_is_told_mended_and_tried_again(
+    opens: Opens, address: str, desk: Home, pictures: Path
+) -> None:
+    with opens(address) as watched:
+        page = watched.open("/sources")
+        page.get_by_role("link", name="1 document could not be read").click(timeout=60_000)
+        failure = page.locator(".failures li")
+        expect(failure).to_contain_text("broken.pdf")
+        expect(failure).to_contain_text("it is not a whole PDF")
+        page.screenshot(path=pictures / "source.png", full_page=True)
+        page.get_by_role("button", name="Try broken.pdf again").click()
+        expect(page.get_by_role("status")).to_contain_text("1 document of docs will be read again")
+        expect(failure).to_contain_text("Tried 2 times", timeout=60_000)
+        _write_pdf(desk.path / "docs" / "broken.pdf")
+        page.get_by_role("button", name="Try all again").click()
+        expect(failure).to_have_count(0, timeout=60_000)
+        expect(page.locator(".meta")).to_contain_text("2 documents")
+        watched.wrong[:] = [told for told in watched.wrong if "404" not in told]
+
+
+def test_settings_are_edited_and_a_fault_stands_at_its_field(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/source/docs")
+        folder = page.get_by_label("Folder on this machine")
+        right = folder.input_value()
+        folder.fill("/nowhere/at/all")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#field-settings-path-fault")).to_have_text(
+            "There is no such folder on this machine."
+        )
+        expect(folder).to_be_focused()
+        folder.fill(right)
+        page.get_by_text("More settings").click()
+        page.get_by_label("Exclude").fill("*.pdf\n*.tmp")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_contain_text("are saved")
+        page.reload()
+        expect(page.get_by_label("Exclude")).to_have_value("*.pdf\n*.tmp")
+        watched.wrong[:] = [told for told in watched.wrong if "422" not in told]
+
+
+def test_a_decision_is_taken_by_one_button(
+    opens: Opens, address: str, desk: Home, pictures: Path
+) -> None:
+    database = open_database(sqlite_url(desk.path / "state" / "quarry.db"))
+    with opens(address, **PHONE) as watched:
+        page = watched.open("/sources")
+        _synced(page, address)
+        run = runs.begin(database, "docs", "prune", this_process(), is_gone)
+        runs.ask(database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800})
+        page.goto(f"{address}/sources")
+        notice = page.locator(".decision")
+        expect(notice).to_contain_text("It lists 100 of the 900 documents that Quarry holds.")
+        page.screenshot(path=pictures / "decision-phone.png", full_page=True)
+        page.get_by_role("button", name="Delete 800 documents").click()
+        expect(page.get_by_role("status")).to_contain_text("Accepted")
+
+
+def test_a_source_is_paused_resumed_and_removed(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/source/docs")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator(".source-head .state")).to_have_text("paused")
+        expect(page.get_by_role("button", name="Sync now")).to_be_disabled()
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        page.get_by_role("button", name="Remove docs").click()
+        page.get_by_role("button", name="Keep it").click()
+        page.get_by_role("button", name="Remove docs").click()
+        page.get_by_role("button", name="Remove", exact=True).click()
+        expect(page).to_have_url(f"{address}/sources", timeout=60_000)
+        expect(page.get_by_text("There is no source yet.")).to_be_visible()

@@ -1,0 +1,133 @@
+"""A git repository behind a server of git's own over HTTP, which wants a token."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from connectors.connector import Connector
+from connectors.document import EVERYBODY, Access
+from connectors.git.credential import GitCredential, Token
+from connectors.sources.git import GitConnector, GitSettings
+from tests.contract.connector_worlds.world import (
+    ITEMS,
+    UNREADABLE,
+    Crowds,
+    Expires,
+    Garbles,
+    IdOnMove,
+    Limits,
+    Moves,
+    Skews,
+    World,
+    edited_text,
+    text,
+    title,
+)
+from tests.support.repository import Delete, Move, Repository, Write, data
+from tests.support.services.git_http import TOKEN, GitHttp, web_page
+from tests.support.services.serving import Reply, running
+
+_RULES = (
+    'rules:\n  - {match: 3/**, readers: ["group:three"]}\n  - {match: "**", readers: [public]}\n'
+)
+_CREDENTIAL = GitCredential(sign_in=Token(token=SecretStr(TOKEN)))
+
+
+class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
+    name = "git"
+    id_on_move = IdOnMove.CHANGED
+    wait = timedelta(minutes=20)
+    mending = "make an access token .* quarry sources edit 源"
+    garblings = ("html", "cut")
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._ahead = timedelta()
+        self._repository = Repository(root / "served/handbook.git")
+        self._repository.git("config", "uploadpack.allowFilter", "true")
+        self._commit(
+            Write("access.yaml", _RULES.encode()),
+            *(self._written(number, text(number)) for number in range(ITEMS)),
+        )
+        self._commit(Write(_path(UNREADABLE), b""))
+        self._door = GitHttp(root / "served")
+        self._open = ExitStack()
+        self._url = self._open.enter_context(running(self._door)).url
+
+    def connect(self) -> Connector:
+        settings = GitSettings(
+            url=f"{self._url}/handbook.git", readers=(), private_hosts=("127.0.0.1",)
+        )
+        return GitConnector("源", settings, _CREDENTIAL)
+
+    def readers(self, number: int) -> Access:
+        return Access.to(["group:three"]) if number % 7 == 3 else EVERYBODY
+
+    def edit(self, number: int) -> None:
+        self._commit(self._written(number, edited_text(number)))
+
+    def remove(self, number: int) -> None:
+        self._commit(Delete(_path(number)))
+
+    def move(self, number: int) -> None:
+        folder, _, name = _path(number).rpartition("/")
+        self._commit(Move(_path(number), f"{folder}/moved {name}"))
+
+    def skew(self, by: timedelta) -> None:
+        self._ahead = by
+
+    def limit(self, after: int) -> None:
+        retry = {"Retry-After": str(int(self.wait.total_seconds()))}
+        self._door.left, self._door.trouble = after, Reply(status=429, headers=retry)
+
+    def relent(self) -> None:
+        self._door.trouble = None
+
+    def expire(self, after: int) -> None:
+        basic = {"WWW-Authenticate": 'Basic realm="git"'}
+        self._door.left, self._door.trouble = after, Reply(status=401, headers=basic)
+
+    def renew(self) -> None:
+        self._door.trouble = None
+
+    def garble(self, how: str, after: int) -> None:
+        self._door.left = after
+        if how == "html":
+            self._door.trouble = web_page()
+        else:
+            self._door.cut = 100
+
+    def mend(self) -> None:
+        self._door.trouble = self._door.cut = None
+
+    def crowd(self, items: int) -> Connector:
+        repository = Repository(self.root / "crowd.git")
+        repository.import_(_crowd(items))
+        settings = GitSettings(url=str(repository.folder), readers=("public",))
+        return GitConnector("crowd", settings, GitCredential())
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _commit(self, *steps: Write | Delete | Move) -> None:
+        at = time.time() + self._ahead.total_seconds()
+        self._repository.commit(*steps, at=int(at))
+
+    def _written(self, number: int, says: str) -> Write:
+        return Write(_path(number), f"# {title(number)}\n\n{says}".encode())
+
+
+def _path(number: int) -> str:
+    return f"{number % 7}/項目 {number:03}.md"
+
+
+def _crowd(items: int) -> Iterator[bytes]:
+    yield b"blob\nmark :1\n" + data(b"Crowd.")
+    yield b"commit refs/heads/main\ncommitter Ann <ann@example.com> 1700000000 +0000\n"
+    yield data(b"Many.")
+    for number in range(items):
+        yield f"M 100644 :1 {number // 1000}/{number}.txt\n".encode()

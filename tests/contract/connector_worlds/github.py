@@ -1,0 +1,205 @@
+"""A public and a private repository of one organisation, behind GitHub's API."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from connectors.connector import Connector
+from connectors.document import EVERYBODY, Access
+from connectors.github.settings import GitHubCredential, GitHubSettings
+from connectors.sources.github import GitHubConnector
+from tests.contract.connector_worlds.world import (
+    ITEMS,
+    UNREADABLE,
+    Crowds,
+    Expires,
+    Fails,
+    Garbles,
+    IdOnMove,
+    Limits,
+    Moves,
+    Shift,
+    Shifts,
+    Skews,
+    World,
+    edited_text,
+    text,
+    title,
+)
+from tests.support.services.github import (
+    LONG_AGO,
+    TOKEN,
+    GitHub,
+    Issue,
+    Repo,
+    Said,
+    bad_credentials,
+    counted,
+    proxy_page,
+    spent,
+)
+from tests.support.services.serving import Asked, Reply, reply_json, running
+
+_ONE_SECOND = range(180, 420)
+"""Items that were imported at once: more than a page of them have one time."""
+_REMOVED = (10, 17, 20, 23)
+_SAID = (Said(by="bob", body="Seen."),)
+
+
+class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, Crowds):
+    name = "github"
+    id_on_move = IdOnMove.KEPT
+    wait = timedelta(minutes=20)
+    mending = "make a new token .* quarry sources edit 源"
+    garblings = ("html", "cut", "another shape", "empty")
+    shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._public = Repo(id=1001, name="acme/handbook")
+        self._private = Repo(
+            id=1002, name="acme/board", visibility="private", collaborators=["Ann", "bob"]
+        )
+        for number in range(ITEMS):
+            self._home(number).put(_issue(number))
+        self._home(UNREADABLE).change(_number(UNREADABLE), comments=_SAID, status=422)
+        self._service = GitHub(self._public, self._private)
+        self._service.profiles = {"ann": "Ann@example.com", "bob": None}
+        self._open = ExitStack()
+        self._running = self._open.enter_context(running(self._service))
+
+    def connect(self) -> Connector:
+        return self._connector("acme/handbook", "acme/board")
+
+    def readers(self, number: int) -> Access:
+        if self._home(number) is self._public:
+            return EVERYBODY
+        return Access.to(["external:源:ann", "user:ann@example.com", "external:源:bob"])
+
+    def edit(self, number: int) -> None:
+        self._change(number, body=edited_text(number), status=200)
+
+    def remove(self, number: int) -> None:
+        del self._home(number).issues[_number(number)]
+
+    def move(self, number: int) -> None:
+        self._change(number, title=f"{title(number)}, under another title")
+
+    def fail(self, number: int) -> None:
+        self._home(number).change(_number(number), status=500, comments=_SAID)
+
+    def heal(self, number: int) -> None:
+        self._home(number).change(_number(number), status=200)
+
+    def skew(self, by: timedelta) -> None:
+        self._service.ahead = by
+
+    def limit(self, after: int) -> None:
+        reset = self._service.now + self.wait
+        self._trouble(after, lambda _: spent(reset))
+
+    def relent(self) -> None:
+        self._service.trouble = None
+
+    def expire(self, after: int) -> None:
+        self._trouble(after, lambda _: bad_credentials())
+
+    def renew(self) -> None:
+        self._service.trouble = None
+
+    def garble(self, how: str, after: int) -> None:
+        self._trouble(after, lambda reply: _garbled(how, reply))
+
+    def mend(self) -> None:
+        self._service.trouble = None
+
+    def shift(self, how: Shift) -> frozenset[int]:
+        match how:
+            case Shift.REPEAT:
+                self._service.pages = _overlapping
+            case Shift.SHORT:
+                self._service.pages = _short
+            case _:
+                self._service.after_first_page = self._remove_some
+                return frozenset(_REMOVED)
+        return frozenset()
+
+    def crowd(self, items: int) -> Connector:
+        self._service.repositories.append(Repo(id=2000, name="acme/crowd", crowd=items))
+        # A thousand requests, kept, would count as memory of the source.
+        self._service.after_each = self._running.log.clear
+        return self._connector("acme/crowd")
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _connector(self, *repositories: str) -> Connector:
+        settings = GitHubSettings(
+            repositories=repositories, api_url=self._running.url, private_hosts=("127.0.0.1",)
+        )
+        return GitHubConnector("源", settings, GitHubCredential(token=SecretStr(TOKEN)))
+
+    def _home(self, number: int) -> Repo:
+        return self._private if number % 7 == 3 else self._public
+
+    def _change(self, number: int, **values: object) -> None:
+        self._home(number).change(_number(number), **values, at=self._service.now)
+
+    def _trouble(self, after: int, how: Callable[[Reply], Reply]) -> None:
+        self._service.left, self._service.trouble = after, how
+
+    def _remove_some(self) -> None:
+        for number in _REMOVED:
+            self._home(number).issues.pop(_number(number), None)
+
+
+def _number(number: int) -> int:
+    """GitHub counts from 1."""
+    return number + 1
+
+
+def _issue(number: int) -> Issue:
+    seconds = _ONE_SECOND.start if number in _ONE_SECOND else number
+    issue = Issue(
+        number=_number(number),
+        title=title(number),
+        body=text(number),
+        at=LONG_AGO + timedelta(seconds=seconds),
+    )
+    if number % 30 == 12:
+        verdict = (Said(by="bob", body="", state="APPROVED"),)
+        return replace(issue, is_pull=True, comments=_SAID, reviews=verdict)
+    return issue
+
+
+def _garbled(how: str, reply: Reply) -> Reply:
+    assert isinstance(reply.body, bytes)
+    match how:
+        case "html":
+            return proxy_page()
+        case "cut":
+            return replace(reply, status=200, body=reply.body[: len(reply.body) // 2])
+        case "empty":
+            return Reply()
+        case _:
+            return reply_json({"unexpected": True})
+
+
+def _overlapping(asked: Asked, size: int, total: int) -> tuple[int, int]:
+    """Every page begins with the last five of the one before."""
+    start, end = counted(asked, size, total)
+    back = 5 * (start // size)
+    return start - back, end - back
+
+
+def _short(asked: Asked, size: int, total: int) -> tuple[int, int]:
+    """Pages of 60 at most, of which every other is empty, the first of all too."""
+    del total
+    size = min(size, 60)
+    page = int(asked.param("page", "1")) - 1
+    start = page // 2 * size
+    return (start, start + size) if page % 2 else (start, start)

@@ -1,0 +1,90 @@
+"""What Quarry holds of a source, kept as a pipeline keeps it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from connectors.connector import (
+    Change,
+    Checkpoint,
+    Connector,
+    Deletion,
+    Listed,
+    Unchanged,
+    Unreadable,
+)
+from connectors.document import Document
+from connectors.errors import AskTheOwner, RetryLater
+from tests.contract.connector_worlds.world import number_of
+
+
+class Held:
+    """Documents and versions by id, those that could not be read, and where to go on."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Document] = {}
+        self.versions: dict[str, str] = {}
+        self.unreadable: dict[str, Unreadable] = {}
+        self.since: Checkpoint | None = None
+        self.most_asked = 0
+
+    @property
+    def numbers(self) -> list[int]:
+        return sorted(number_of(one.title) for one in self.documents.values())
+
+    def known(self, ids: Sequence[str]) -> Mapping[str, str]:
+        self.most_asked = max(self.most_asked, len(ids))
+        return {one: self.versions[one] for one in ids if one in self.versions}
+
+    def take(self, change: Change) -> None:
+        match change:
+            case Document():
+                self.documents[change.id] = change
+                self.versions[change.id] = change.version
+                self.unreadable.pop(change.id, None)
+            case Unchanged():
+                self.versions[change.document_id] = change.version
+            case Deletion():
+                self._drop(change.document_id)
+            case Unreadable():
+                self.unreadable[change.document_id] = change
+            case Checkpoint():
+                self.since = change
+
+    def prune(self, listing: Iterable[Listed]) -> None:
+        """Drop what is no longer listed."""
+        listed = {one.document_id for one in listing}
+        for gone in (self.documents.keys() | self.unreadable.keys()) - listed:
+            self._drop(gone)
+
+    def _drop(self, document_id: str) -> None:
+        self.documents.pop(document_id, None)
+        self.versions.pop(document_id, None)
+        self.unreadable.pop(document_id, None)
+
+
+def run(connector: Connector, held: Held) -> list[Change]:
+    """A run from where the last one ended, whole."""
+    return list(taking(connector, held))
+
+
+def taking(connector: Connector, held: Held) -> Iterator[Change]:
+    for change in connector.changes(held.since, held.known):
+        held.take(change)
+        yield change
+
+
+def run_into(connector: Connector, held: Held) -> RetryLater | AskTheOwner | None:
+    """A run, and what ended it before its end."""
+    try:
+        run(connector, held)
+    except (RetryLater, AskTheOwner) as error:
+        return error
+    return None
+
+
+def documents(changes: Iterable[Change]) -> list[Document]:
+    return [change for change in changes if isinstance(change, Document)]
+
+
+def numbers(changes: Iterable[Change]) -> list[int]:
+    """Of the items whose documents are among the changes, as they come."""
+    return [number_of(one.title) for one in documents(changes)]

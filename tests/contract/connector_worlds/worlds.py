@@ -1,0 +1,19 @@
+"""Every source that the contract suite runs on: one line each."""
+
+from tests.contract.connector_worlds.folder import FolderWorld
+from tests.contract.connector_worlds.git import GitWorld
+from tests.contract.connector_worlds.github import GitHubWorld
+from tests.contract.connector_worlds.imap import ImapWorld
+from tests.contract.connector_worlds.mbox import MboxWorld
+from tests.contract.connector_worlds.slack import SlackExportWorld, SlackWorld
+from tests.contract.connector_worlds.world import World
+
+WORLDS: tuple[type[World], ...] = (
+    FolderWorld,
+    GitWorld,
+    GitHubWorld,
+    ImapWorld,
+    MboxWorld,
+    SlackWorld,
+    SlackExportWorld,
+)

@@ -1,0 +1,272 @@
+"""A changing folder that is kept in step by worker processes, which are killed at random moments."""
+
+import json
+import multiprocessing
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property, partial
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from backend.store import batches, runs, schedule, sources
+from backend.store.contents import Contents
+from backend.store.database import Database, open_database
+from backend.store.ledger import StoredLedger
+from backend.store.sources import Source
+from backend.sync.engine import Engine
+from backend.sync.workers import Workers
+from connectors.document import Access, Document
+from connectors.sources.folder import FolderConnector, FolderSettings
+from indexing.batches import BatchSize
+from indexing.carrying import Carrying
+from indexing.chunking import chunks_of
+from indexing.embedded import open_keeper
+from indexing.hashing import HashingEmbedder
+from indexing.index import IndexKeeper
+from indexing.ledger import Ledger
+from indexing.pipeline import Pipeline
+
+SOURCE = "desk"
+DRAWERS = 8
+EMBEDDER = HashingEmbedder()
+_SIZE = BatchSize(documents=24)
+_SPAWNING = multiprocessing.get_context("forkserver")
+_SPAWNING.set_forkserver_preload([__name__])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where everything of one such home lies. Implements `backend.sync.engine.Home`."""
+
+    folder: Path
+    url: str
+
+    @property
+    def files(self) -> Path:
+        return self.folder / "files"
+
+    @cached_property
+    def database(self) -> Database:
+        return open_database(self.url)
+
+    @cached_property
+    def keeper(self) -> IndexKeeper:
+        return open_keeper(self.folder / "index", EMBEDDER.identity)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return StoredLedger(self.database, Contents(self.folder / "sections"))
+
+    def connector(self, source: Source) -> FolderConnector:
+        return FolderConnector(source.name, FolderSettings(path=self.files))
+
+    def pipeline(self, source: Source) -> Pipeline:
+        return Pipeline(source.name, EMBEDDER, self.keeper, self.ledger, _SIZE)
+
+    def carrying(self) -> Carrying:
+        return Carrying(EMBEDDER, self.keeper, self.ledger)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toll:
+    """What was killed, and in the middle of what."""
+
+    kills: int
+    stages: Mapping[str, int]
+    runs: Mapping[str, int]
+    """How many ended in each state."""
+    documents: int
+    seconds: float
+
+
+@dataclass
+class Trial:
+    """So many kills of one of two workers, with changes of the folder between them."""
+
+    place: Place
+    documents: int
+    seed: int
+    chance: random.Random = field(init=False)
+    workers: list[BaseProcess] = field(default_factory=list)
+    stages: dict[str, int] = field(default_factory=dict)
+    made: int = 0
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+
+    def run(self, kills: int) -> Toll:
+        """Raises AssertionError: at the end, source, ledger and index do not agree."""
+        began = time.monotonic()
+        with closing(self.place.database) as database:
+            sources.add(database, SOURCE, "folder", {"path": str(self.place.files)})
+            for kind in ("incremental", "permissions", "prune"):
+                schedule.set_every(database, SOURCE, kind, timedelta(seconds=1))
+            for _ in range(self.documents):
+                self.create()
+            self.grant()
+            try:
+                self.workers = [self.worker(), self.worker()]
+                for _ in range(kills):
+                    self.kill_one()
+                self.come_to_rest()
+            finally:
+                for worker in self.workers:
+                    worker.kill()
+                    worker.join()
+            check(self.place)
+            ended: dict[str, int] = {}
+            for run in runs.history(database, SOURCE, limit=1_000_000):
+                ended[run.state] = ended.get(run.state, 0) + 1
+        return Toll(
+            kills=kills,
+            stages=self.stages,
+            runs=ended,
+            documents=self.documents,
+            seconds=time.monotonic() - began,
+        )
+
+    def worker(self) -> BaseProcess:
+        process = _SPAWNING.Process(
+            target=_work, args=(Place(self.place.folder, self.place.url),), daemon=True
+        )
+        process.start()
+        return process
+
+    def kill_one(self) -> None:
+        for _ in range(self.chance.randrange(1, 12)):
+            self.change()
+        time.sleep(self.chance.uniform(0.02, 0.8))
+        number = self.chance.randrange(len(self.workers))
+        latest = runs.latest(self.place.database).get(SOURCE)
+        stage = "between runs" if latest is None or latest.state != "running" else latest.stage
+        self.stages[stage] = self.stages.get(stage, 0) + 1
+        self.workers[number].kill()
+        self.workers[number].join()
+        self.workers[number] = self.worker()
+
+    def change(self) -> None:
+        steps = [self.create, self.edit, self.edit, self.delete, self.move, self.grant]
+        self.chance.choice(steps)()
+
+    def create(self) -> None:
+        self.made += 1
+        drawer = self.place.files / f"drawer-{self.chance.randrange(DRAWERS)}"
+        drawer.mkdir(parents=True, exist_ok=True)
+        self.write(drawer / f"{self.made:05}.md")
+
+    def edit(self) -> None:
+        self.write(self.chance.choice(self.files()))
+
+    def delete(self) -> None:
+        self.chance.choice(self.files()).unlink()
+
+    def move(self) -> None:
+        self.made += 1
+        file = self.chance.choice(self.files())
+        file.rename(file.with_name(f"{self.made:05}.md"))
+
+    def grant(self) -> None:
+        rules = [
+            {
+                "match": f"drawer-{number}/**",
+                "readers": [self.chance.choice(["public", "group:hr", "group:it"])],
+            }
+            for number in range(DRAWERS)
+        ]
+        # JSON is YAML.
+        _put(self.place.files / "access.yaml", json.dumps({"rules": rules}))
+
+    def write(self, path: Path) -> None:
+        self.made += 1
+        words = " ".join(
+            self.chance.choice(["leave", "pay", "travel", "gate", "code"]) for _ in range(400)
+        )
+        _put(path, f"# Note {self.made}\n\nIt is version {self.made}. {words}\n")
+
+    def files(self) -> list[Path]:
+        return sorted(self.place.files.rglob("*.md"))
+
+    def come_to_rest(self) -> None:
+        """Nothing changes any more: one last run of each kind, and none that is still to come."""
+        database = self.place.database
+        for kind in ("incremental", "permissions", "prune"):
+            schedule.set_every(database, SOURCE, kind, timedelta(0))
+        for kind in ("incremental", "prune"):
+            self.rest()
+            schedule.ask(database, SOURCE, kind)
+            _until(partial(_is_answered, database, kind))
+        self.rest()
+
+    def rest(self) -> None:
+        _until(lambda: _is_at_rest(self.place.database))
+
+
+def check(place: Place) -> None:
+    """That source, ledger and index agree to the last word. Raises AssertionError."""
+    expected = {each.id: each for each in _in_source(place)}
+    told = {each.id: each for each in place.ledger.survey(SOURCE, "")}
+    held = {each.document_id: each for each in place.keeper.export()}
+    assert told.keys() == expected.keys()
+    assert held.keys() == expected.keys()
+    for document_id, document in expected.items():
+        line, entry = told[document_id], held[document_id]
+        assert place.ledger.document(document_id) == document
+        assert (line.generation, line.chunks) == (entry.generation, len(entry.chunks))
+        assert entry.chunks == tuple(chunks_of(document, EMBEDDER))
+    assert {each.id for each in place.keeper.survey()} == expected.keys()
+    assert batches.count(place.database, SOURCE) == 0
+
+
+def _in_source(place: Place) -> Iterator[Document]:
+    connector = place.connector(sources.find(place.database, SOURCE))
+    access: dict[str, Access] = {each.document_id: each.access for each in connector.listing()}
+    for change in connector.changes(None, lambda ids: dict.fromkeys(ids[:0], "")):
+        if isinstance(change, Document):
+            assert change.access == access[change.id]
+            yield change
+
+
+def _work(place: Place) -> None:
+    """A worker process: it works until it is killed."""
+    # Made once, before several threads ask for them.
+    for part in ("database", "keeper", "ledger"):
+        getattr(place, part)
+    Workers(Engine(lambda: place), _at_once, pause=0.05).start()
+    threading.Event().wait()
+
+
+def _at_once(seconds: float) -> bool:
+    del seconds
+    return True
+
+
+def _is_at_rest(database: Database) -> bool:
+    latest = runs.latest(database).get(SOURCE)
+    return (
+        latest is not None
+        and latest.state in {"done", "failed"}
+        and not batches.count(database, SOURCE)
+    )
+
+
+def _is_answered(database: Database, kind: str) -> bool:
+    return schedule.next_starts(database, SOURCE)[kind] is None
+
+
+def _until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 300
+    while not happened():
+        assert time.monotonic() < end, "it did not come to rest"
+        time.sleep(0.05)
+
+
+def _put(path: Path, text: str) -> None:
+    """As an editor saves a file: whole, or as it was."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

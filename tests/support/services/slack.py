@@ -1,0 +1,360 @@
+"""A workspace behind an API that behaves as Slack's Web API is documented to.
+
+Answers are envelopes (`ok`, `error`, `needed`), lists have cursors in `response_metadata`, history comes
+newest first and answers to a message oldest first, a limit is a 429 with Retry-After, what is deleted
+while it has answers becomes a tombstone, and a token does what its scopes allow.
+"""
+
+import base64
+import itertools
+import json
+import time
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tests.support.services.serving import Asked, Reply, reply_json
+
+Json: TypeAlias = dict[str, Any]
+
+TOKEN = "xoxb-right"
+SCOPES = (
+    "users:read users:read.email files:read channels:read channels:history groups:read"
+    " groups:history mpim:read mpim:history im:read im:history"
+)
+_NEEDED = {"C": "channels", "G": "groups", "M": "mpim", "D": "im"}
+_MOST = 999
+
+
+class SlackError(Exception):
+    """An answer that is not ok."""
+
+    def __init__(self, code: str, **more: str) -> None:
+        super().__init__(code)
+        self.told = {"ok": False, "error": code, **more}
+
+
+@dataclass
+class Conversation:
+    """Public where its id begins with C, private with G, of several people with M, of two with D."""
+
+    raw: Json
+    members: list[str]
+    messages: Sequence[Json] = field(default_factory=list)
+    """Oldest first, with those answers that were sent to the channel too."""
+    answers: dict[str, list[Json]] = field(default_factory=dict)
+    """By the `ts` of the message that is answered; oldest first."""
+
+    def told(self, message: Json) -> Json:
+        """As the API gives it: with what is known of its answers."""
+        answers = self.answers.get(message["ts"])
+        if not answers:
+            return message
+        return {
+            **message,
+            "thread_ts": message["ts"],
+            "reply_count": len(answers),
+            "reply_users_count": len({one.get("user") for one in answers}),
+            "latest_reply": answers[-1]["ts"],
+            "is_locked": False,
+            "subscribed": False,
+        }
+
+
+def person(user_id: str, name: str, email: str = "", **more: Any) -> Json:
+    profile = {"real_name": name, "display_name": "", **({"email": email} if email else {})}
+    return {"id": user_id, "name": user_id.lower(), "profile": profile, "deleted": False, **more}
+
+
+class SlackService:
+    """Give it to `running`; what is said in it may change at any time."""
+
+    def __init__(self) -> None:
+        self.token = TOKEN
+        self.scopes = SCOPES
+        self.is_app = True
+        self.users: list[Json] = []
+        self.conversations: dict[str, Conversation] = {}
+        self.files: dict[str, bytes] = {}
+        """By the path of their address, which begins with /files-pri/."""
+        self.failing: set[str] = set()
+        """Messages, by their `ts`, whose answers cannot be had."""
+        self.most = _MOST
+        """Items of a page."""
+        self.ahead = 0.0
+        """Seconds that its clock is ahead of this machine's."""
+        self.left = 0
+        self.trouble: Callable[[Asked], Reply] | None = None
+        """Answers instead, once `left` more requests were answered properly."""
+        self.budget: Counter[str] | None = None
+        """Requests of each method that are answered; then they are told to wait a minute."""
+        self.retry_after = "60"
+        self.before_history: Callable[[int], None] = lambda _: None
+        """Called with the number of the request, from 0."""
+        self.is_patchy = False
+        """Pages of history are short, and every second one is empty."""
+        self.repeats = 0
+        """Messages of the page before that a page of history begins with."""
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self._stamps = itertools.count(1)
+        self._histories = itertools.count()
+
+    def add_channel(self, own: str, name: str, members: Iterable[str], **more: Any) -> Conversation:
+        raw = {
+            "id": own,
+            "name": name,
+            "is_member": True,
+            "is_archived": False,
+            **_flags(own),
+            **more,
+        }
+        self.conversations[own] = Conversation(raw, list(members))
+        return self.conversations[own]
+
+    def stamp(self, at: float | None = None) -> str:
+        """A `ts` of now, or of that moment; no two are alike."""
+        seconds = time.time() + self.ahead if at is None else at
+        return f"{int(seconds)}.{next(self._stamps):06}"
+
+    def post(
+        self, channel: str, text: str, *, to: str = "", at: float | None = None, **more: Any
+    ) -> str:
+        """A message, or an answer to one; its `ts`."""
+        ts = str(more.pop("ts", "")) or self.stamp(at)
+        message = {"type": "message", "user": "U1", "text": text, "ts": ts, **more}
+        place = self.conversations[channel]
+        if to:
+            place.answers.setdefault(to, []).append({**message, "thread_ts": to})
+        else:
+            assert isinstance(place.messages, list)
+            place.messages.append(message)
+            place.messages.sort(key=_order)
+        return ts
+
+    def edit(self, channel: str, ts: str, text: str) -> None:
+        for message in self._all(channel):
+            if message["ts"] == ts:
+                message |= {"text": text, "edited": {"user": "U1", "ts": self.stamp()}}
+
+    def delete(self, channel: str, ts: str) -> None:
+        """A message that was answered leaves a stone in its place."""
+        place = self.conversations[channel]
+        if place.answers.get(ts):
+            (stone,) = [one for one in place.messages if one["ts"] == ts]
+            stone.clear()
+            stone |= {"type": "message", "subtype": "tombstone", "ts": ts, "user": "USLACKBOT"}
+            stone["text"] = "This message was deleted."
+            return
+        place.messages = [one for one in place.messages if one["ts"] != ts]
+        place.answers = {
+            root: [one for one in answers if one["ts"] != ts]
+            for root, answers in place.answers.items()
+        }
+
+    def __call__(self, asked: Asked) -> Reply:
+        method = asked.path.removeprefix("/api/")
+        self.left -= 1
+        if self.left < 0 and self.trouble is not None:
+            return self.trouble(asked)
+        if self.budget is not None:
+            self.budget[method] -= 1
+            if self.budget[method] < 0:
+                return limited(self.retry_after)
+        if asked.path in self.files:
+            return self._file(asked)
+        params = {name: values[-1] for name, values in asked.query.items()}
+        self.asked.append((method, params))
+        try:
+            told = self._answered(method, params, asked)
+        except SlackError as error:
+            told = error.told
+        return reply_json(told, headers={"X-OAuth-Scopes": self.scopes.replace(" ", ",")})
+
+    def _answered(self, method: str, params: Mapping[str, str], asked: Asked) -> Json:
+        if asked.headers.get("authorization") != f"Bearer {self.token}":
+            raise SlackError("invalid_auth")
+        known: dict[str, Callable[[Mapping[str, str]], Json]] = {
+            "auth.test": self._auth_test,
+            "users.list": self._users_list,
+            "users.info": self._users_info,
+            "conversations.list": self._conversations_list,
+            "conversations.members": self._members,
+            "conversations.history": self._history,
+            "conversations.replies": self._replies,
+        }
+        if method not in known:
+            raise SlackError("unknown_method")
+        return {"ok": True, **known[method](params)}
+
+    def _auth_test(self, params: Mapping[str, str]) -> Json:
+        del params
+        own = {"bot_id": "B0"} if self.is_app else {}
+        return {"url": "https://acme.slack.com/", "team": "Acme", "user_id": "U0", **own}
+
+    def _users_list(self, params: Mapping[str, str]) -> Json:
+        self._want("users:read")
+        users, more = _portion(self.users, params, self.most)
+        return {"members": [self._shown(one) for one in users], **more}
+
+    def _users_info(self, params: Mapping[str, str]) -> Json:
+        self._want("users:read")
+        if params["user"] != "USTRANGER":
+            raise SlackError("user_not_found")
+        return {"user": person("USTRANGER", "Eva Fern", is_stranger=True)}
+
+    def _shown(self, user: Json) -> Json:
+        if "users:read.email" in self.scopes.split():
+            return user
+        hidden = {name: value for name, value in user["profile"].items() if name != "email"}
+        return {**user, "profile": hidden}
+
+    def _conversations_list(self, params: Mapping[str, str]) -> Json:
+        kinds = {"public_channel": "C", "private_channel": "G", "mpim": "M", "im": "D"}
+        wanted = [kinds[one] for one in params.get("types", "public_channel").split(",")]
+        for letter in wanted:
+            self._want(f"{_NEEDED[letter]}:read")
+        found = [one.raw for own, one in self.conversations.items() if own[0] in wanted]
+        listed, more = _portion(found, params, self.most)
+        return {"channels": listed, **more}
+
+    def _members(self, params: Mapping[str, str]) -> Json:
+        members, more = _portion(self._place(params, "read").members, params, self.most)
+        return {"members": members, **more}
+
+    def _history(self, params: Mapping[str, str]) -> Json:
+        place = self._place(params, "history")
+        number = next(self._histories)
+        self.before_history(number)
+        messages = place.messages
+        low, high = _within(messages, params)
+        if "cursor" in params:
+            high = min(high, bisect_left(messages, _cursor(params["cursor"]), key=_order))
+        size = min(int(params.get("limit", 100)), self.most)
+        if self.is_patchy:
+            size = 0 if number % 2 else size // 2
+        first = max(low, high - size)
+        page = [messages[i] for i in range(first, high)][::-1]
+        again = messages[high : high + self.repeats][::-1] if "latest" in params else []
+        told = [place.told(one) for one in [*again, *page]]
+        has_more = first > low
+        following = messages[first]["ts"] if has_more and first < len(messages) else "9" * 10
+        more = _next(f"{following}#{number}" if has_more else "")
+        return {"messages": told, "has_more": has_more, **more}
+
+    def _replies(self, params: Mapping[str, str]) -> Json:
+        place = self._place(params, "history")
+        ts = params["ts"]
+        if ts in self.failing:
+            raise SlackError("fatal_error")
+        root = next((one for one in place.messages if one["ts"] == ts), None)
+        if root is None:
+            raise SlackError("thread_not_found")
+        answers = place.answers.get(ts, [])
+        low, high = _within(answers, params)
+        if "cursor" in params:
+            low = max(low, bisect_left(answers, _cursor(params["cursor"]), key=_order))
+        last = min(high, low + max(1, min(int(params.get("limit", 1000)), self.most) - 1))
+        told = [place.told(root), *answers[low:last]]
+        following = answers[last]["ts"] if last < high else ""
+        return {"messages": told, "has_more": bool(following), **_next(following)}
+
+    def _place(self, params: Mapping[str, str], right: str) -> Conversation:
+        own = params["channel"]
+        place = self.conversations.get(own)
+        if place is None or (own[0] == "G" and not place.raw["is_member"]):
+            raise SlackError("channel_not_found")
+        self._want(f"{_NEEDED[own[0]]}:{right}")
+        if right == "history" and self.is_app and not place.raw["is_member"]:
+            raise SlackError("not_in_channel")
+        return place
+
+    def _want(self, scope: str) -> None:
+        if scope not in self.scopes.split():
+            raise SlackError("missing_scope", needed=scope, provided=self.scopes)
+
+    def _file(self, asked: Asked) -> Reply:
+        """Who may not read it is led to where people sign in."""
+        allowed = asked.headers.get("authorization") == f"Bearer {self.token}"
+        if not (allowed and "files:read" in self.scopes.split()):
+            return Reply(status=302, headers={"Location": "https://acme.slack.com/?redir=files"})
+        return Reply(body=self.files[asked.path])
+
+    def _all(self, channel: str) -> Iterable[Json]:
+        place = self.conversations[channel]
+        yield from place.messages
+        for answers in place.answers.values():
+            yield from answers
+
+
+def limited(retry_after: str) -> Reply:
+    told = {"ok": False, "error": "ratelimited"}
+    return reply_json(told, status=429, headers={"Retry-After": retry_after})
+
+
+def _flags(own: str) -> Json:
+    match own[0]:
+        case "D":
+            return {"is_im": True}
+        case "M":
+            return {"is_mpim": True, "is_private": True, "is_group": False}
+        case letter:
+            return {"is_channel": letter == "C", "is_private": letter == "G"}
+
+
+def _order(message: Mapping[str, Any]) -> tuple[int, int]:
+    return _key(message["ts"])
+
+
+def _key(ts: str) -> tuple[int, int]:
+    seconds, _, micros = ts.partition(".")
+    return int(seconds), int(micros.ljust(6, "0"))
+
+
+def _within(messages: Sequence[Json], params: Mapping[str, str]) -> tuple[int, int]:
+    """From where to before where they lie in the bounds that are asked for."""
+    inclusive = params.get("inclusive") in ("1", "true")
+    oldest, latest = params.get("oldest", "0"), params.get("latest", "99999999999")
+    lower, upper = (bisect_left, bisect_right) if inclusive else (bisect_right, bisect_left)
+    return lower(messages, _key(oldest), key=_order), upper(messages, _key(latest), key=_order)
+
+
+def _portion(items: Sequence[Any], params: Mapping[str, str], most: int) -> tuple[list[Any], Json]:
+    first = int(_decoded(params["cursor"])) if params.get("cursor") else 0
+    size = min(int(params.get("limit", 0)) or most, most)
+    following = str(first + size) if first + size < len(items) else ""
+    return list(items[first : first + size]), _next(following)
+
+
+def _next(following: str) -> Json:
+    encoded = base64.b64encode(f"next:{following}".encode()).decode() if following else ""
+    return {"response_metadata": {"next_cursor": encoded}}
+
+
+def _decoded(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor).decode().removeprefix("next:")
+    except ValueError as error:
+        raise SlackError("invalid_cursor") from error
+
+
+def _cursor(cursor: str) -> tuple[int, int]:
+    """History: what comes next is older than it, in a thread it begins with it."""
+    return _key(_decoded(cursor).partition("#")[0])
+
+
+def export_of(service: SlackService) -> dict[str, bytes]:
+    """The files of the zip that the workspace would be exported to, by their names in it."""
+    lists = {"C": "channels.json", "G": "groups.json", "M": "mpims.json", "D": "dms.json"}
+    told: dict[str, list[Json]] = {
+        "users.json": service.users,
+        **{name: [] for name in lists.values()},
+    }
+    for own, place in service.conversations.items():
+        told[lists[own[0]]].append({**place.raw, "members": place.members})
+        folder = own if own[0] == "D" else place.raw["name"]
+        for message in service._all(own):
+            day = time.strftime("%Y-%m-%d", time.gmtime(_order(message)[0]))
+            told.setdefault(f"{folder}/{day}.json", []).append(place.told(message))
+    return {name: json.dumps(value).encode() for name, value in told.items()}

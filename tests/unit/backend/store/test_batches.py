@@ -1,0 +1,368 @@
+"""Batches under leases: who may take one, who may say that it is finished, and what waits for what."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import select, update
+
+from backend.store import batches, runs, sources
+from backend.store.payload import packed, unpacked
+from backend.store.runs import Ended, Process, Run
+from backend.store.tables import batches as rows
+from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
+from connectors.errors import RetryLater
+from indexing.batches import Held
+from indexing.ledger import Finished, LostLease, Stored
+from tests.support.store import Store, document, store_at
+
+ME = Process("here", 1, "1")
+OTHER = Process("here", 2, "1")
+
+
+def nobody(process: Process) -> bool:
+    del process
+    return False
+
+
+def gone(run: Run) -> bool:
+    del run
+    return True
+
+
+@pytest.fixture
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web") as store:
+        yield store
+
+
+def reading(store: Store, source: str = "desk") -> int:
+    """A run whose batches may be taken."""
+    run = runs.begin(store.database, source, "incremental", ME, gone)
+    runs.enter(store.database, run, "indexing")
+    return run
+
+
+def save(store: Store, run: int, *names: str, reached: str | None = None) -> None:
+    changes = [Deletion(name) for name in names]
+    batches.save(store.database, run, changes, Checkpoint(reached) if reached else None)
+
+
+def claim(store: Store, holder: Process = ME, source: str | None = None) -> Held | None:
+    return batches.claim(store.database, holder, nobody, source)
+
+
+def taken(store: Store, holder: Process = ME, source: str | None = None) -> Held:
+    held = claim(store, holder, source)
+    assert held is not None
+    return held
+
+
+def names(held: Held | None) -> list[str]:
+    return [] if held is None else [change.document_id for change in held.changes]  # type: ignore[union-attr]
+
+
+def finish(store: Store, held: Held, **counts: int) -> None:
+    done = Finished(batch=held.number, fence=held.fence, counts=counts, item="leave.pdf")
+    store.ledger.save([done])
+
+
+def expire(store: Store, held: Held) -> None:
+    """As if its worker had not been heard of for too long."""
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    with store.database.writing() as connection:
+        connection.execute(update(rows).where(rows.c.id == held.number).values(lease_until=past))
+
+
+def test_whatever_a_source_tells_is_told_again_as_it_was() -> None:
+    told = (
+        replace(document("desk:a", text="half a \ud800 character"), metadata={"team": ("a", "b")}),
+        Deletion("desk:b"),
+        Unchanged("desk:c", "7"),
+        Unreadable(document_id="desk:d", item="d.pdf", reason="it is encrypted", link="file:d"),
+    )
+    assert unpacked(packed(told)) == told
+
+
+def test_a_batch_and_its_checkpoint_are_saved_by_the_run_that_goes_on_alone(store: Store) -> None:
+    first = reading(store)
+    save(store, first, "desk:a", reached="1")
+    second = reading(store)
+    with pytest.raises(Ended, match="taken over"):
+        save(store, first, "desk:b", reached="2")
+    assert sources.find(store.database, "desk").checkpoint == Checkpoint("1")
+    assert names(claim(store)) == ["desk:a"]
+    save(store, second, "desk:b", reached="2")
+    assert sources.find(store.database, "desk").checkpoint == Checkpoint("2")
+
+
+def test_what_came_of_a_batch_is_counted_by_its_run_once(store: Store) -> None:
+    run = reading(store)
+    save(store, run, "desk:a")
+    save(store, run, "desk:b")
+    first, second = taken(store), taken(store)
+    finish(store, first, documents=2, chunks=7)
+    finish(store, second, documents=1, unreadable=1)
+    with pytest.raises(LostLease):
+        finish(store, first, documents=2)
+    told = runs.find(store.database, run)
+    assert told.counts == {"documents": 3, "chunks": 7, "unreadable": 1}
+    assert told.item == "leave.pdf"
+
+
+def test_who_comes_late_may_say_nothing(store: Store) -> None:
+    """Not even what it would have saved in the same transaction."""
+    save(store, reading(store), "desk:a")
+    late = taken(store, ME)
+    expire(store, late)
+    quick = taken(store, OTHER)
+    assert (quick.number, quick.fence) == (late.number, late.fence + 1)
+    assert (late.is_still(), quick.is_still()) == (False, True)
+    stored = Stored(document=document("desk:a"), content_hash="h", generation=1, chunks=1)
+    lost = Finished(batch=late.number, fence=late.fence, counts={}, item=None)
+    with pytest.raises(LostLease):
+        store.ledger.save([stored, lost])
+    assert store.ledger.count("desk") == 0
+    assert batches.renew(store.database, [(late.number, late.fence)]) == set()
+    finish(store, quick)
+
+
+def test_a_lease_that_ran_out_and_was_not_taken_is_still_its_holders(store: Store) -> None:
+    save(store, reading(store), "desk:a")
+    held = taken(store)
+    expire(store, held)
+    finish(store, held)
+    assert batches.count(store.database, "desk") == 0
+
+
+def test_what_a_dead_process_held_is_taken_at_once(store: Store) -> None:
+    save(store, reading(store), "desk:a")
+    taken(store, ME)
+    assert claim(store, OTHER) is None
+    found = batches.claim(store.database, OTHER, lambda process: process == ME)
+    assert names(found) == ["desk:a"]
+
+
+def test_a_batch_waits_for_all_earlier_ones_with_a_document_of_it(store: Store) -> None:
+    run = reading(store)
+    save(store, run, "desk:a")
+    save(store, run, "desk:b")
+    save(store, run, "desk:a", "desk:b")
+    save(store, run, "desk:c")
+    first, second, fourth = taken(store), taken(store), taken(store)
+    assert [names(each) for each in (first, second, fourth)] == [["desk:a"], ["desk:b"], ["desk:c"]]
+    assert claim(store) is None
+    finish(store, second)
+    assert claim(store) is None
+    finish(store, first)
+    assert names(claim(store)) == ["desk:a", "desk:b"]
+
+
+def test_sources_take_turns_however_much_one_has(store: Store) -> None:
+    desk, web = reading(store, "desk"), reading(store, "web")
+    for number in range(6):
+        save(store, desk, f"desk:{number}")
+    for number in range(2):
+        save(store, web, f"web:{number}")
+    order = []
+    for _ in range(6):
+        held = taken(store)
+        order.append(held.source)
+        finish(store, held)
+    assert order[:4] in (["desk", "web"] * 2, ["web", "desk"] * 2)
+    assert order[4:] == ["desk", "desk"]
+
+
+def test_nothing_is_taken_of_a_source_that_is_paused_or_at_something_else(store: Store) -> None:
+    run = reading(store)
+    save(store, run, "desk:a")
+    sources.set_paused(store.database, "desk", datetime.now(UTC))
+    assert claim(store) is None
+    sources.set_paused(store.database, "desk", None)
+    runs.begin(store.database, "desk", "reindex", ME, gone)
+    assert claim(store) is None
+    reading(store)
+    assert names(claim(store)) == ["desk:a"]
+
+
+def test_a_cancelled_runs_batches_are_left_to_the_next_run(store: Store) -> None:
+    save(store, reading(store), "desk:a")
+    runs.stop(store.database, "desk", "cancelled")
+    assert claim(store) is None
+    reading(store)
+    assert names(claim(store)) == ["desk:a"]
+
+
+def test_what_cannot_be_indexed_now_waits_and_its_run_says_for_what(store: Store) -> None:
+    run = reading(store)
+    save(store, run, "desk:a")
+    held = taken(store)
+    later = datetime.now(UTC) + timedelta(minutes=5)
+    batches.postpone(store.database, [(held.number, held.fence)], later, "the index is away")
+    assert claim(store) is None
+    told = runs.find(store.database, run)
+    assert (told.waiting_for, told.next_try) == ("the index is away", later)
+    with store.database.reading() as connection:
+        assert connection.scalar(select(rows.c.tries)) == 1
+
+
+def test_a_source_is_still_once_its_batches_are_held_by_none_that_lives(store: Store) -> None:
+    save(store, reading(store), "desk:a")
+    held = taken(store)
+    assert not batches.still(store.database, "desk", nobody)
+    assert batches.still(store.database, "web", nobody)
+    assert batches.still(store.database, "desk", lambda process: process == ME)
+    with pytest.raises(LostLease):
+        finish(store, held)
+
+
+@dataclass
+class Batch:
+    """What the model of the protocol knows of one."""
+
+    source: str
+    documents: frozenset[int]
+    fences: list[int] = field(default_factory=list)
+    finished: bool = False
+
+
+class Leases(RuleBasedStateMachine):
+    """Three workers that are paused, die, come late; batches of two sources that share documents."""
+
+    store: Store
+    fresh = count()
+
+    def __init__(self) -> None:
+        super().__init__()
+        number = next(self.fresh)
+        self.sources = [f"a{number}", f"b{number}"]
+        self.runs = {}
+        for source in self.sources:
+            sources.add(self.store.database, source, "folder", {})
+            self.runs[source] = reading(self.store, source)
+        self.workers: dict[int, list[Held]] = {1: [], 2: [], 3: []}
+        self.dead: set[int] = set()
+        self.born = count(4)
+        self.batches: dict[int, Batch] = {}
+
+    def teardown(self) -> None:
+        for source in self.sources:
+            batches.drop(self.store.database, source)
+
+    @rule(source=st.integers(0, 1), documents=st.frozensets(st.integers(0, 4), min_size=1))
+    def saved(self, source: int, documents: frozenset[int]) -> None:
+        name = self.sources[source]
+        save(self.store, self.runs[name], *(f"{name}:{each}" for each in sorted(documents)))
+        with self.store.database.reading() as connection:
+            number = connection.scalars(select(rows.c.id).order_by(rows.c.id.desc())).first()
+        assert number is not None
+        assert number > max(self.batches, default=0)
+        self.batches[number] = Batch(name, documents)
+
+    @rule(choice=st.data())
+    def taken(self, choice: st.DataObject) -> None:
+        worker = choice.draw(st.sampled_from(sorted(self.workers)))
+        held = batches.claim(self.store.database, Process("here", worker, "1"), self.is_dead)
+        if held is None:
+            return
+        batch = self.batches[held.number]
+        assert not batch.finished
+        assert held.fence > max(batch.fences, default=0)
+        for number, earlier in self.batches.items():
+            if number < held.number and earlier.source == batch.source and not earlier.finished:
+                assert batch.documents.isdisjoint(earlier.documents)
+        batch.fences.append(held.fence)
+        self.workers[worker].append(held)
+
+    @precondition(lambda self: any(self.workers.values()))
+    @rule(choice=st.data())
+    def said_to_be_finished(self, choice: st.DataObject) -> None:
+        """By one who holds it, or by one who once did."""
+        worker, held = self.one(choice)
+        batch = self.batches[held.number]
+        latest = not batch.finished and held.fence == batch.fences[-1]
+        assert held.is_still() == latest
+        if latest:
+            finish(self.store, held)
+            batch.finished = True
+        else:
+            with pytest.raises(LostLease):
+                finish(self.store, held)
+        self.workers[worker].remove(held)
+
+    @precondition(lambda self: any(self.workers.values()))
+    @rule(choice=st.data())
+    def paused_for_too_long(self, choice: st.DataObject) -> None:
+        """The worker goes on to believe that it holds the batch."""
+        _, held = self.one(choice)
+        if held.is_still():
+            expire(self.store, held)
+
+    @precondition(lambda self: any(self.workers.values()))
+    @rule(choice=st.data())
+    def given_back(self, choice: st.DataObject) -> None:
+        worker, held = self.one(choice)
+        lease = (held.number, held.fence)
+        batches.release(self.store.database, [lease])
+        self.workers[worker].remove(held)
+        # A lease that was given back is nobody's, until it is taken again under another number.
+        with pytest.raises(LostLease):
+            finish(self.store, held)
+
+    @precondition(lambda self: len(self.dead) < 5)
+    @rule(choice=st.data())
+    def dies(self, choice: st.DataObject) -> None:
+        """What it held is forgotten by it; another process takes its place."""
+        worker = choice.draw(st.sampled_from(sorted(self.workers)))
+        del self.workers[worker]
+        self.dead.add(worker)
+        self.workers[next(self.born)] = []
+
+    @rule(source=st.integers(0, 1))
+    def another_run_takes_over(self, source: int) -> None:
+        name = self.sources[source]
+        before = self.runs[name]
+        self.runs[name] = reading(self.store, name)
+        with pytest.raises(RetryLater):
+            save(self.store, before, f"{name}:0")
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        with self.store.database.reading() as connection:
+            there = set(connection.scalars(select(rows.c.id)))
+        assert there == {number for number, each in self.batches.items() if not each.finished}
+
+    def one(self, choice: st.DataObject) -> tuple[int, Held]:
+        held = [(worker, each) for worker, some in self.workers.items() for each in some]
+        return choice.draw(st.sampled_from(held))
+
+    def is_dead(self, process: Process) -> bool:
+        return process.number in self.dead
+
+
+def test_no_two_workers_ever_finish_one_batch_and_none_that_wakes_late(store: Store) -> None:
+    class Protocol(Leases):
+        pass
+
+    Protocol.store = store
+    run_state_machine_as_test(
+        Protocol,
+        settings=settings(
+            max_examples=20,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -1,0 +1,176 @@
+"""What a person says about a source, and what they are told of it."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backend.store import audit, batches, failures, runs, schedule
+from backend.store.database import Database
+from backend.store.runs import Process, Run
+from backend.sync import control
+from backend.sync.process import this_process
+from connectors.connector import Deletion
+from connectors.errors import AskTheOwner
+from indexing.ledger import Failed
+from tests.support.store import Store, document, store_at
+
+
+def alive(run: Run) -> bool:
+    del run
+    return False
+
+
+@pytest.fixture
+def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
+    with store_at(database_url, tmp_path, "desk", "web") as store:
+        yield store
+
+
+def begun(store: Store, kind: str = "incremental") -> int:
+    run = runs.begin(store.database, "desk", kind, this_process(), alive)
+    runs.enter(store.database, run, "indexing")
+    return run
+
+
+def test_a_source_that_was_never_read_says_so_and_when_it_will_be(store: Store) -> None:
+    told = control.status(store.database, "desk")
+    assert (told.state, told.run, told.rate, told.documents) == ("never synced", None, None, 0)
+    assert told.next_starts["incremental"] is not None
+    assert told.next_starts["incremental"] <= datetime.now(UTC)
+    # Before it was read there is nothing to compare a listing with.
+    assert told.next_starts["prune"] is None
+
+
+def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
+    run = begun(store)
+    store.hold(document("desk:a"), document("desk:b"))
+    batches.save(store.database, run, [Deletion("desk:x")], None)
+    runs.tell(store.database, run, "indexing", "leave.pdf", {"documents": 2})
+    runs.note(store.database, run, "leave.pdf", "the index, to take in what was read")
+    told = control.status(store.database, "desk")
+    assert (told.state, told.kind, told.run, told.stage) == (
+        "running",
+        "incremental",
+        run,
+        "indexing",
+    )
+    assert (told.item, told.counts) == ("leave.pdf", {"documents": 2})
+    assert told.waiting_for == "the index, to take in what was read"
+    assert told.rate is not None
+    assert told.rate > 0
+    assert told.since is not None
+    assert (told.open_batches, told.documents) == (1, 2)
+
+
+def test_a_run_whose_process_has_died_is_not_said_to_go_on(store: Store) -> None:
+    here = this_process()
+    runs.begin(store.database, "desk", "prune", Process(here.host, here.number, "0"), alive)
+    assert control.status(store.database, "desk").state == "interrupted"
+
+
+def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> None:
+    begun(store)
+    control.pause(store.database, "desk")
+    told = control.status(store.database, "desk")
+    assert told.state == "paused"
+    assert set(told.next_starts.values()) == {None}
+    for request in (
+        lambda: control.request(store.database, "desk", "prune"),
+        lambda: control.retry(store.database, "desk"),
+        lambda: control.accept(store.database, "desk"),
+    ):
+        with pytest.raises(AskTheOwner, match="quarry sources resume desk"):
+            request()
+    control.resume(store.database, "desk")
+    (due, _) = schedule.due(store.database, datetime.now(UTC), alive)
+    assert due.source in {"desk", "web"}
+    assert control.status(store.database, "desk").paused_at is None
+
+
+def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store) -> None:
+    run = begun(store)
+    later = datetime.now(UTC) + timedelta(hours=3)
+    runs.wait(store.database, run, "Too many requests.", later)
+    told = control.status(store.database, "desk")
+    assert (told.state, told.waiting_for, told.next_try) == ("waiting", "Too many requests.", later)
+    control.cancel(store.database, "desk")
+    told = control.status(store.database, "desk")
+    assert told.state == "cancelled"
+    next_start = told.next_starts["incremental"]
+    assert next_start is not None
+    assert next_start > datetime.now(UTC) + timedelta(minutes=14)
+    with pytest.raises(AskTheOwner, match="No run of 'desk'"):
+        control.cancel(store.database, "desk")
+
+
+def test_only_what_failed_can_be_tried_again(store: Store) -> None:
+    with pytest.raises(AskTheOwner, match="No such document"):
+        control.retry(store.database, "desk")
+    store.ledger.save(
+        [Failed(source="desk", document_id=f"desk:{name}", item=name, reason="") for name in "ab"]
+    )
+    now = datetime.now(UTC)
+    assert failures.due(store.database, "desk", now, 10) == []
+    assert control.retry(store.database, "desk", ["desk:a", "desk:none"]) == 1
+    assert failures.due(store.database, "desk", datetime.now(UTC), 10) == ["desk:a"]
+    assert control.status(store.database, "desk").failures == 2
+
+
+def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(store: Store) -> None:
+    with pytest.raises(AskTheOwner, match="Nothing is to be decided"):
+        control.accept(store.database, "desk")
+    schedule.note(store.database, "desk", ["incremental"], datetime.now(UTC))
+    numbers = {"held": 100, "listed": 10, "missing": 90}
+    runs.ask(store.database, begun(store, "prune"), "Much is missing.", numbers)
+    told = control.status(store.database, "desk")
+    assert (told.state, told.decision, told.error) == (
+        "needs a decision",
+        numbers,
+        "Much is missing.",
+    )
+    runs.close(store.database, begun(store), "done")
+    assert control.status(store.database, "desk").decision == numbers
+    assert control.accept(store.database, "desk") == numbers
+    (due,) = [
+        each
+        for each in schedule.due(store.database, datetime.now(UTC), alive)
+        if each.source == "desk" and each.kind == "prune"
+    ]
+    assert due.accepted == 90
+    schedule.note(store.database, "desk", ["prune"], datetime.now(UTC))
+    assert control.status(store.database, "desk").decision is None
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        control.pause,
+        control.resume,
+        control.cancel,
+        control.delete,
+        control.accept,
+        control.retry,
+        control.status,
+        lambda database, name: control.request(database, name, "prune"),
+    ],
+)
+def test_a_source_that_is_not_there_is_named(
+    store: Store, say: Callable[[Database, str], object]
+) -> None:
+    with pytest.raises(AskTheOwner, match="no source named 'attic'"):
+        say(store.database, "attic")
+
+
+def test_a_kind_of_run_that_is_none_is_a_mistake(store: Store) -> None:
+    with pytest.raises(ValueError, match="'tidy'"):
+        control.request(store.database, "desk", "tidy")
+
+
+def test_who_said_what_is_kept(store: Store) -> None:
+    control.pause(store.database, "desk")
+    control.resume(store.database, "desk")
+    control.request(store.database, "desk", "prune")
+    told = [(each.action, each.actor) for each in audit.listing(store.database, "desk")]
+    assert told == [("request", "owner"), ("resume", "owner"), ("pause", "owner")]

@@ -1,0 +1,116 @@
+"""Batches carried out by a worker that holds them, or believes that it does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from connectors.connector import Deletion, Unreadable
+from indexing.batches import DocumentChange, Held
+from indexing.carrying import Carrying
+from indexing.hashing import HashingEmbedder
+from indexing.index import Replace
+from indexing.ledger import LostLease
+from indexing.report import Meter, Tally
+from indexing.shrinking import NeedsDecision, Shrinkage
+from tests.support.keeper import MemoryKeeper
+from tests.support.ledger import MemoryLedger
+from tests.support.store import document
+
+EMBEDDER = HashingEmbedder()
+
+
+@dataclass
+class Desk:
+    keeper: MemoryKeeper = field(default_factory=lambda: MemoryKeeper(EMBEDDER.dimension))
+    ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger("desk", "web"))
+    tally: Tally = field(default_factory=Tally)
+
+    def carry_out(self, *coming: Held | None) -> None:
+        carrying = Carrying(EMBEDDER, self.keeper, self.ledger)
+        for _ in carrying.carry_out(iter(coming), Meter("desk", "indexing"), self.tally):
+            pass
+
+
+def held(
+    number: int, changes: Sequence[DocumentChange], source: str = "desk", *, still: bool = True
+) -> Held:
+    return Held(
+        number=number,
+        fence=1,
+        source=source,
+        changes=tuple(changes),
+        is_still=lambda: still,
+    )
+
+
+def test_each_batch_is_finished_with_what_came_of_it() -> None:
+    desk = Desk()
+    bad = Unreadable(document_id="desk:c", item="c.pdf", reason="it is encrypted")
+    desk.carry_out(
+        held(1, [document("desk:a"), document("desk:b"), bad]),
+        None,
+        held(2, [document("web:a")], source="web"),
+        held(3, [Deletion("desk:a")]),
+    )
+    first, second, third = desk.ledger.finished
+    assert [(each.batch, each.fence) for each in (first, second, third)] == [(1, 1), (2, 1), (3, 1)]
+    counted = {name: count for name, count in first.counts.items() if count}
+    assert counted == {"documents": 2, "chunks": 2, "embedded": 2, "unreadable": 1}
+    assert (first.item, third.item) == ("c.pdf", "desk:a")
+    assert {name: count for name, count in third.counts.items() if count} == {"deleted": 1}
+    assert desk.keeper.held.keys() == {"desk:b", "web:a"}
+
+
+def test_what_a_batch_writes_is_no_older_than_its_number() -> None:
+    """So a later batch's version is newer than anything that this one may write late."""
+    desk = Desk()
+    desk.carry_out(held(7, [document("desk:a")]))
+    assert desk.keeper.held["desk:a"].generation == 7
+    desk.carry_out(held(9, [document("desk:a", text="Leave is 30 days.")]))
+    assert desk.keeper.held["desk:a"].generation == 9
+
+
+def test_a_batch_that_was_taken_over_is_not_written() -> None:
+    desk = Desk()
+    with pytest.raises(LostLease):
+        desk.carry_out(held(1, [document("desk:a")], still=False))
+    assert (desk.keeper.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
+
+
+def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -> None:
+    """A worker that was killed between index and ledger leaves this to the next one."""
+    desk, again = Desk(), Desk()
+    desk.carry_out(held(4, [document("desk:a")]))
+    again.keeper = desk.keeper
+    before = desk.keeper.held["desk:a"]
+    again.carry_out(held(4, [document("desk:a")]))
+    after = again.keeper.held["desk:a"]
+    assert isinstance(after, Replace)
+    assert (after.generation, after.chunks) == (before.generation, before.chunks)
+
+
+@pytest.mark.parametrize(
+    ("found", "accepted", "asks"),
+    [
+        ((100, 50, 50), 0, False),  # not more than fifty
+        ((100, 49, 51), 0, True),  # more than fifty, and than a fifth
+        ((1000, 800, 200), 0, False),  # not more than a fifth
+        ((1000, 799, 201), 0, True),
+        ((1000, 799, 201), 201, False),  # so many were accepted
+        ((1000, 799, 201), 200, True),
+        ((3, 0, 3), 0, True),  # nothing is listed at all
+        ((3, 0, 3), 3, False),
+        ((0, 0, 0), 0, False),  # nothing was there before
+    ],
+)
+def test_a_person_is_asked_where_much_is_missing(
+    found: tuple[int, int, int], accepted: int, *, asks: bool
+) -> None:
+    size, listed, missing = found
+    shrinkage = Shrinkage(source="desk", held=size, listed=listed, missing=missing)
+    if asks:
+        with pytest.raises(NeedsDecision, match="quarry sources accept desk"):
+            shrinkage.check(accepted)
+    else:
+        shrinkage.check(accepted)
