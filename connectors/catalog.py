@@ -13,12 +13,14 @@ from connectors.errors import AskTheOwner
 from connectors.form import Entry, Form, Line, Path, at, spoken
 from connectors.git.credential import GitCredential
 from connectors.github.settings import GitHubCredential, GitHubSettings
+from connectors.site.settings import WebsiteCredential, WebsiteSettings
 from connectors.sources.folder import FolderConnector, FolderSettings
 from connectors.sources.git import GitConnector, GitSettings
 from connectors.sources.github import GitHubConnector
 from connectors.sources.imap import ImapConnector, ImapCredential, ImapSettings
 from connectors.sources.mbox import MboxConnector, MboxSettings
 from connectors.sources.slack import SlackConnector, SlackCredential, SlackSettings
+from connectors.sources.website import WebsiteConnector
 
 S = TypeVar("S", bound=BaseModel)
 C = TypeVar("C", bound=BaseModel)
@@ -102,6 +104,12 @@ KINDS: Mapping[str, Kind[Any, Any]] = MappingProxyType(
             title="Mail (mbox files)",
         ),
         "slack": Kind(connector=SlackConnector, settings=SlackSettings, credential=SlackCredential),
+        "web": Kind(
+            connector=WebsiteConnector,
+            settings=WebsiteSettings,
+            credential=WebsiteCredential,
+            title="Website",
+        ),
     }
 )
 

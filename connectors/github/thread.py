@@ -1,6 +1,7 @@
 """An issue or a pull request with all that was said on it, as one document."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +18,8 @@ from connectors.github.walk import Item, login_of, stamp, time_of
 
 _READING = 1
 """Goes up when the same answers are read into another document."""
+_RULE = re.compile(r"\A\s*---(?=[ \t]*\r?$)", re.MULTILINE)
+"""A text that begins so has a rule there, no front matter as a file has."""
 _VERDICTS: Mapping[str, str] = {
     "APPROVED": "approved",
     "CHANGES_REQUESTED": "changes requested",
@@ -138,8 +141,7 @@ def _sections(text: str, link: str, heading: str = "") -> Iterator[Section]:
         return
     above = (heading,) if heading else ()
     try:
-        # A line break before it: what begins with a rule of dashes is no front matter here.
-        found = extract(f"\n{safe(text)}".encode(), MARKDOWN).sections
+        found = extract(_RULE.sub("***", safe(text)).encode(), MARKDOWN).sections
     except CannotRead:
         found = (Section(text=safe(text)),)
     for one in found:

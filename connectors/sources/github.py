@@ -186,7 +186,8 @@ class GitHubConnector:
         self, api: Api, repository: Repository, rights: Rights, since: str, known: Known
     ) -> Iterator[Change]:
         """Items with comments that are newer than those in the documents that are held."""
-        for list_of in ("issues", "pulls"):
+        of_pulls = ["pulls"] if "pull requests" in self._settings.contents else []
+        for list_of in ["issues", *of_pulls]:
             with needed(f"the comments of {repository.name}"):
                 for latest in talked(api, repository, list_of, since):
                     ids = {item_id(self._source, repository, one): one for one in latest}

@@ -6,6 +6,7 @@ from tests.contract.connector_worlds.github import GitHubWorld
 from tests.contract.connector_worlds.imap import ImapWorld
 from tests.contract.connector_worlds.mbox import MboxWorld
 from tests.contract.connector_worlds.slack import SlackExportWorld, SlackWorld
+from tests.contract.connector_worlds.website import WebsiteWorld
 from tests.contract.connector_worlds.world import World
 
 WORLDS: tuple[type[World], ...] = (
@@ -16,4 +17,5 @@ WORLDS: tuple[type[World], ...] = (
     MboxWorld,
     SlackWorld,
     SlackExportWorld,
+    WebsiteWorld,
 )

@@ -1,0 +1,138 @@
+"""A website on a server of this machine, behind a password: a start page, lists, and items."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from connectors.connector import Connector
+from connectors.document import Access
+from connectors.pacing import Patience
+from connectors.request import Authorization
+from connectors.site.settings import Basic, WebsiteCredential, WebsiteSettings
+from connectors.sources.website import WebsiteConnector
+from tests.contract.connector_worlds.world import (
+    ITEMS,
+    UNREADABLE,
+    Expires,
+    Fails,
+    IdOnMove,
+    Limits,
+    Moves,
+    Skews,
+    World,
+    edited_text,
+    text,
+    title,
+)
+from tests.support.services.serving import reply_text, running
+from tests.support.services.website import UNINDEXED, Resource, Site, page
+
+_A_LIST = 100
+_PASSWORD = "open sesame"
+_BY_SCRIPT = Resource(body=b"<!doctype html><html><body><script src=/x.js></script></body></html>")
+
+
+class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
+    """Lists lead to the items and are not to be found themselves. By its number an item has an ETag,
+    a Last-Modified, or neither; items at 0, 10, 20 … lead to others."""
+
+    name = "web"
+    id_on_move = IdOnMove.CHANGED
+    wait = timedelta(minutes=20)
+    mending = "quarry sources edit 源"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._paths = {number: f"/items/{number}" for number in range(ITEMS)}
+        self._site = Site({})
+        self._site.authorization = Authorization.basic("http://x", "ann", _PASSWORD).headers[
+            "Authorization"
+        ]
+        self._begun = self._site.now() - 7200
+        for number in range(ITEMS):
+            self._say(number, text(number), self._begun)
+        self._site.pages[self._paths[UNREADABLE]] = _BY_SCRIPT
+        self._lists()
+        self._open = ExitStack()
+        self._url = self._open.enter_context(running(self._site)).url
+
+    def connect(self) -> Connector:
+        settings = WebsiteSettings(
+            url=self._url, readers=("group:three",), pause=0, private_hosts=("127.0.0.1",)
+        )
+        credential = WebsiteCredential(sign_in=Basic(user="ann", password=SecretStr(_PASSWORD)))
+        return WebsiteConnector("源", settings, credential, patience=Patience(first=0.001))
+
+    def readers(self, number: int) -> Access:
+        del number
+        return Access.to(["group:three"])
+
+    def edit(self, number: int) -> None:
+        self._say(number, edited_text(number), self._site.now())
+
+    def remove(self, number: int) -> None:
+        del self._site.pages[self._paths.pop(number)]
+        self._lists()
+
+    def move(self, number: int) -> None:
+        found = self._site.pages.pop(self._paths[number])
+        self._paths[number] = f"/moved/{number}"
+        self._site.pages[self._paths[number]] = found
+        self._lists()
+
+    def fail(self, number: int) -> None:
+        self._site.pages[self._paths[number]] = replace(self._of(number), status=500)
+
+    def heal(self, number: int) -> None:
+        self._site.pages[self._paths[number]] = replace(self._of(number), status=200)
+
+    def skew(self, by: timedelta) -> None:
+        self._site.ahead = by.total_seconds()
+
+    def limit(self, after: int) -> None:
+        seconds = str(int(self.wait.total_seconds()))
+        self._trouble(after, 429, {"Retry-After": seconds})
+
+    def relent(self) -> None:
+        self._site.trouble = None
+
+    def expire(self, after: int) -> None:
+        self._trouble(after, 401, {"WWW-Authenticate": "Basic"})
+
+    def renew(self) -> None:
+        self._site.trouble = None
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _trouble(self, after: int, status: int, headers: dict[str, str]) -> None:
+        self._site.answered = after
+        self._site.trouble = reply_text("No.", status=status, headers=headers)
+
+    def _of(self, number: int) -> Resource:
+        return self._site.pages[self._paths[number]]
+
+    def _say(self, number: int, says: str, at: float) -> None:
+        stamp = datetime.fromtimestamp(at, UTC).isoformat()
+        is_bare = number % 4 == 2
+        self._site.pages[self._paths[number]] = page(
+            title(number),
+            says,
+            links=["/", "/items/1"] if number % 10 == 0 else [],
+            head=f'<meta property="article:modified_time" content="{stamp}">' if is_bare else "",
+            etag=number % 4 in (0, 3),
+            modified=None if is_bare else at,
+        )
+
+    def _lists(self) -> None:
+        paths = list(self._paths.values())
+        lists = range(0, ITEMS, _A_LIST)
+        for first in lists:
+            links = paths[first : first + _A_LIST]
+            self._site.pages[f"/lists/{first}"] = page("A list", links=links, head=UNINDEXED)
+        self._site.pages["/"] = page(
+            "The site", links=[f"/lists/{first}" for first in lists], head=UNINDEXED
+        )
