@@ -162,17 +162,17 @@ class Message:
         found = text_at(self.raw, "latest_reply")
         return found if is_ts(found) else self.ts
 
-    @property
+    @cached_property
     def edited(self) -> str:
         """The moment of its last edit; empty where there was none."""
         found = text_at(object_at(self.raw, "edited"), "ts")
         return found if is_ts(found) else ""
 
-    @property
+    @cached_property
     def user(self) -> str:
         return text_at(self.raw, "user")
 
-    @property
+    @cached_property
     def is_notice(self) -> bool:
         return text_at(self.raw, "subtype") in _NOTICES
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from connectors.slack.message import Message, Raw, object_at, objects_at, text_at
 
 _MARKED = re.compile(r"<([^<>\n]+)>")
+_SPECIAL = re.compile(r"[<&]|:skin-tone-")
 _SKIN = re.compile(r"(?<=:)(:skin-tone-[2-6]:)")
 _SCHEME = re.compile(r"^(mailto:|tel:|https?://)")
 _BULLET = "• "
@@ -44,6 +45,8 @@ def said(message: Message, names: Names) -> str:
 
 def worded(text: str, names: Names) -> str:
     """Slack's markup as plain text; the signs of bold, italics, lists and code stay."""
+    if not _SPECIAL.search(text):
+        return text
     plain = _MARKED.sub(lambda match: _marked(match[1], names), text)
     plain = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return _SKIN.sub("", plain)
