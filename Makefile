@@ -6,7 +6,7 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy
 
-.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks services services-stop opensearch opensearch-stop browser picture constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
@@ -74,7 +74,7 @@ types: $(STAMP)-dev
 contracts: $(STAMP)-dev
 	$(BIN)/lint-imports
 
-unit: $(STAMP)-dev browser
+unit: $(STAMP)-dev browser mail-server
 	@$(BIN)/python -m deploy.services.server during $(BIN)/python -m deploy.opensearch.server during $(BIN)/pytest
 
 browser:
@@ -82,6 +82,12 @@ browser:
 	  test "$$(id -u)" = 0 || { echo "The tests of the page drive Chromium: sudo apt-get install chromium"; exit 1; }; \
 	  echo "Installing Chromium, which the tests of the page drive..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null; }
+
+mail-server:
+	@test -x /usr/sbin/dovecot || { \
+	  test "$$(id -u)" = 0 || { echo "The tests of mail ask Dovecot: sudo apt-get install --no-install-recommends dovecot-imapd"; exit 1; }; \
+	  echo "Installing Dovecot, which the tests of mail ask..."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends dovecot-imapd >/dev/null; }
 
 picture: $(STAMP)-dev browser
 	$(BIN)/python -m tests.support.picture docs/search.png

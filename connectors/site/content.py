@@ -31,13 +31,21 @@ _LARGEST = 2_000_000
 """Characters of a page in which the article is looked for; it takes some microseconds for each."""
 _CREATED = ("article:published_time", "datepublished", "dcterms.created", "dc.date", "date")
 _UPDATED = ("article:modified_time", "datemodified", "og:updated_time", "dcterms.modified")
-_PAGE = re.compile(rb"\s*(<\?xml[^>]*>\s*)?(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html)[\s>]", re.I | re.S)
+_PAGE = re.compile(
+    rb"\s*(<\?xml[^>]*>\s*)?(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html)[\s>]", re.I | re.S
+)
 _NEEDS_SCRIPT = re.compile(
-    r"(enable|requires?|activate|turn on|without|need) javascript|javascript (is|must be|to)\b", re.I
+    r"(enable|requires?|activate|turn on|without|need) javascript|javascript (is|must be|to)\b",
+    re.I,
 )
 _HTML = {media_types.HTML, "application/xhtml+xml"}
 _FEEDS = {"application/rss+xml", "application/atom+xml", "text/css", "text/javascript"}
-_FEEDS |= {"application/javascript", "application/zip", "application/gzip", "application/manifest+json"}
+_FEEDS |= {
+    "application/javascript",
+    "application/zip",
+    "application/gzip",
+    "application/manifest+json",
+}
 _MEDIA = ("image/", "audio/", "video/", "font/")
 
 
@@ -53,7 +61,11 @@ class Article:
 def media_type_of(answer: Answer) -> str:
     """What the body is: by its first bytes where they are plain, else as the server says, else by its
     name. Many servers call all they do not know text/plain or text/html."""
-    name, head, declared = urlsplit(answer.url).path, answer.body[: media_types.HEAD], answer.media_type
+    name, head, declared = (
+        urlsplit(answer.url).path,
+        answer.body[: media_types.HEAD],
+        answer.media_type,
+    )
     seen = media_types.media_type_of("", head)
     by_name = media_types.media_type_of(name, head)
     if seen not in (media_types.TEXT, media_types.UNKNOWN):
@@ -126,12 +138,22 @@ def _article(page: str, address: str) -> Article | None:
             fast=True,
         )
         facts = extract_metadata(
-            page, default_url=address, date_config={"extensive_search": False, "original_date": True}
+            page,
+            default_url=address,
+            date_config={"extensive_search": False, "original_date": True},
         )
         if not text:
             return None
         sections = read_markdown(text.encode("utf-8")).sections
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError, etree.LxmlError, CannotRead):
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        etree.LxmlError,
+        CannotRead,
+    ):
         # Of a page that confuses it, all is read.
         return None
     return Article(tuple(map(_without_span, sections)), one_line(facts.title or ""), facts.author)

@@ -43,7 +43,8 @@ class Sitemap(BaseModel):
 
     kind: Literal["sitemap"] = "sitemap"
     more: tuple[str, ...] = Field(
-        default=(), description="Further sitemaps. What an index of sitemaps names is read by itself."
+        default=(),
+        description="Further sitemaps. What an index of sitemaps names is read by itself.",
     )
 
     _are_pages = field_validator("more")(_addresses)

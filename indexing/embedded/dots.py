@@ -30,7 +30,7 @@ Scan: TypeAlias = Callable[[Int8s, Scores], None]
 
 LANES, MOST_LANES = 4, 16
 """Columns that a kernel takes at the price of one: with vector registers, and with tiles of AMX."""
-SMALLEST_PART, LARGEST_PART = 4_096, 16_384
+SMALLEST_PART, LARGEST_PART = 8_192, 16_384
 """Vectors that are scanned at a time: fewer are not worth a thread's waking, more outgrow a core's cache."""
 
 

@@ -32,6 +32,7 @@ HEAVY = {
     "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/language_model.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
+    "connectors/site/content.py": {"trafilatura"},
 }
 
 

@@ -44,7 +44,7 @@ function watch() {
 }
 
 async function sync(name) {
-  if (underway.has(name)) return;
+  if (underway.has(name) || /^(running|waiting)$/.test(row(name)?.dataset.state)) return;
   underway.set(name, { stage: "starting", done: 0, total: null, item: "", rate: 0 });
   draw(name);
   told.textContent = `Syncing ${name}`;

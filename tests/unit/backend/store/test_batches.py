@@ -273,7 +273,9 @@ class Leases(RuleBasedStateMachine):
 
     @rule(choice=st.data())
     def taken(self, choice: st.DataObject) -> None:
-        worker = choice.draw(st.sampled_from(sorted(self.workers)))
+        self.take(choice.draw(st.sampled_from(sorted(self.workers))))
+
+    def take(self, worker: int) -> None:
         held = batches.claim(self.store.database, Process("here", worker, "1"), self.is_dead)
         if held is None:
             return
@@ -305,10 +307,11 @@ class Leases(RuleBasedStateMachine):
     @precondition(lambda self: any(self.workers.values()))
     @rule(choice=st.data())
     def paused_for_too_long(self, choice: st.DataObject) -> None:
-        """The worker goes on to believe that it holds the batch."""
+        """The worker goes on to believe that it holds the batch; what is free by then is taken by another."""
         _, held = self.one(choice)
         if held.is_still():
             expire(self.store, held)
+            self.take(choice.draw(st.sampled_from(sorted(self.workers))))
 
     @precondition(lambda self: any(self.workers.values()))
     @rule(choice=st.data())

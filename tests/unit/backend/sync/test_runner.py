@@ -6,7 +6,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from backend.store.sources import Source
 from backend.sync.engine import Engine
 from backend.sync.process import SILENCE, is_gone, this_process
 from backend.sync.runner import remove, sync
-from connectors.connector import Change, Checkpoint, Known, Listed, Unreadable
+from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.sources.folder import FolderConnector, FolderSettings
@@ -69,6 +69,14 @@ class Shelf:
     def listing(self) -> Iterator[Listed]:
         for each in self.documents:
             yield Listed(each.id, each.access)
+
+    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        there = {each.id: each for each in self.documents}
+        for each in document_ids:
+            yield there.get(each, Deletion(each))
+
+    def check(self) -> Iterator[Check]:
+        yield from ()
 
 
 def shelf(count: int) -> Shelf:
