@@ -105,22 +105,6 @@ def documents(console: Console, held: Sequence[wire.DocumentWire]) -> None:
     console.print(f"[dim]{len(held)} documents[/dim]")
 
 
-def sources(console: Console, listed: Sequence[wire.SourceWire]) -> None:
-    table = Table(
-        "name", "kind", "documents", "failures", "state", "last run", box=None, header_style="dim"
-    )
-    for one in listed:
-        table.add_row(
-            harmless(one.name),
-            one.kind,
-            str(one.documents),
-            str(one.failures),
-            one.state,
-            _minute(one.last_run),
-        )
-    console.print(table)
-
-
 def failures(console: Console, listed: Sequence[wire.FailureWire]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("source")
@@ -230,7 +214,3 @@ class Bars:
 
 def _day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d}" if moment else ""
-
-
-def _minute(moment: datetime | None) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
