@@ -96,7 +96,10 @@ def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(readiness, "PAUSE", 0.01)
     made, switches = list[str](), list[str]()
     ready = Readiness(
-        (Part("index", lambda: made.append("index")), Part("search", lambda: made.append("search"))),
+        (
+            Part("index", lambda: made.append("index")),
+            Part("search", lambda: made.append("search")),
+        ),
         lambda: bool(switches) and bool(switches.pop()),
     )
     with started(ready):
