@@ -75,12 +75,16 @@ def edit(
     settings: Mapping[str, object],
     credential: str | Unchanged | None = UNCHANGED,
 ) -> Source:
-    """Change the settings of a source and, if one is given, its sealed credential; it is read on from where it is.
+    """Change the settings of a source and, if one is given, its sealed credential.
+
+    With other settings it is read from the beginning: what lies behind its checkpoint was chosen by the former ones.
 
     Raises:
         AskTheOwner: there is none of this name.
     """
     values: dict[str, object] = {"settings": dict(settings)}
+    if find(database, name).settings != values["settings"]:
+        values["checkpoint"] = None
     if credential is not UNCHANGED:
         values["credential"] = credential
     with database.writing() as connection:

@@ -39,8 +39,8 @@ from deploy.services.service import KINDS, Service
 from deploy.services.software import CACHE, install
 
 NAMES = {kind.name: kind for kind in KINDS}
-PRODUCT = {"postgresql": "QUARRY_DATABASE_URL", "redis": "QUARRY_BROKER_URL"}
-"""Where Quarry itself looks for the address."""
+PRODUCT = {"postgresql": "QUARRY_DATABASE_URL"}
+"""Where Quarry itself looks for the address of those that it asks."""
 
 
 def start(seconds: float) -> None:
@@ -55,7 +55,8 @@ def start(seconds: float) -> None:
     opensearch.start(OLDER, 1, None, seconds)
     say("To stop them all: make services-stop. For Quarry:")
     for service in services:
-        say(f"export {PRODUCT[service.name]}={service.url}")
+        if service.name in PRODUCT:
+            say(f"export {PRODUCT[service.name]}={service.url}")
     say(f"export QUARRY_OPENSEARCH_URL={opensearch.planned(OLDER)[0].url}")
     say("For tests by hand:")
     for service in services:

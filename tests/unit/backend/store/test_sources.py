@@ -59,3 +59,13 @@ def test_only_an_empty_source_is_removed(store: Store) -> None:
         sources.remove(store.database, "desk")
     sources.remove(store.database, "web")
     assert [source.name for source in sources.listing(store.database)] == ["desk"]
+
+
+def test_other_settings_begin_from_the_beginning(store: Store) -> None:
+    desk = sources.find(store.database, "desk")
+    store.ledger.save([Reached("desk", Checkpoint("page 7"))])
+    same = sources.edit(store.database, "desk", desk.settings, credential="sealed")
+    assert same.checkpoint == Checkpoint("page 7")
+    other = sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
+    assert other.checkpoint is None
+    assert other.credential == "sealed"
