@@ -91,7 +91,9 @@ class Way:
             with within(_LOOKED_UP):
                 return checked_addresses(host, port, self.reach, system_resolver)
         except OSError as error:
-            raise RetryLater(f"the address of {host} is not known now: {error}", LATER) from error
+            raise RetryLater(
+                f"the address of {host} is not known now: {error.strerror or error}", LATER
+            ) from error
 
     def _pin(self, web: OnTheWeb) -> Mapping[str, str]:
         """For curl: the host, the port, and all addresses to try. A host that is an address is its own."""

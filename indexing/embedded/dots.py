@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ Scan: TypeAlias = Callable[[Int8s, Scores], None]
 
 LANES, MOST_LANES = 4, 16
 """Columns that a kernel takes at the price of one: with vector registers, and with tiles of AMX."""
+FEW = 4_096
+"""Below so many vectors it takes longer to lay out the columns than they save."""
 SMALLEST_PART, LARGEST_PART = 8_192, 16_384
 """Vectors that are scanned at a time: fewer are not worth a thread's waking, more outgrow a core's cache."""
 
@@ -41,7 +43,7 @@ def scaled_dots(matrix: Int8s, scales: Scales, queries: Int8s, rows: Rows | None
     """
     count = len(matrix) if rows is None else len(rows)
     found = np.empty((len(queries), count), np.float32)
-    scan = numkong_scan(queries, _lanes()) if HAS_NUMKONG else numpy_scan(queries)
+    scan = numkong_scan(queries, _lanes(count)) if HAS_NUMKONG else numpy_scan(queries)
 
     def score(part: slice) -> None:
         scores = found[:, part]
@@ -110,6 +112,8 @@ def numkong_scan(queries: Int8s, lanes: int) -> Scan:
     The kernel multiplies each row with all its columns. There are as many for a query as a row has vectors:
     the query in the place of that vector, and zeros in those of the others.
     """
+    if lanes == len(queries) == 1:
+        return partial(_numkong_scan_for_one, queries)
     count, dimension = queries.shape
     joined = max(1, lanes // count)
     columns = np.zeros((joined, count, joined, dimension), np.int8)
@@ -132,8 +136,17 @@ def numkong_scan(queries: Int8s, lanes: int) -> Scan:
     return scan
 
 
+def _numkong_scan_for_one(query: Int8s, matrix: Int8s, out: Scores) -> None:
+    numkong.cdist(query, matrix, metric="dot", out=out, out_dtype="float32")
+
+
+def _lanes(count: int) -> int:
+    """For a scan of `count` vectors."""
+    return 1 if count < FEW else _most_lanes()
+
+
 @cache
-def _lanes() -> int:
+def _most_lanes() -> int:
     return MOST_LANES if numkong.get_capabilities().get("sapphireamx") else LANES
 
 

@@ -35,7 +35,7 @@ from tests.support.chunks import unit
 
 RNG = np.random.default_rng(5)
 KERNELS: list[Callable[[Int8s], Scan]] = [
-    *(partial(numkong_scan, lanes=lanes) for lanes in (LANES, MOST_LANES)),
+    *(partial(numkong_scan, lanes=lanes) for lanes in (1, LANES, MOST_LANES)),
     numpy_scan,
 ]
 
