@@ -5,8 +5,9 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.addresses import AddressRefused, checked_url, reach_of
+from connectors.addresses import AddressRefused, checked_url
 from connectors.document import reader_token
+from connectors.setting_types import PrivateHosts, ReaderTokens
 
 Content: TypeAlias = Literal["issues", "pull requests"]
 
@@ -40,7 +41,7 @@ class GitHubSettings(BaseModel):
         description="LOGIN=E-MAIL of people whose GitHub profile does not show the address by which"
         " they sign in to Quarry: without it they find nothing of private repositories.",
     )
-    public_readers: tuple[str, ...] = Field(
+    public_readers: ReaderTokens = Field(
         default=("public",),
         description="Who may read what is public on GitHub. On a server of your own to which only"
         " some have an account: group:<id> of these.",
@@ -49,7 +50,7 @@ class GitHubSettings(BaseModel):
         default="https://api.github.com",
         description="Of a GitHub Enterprise Server: https://HOST/api/v3.",
     )
-    private_hosts: tuple[str, ...] = Field(
+    private_hosts: PrivateHosts = Field(
         default=(),
         description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
         " asked. An address with http:// is taken only where some are named.",
@@ -72,11 +73,6 @@ class GitHubSettings(BaseModel):
             reader_token(f"user:{match[2]}")
         return accounts
 
-    @field_validator("public_readers")
-    @classmethod
-    def _readers(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(reader_token, readers))
-
     @field_validator("api_url")
     @classmethod
     def _address(cls, url: str) -> str:
@@ -84,12 +80,6 @@ class GitHubSettings(BaseModel):
             return str(checked_url(url.strip())).rstrip("/")
         except AddressRefused as error:
             raise ValueError(str(error)) from error
-
-    @field_validator("private_hosts")
-    @classmethod
-    def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        reach_of(hosts)
-        return hosts
 
     @model_validator(mode="after")
     def _encrypted(self) -> Self:

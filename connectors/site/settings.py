@@ -5,9 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.addresses import reach_of
-from connectors.document import reader_token
-from connectors.globs import Glob
+from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
 from connectors.site.address import Scope, globs, page_address, place_named, place_of
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -56,7 +54,7 @@ class WebsiteSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str = Field(description="The page to start from, or the sitemap: https://HOST/PATH.")
-    readers: tuple[str, ...] = Field(
+    readers: ReaderTokens = Field(
         min_length=1, description="Who may read the pages: public, user:<email>, group:<id>."
     )
     read: Annotated[Crawl | Sitemap, Field(discriminator="kind")] = Field(
@@ -67,12 +65,12 @@ class WebsiteSettings(BaseModel):
         description="Further hosts that belong to the site, such as docs.example.com. The host of"
         " every address above belongs to it.",
     )
-    include: tuple[str, ...] = Field(
+    include: Globs = Field(
         default=(),
         description="Globs of the paths to read, such as docs/**. Empty: all. The page to start from"
         " is followed in any case.",
     )
-    exclude: tuple[str, ...] = Field(
+    exclude: Globs = Field(
         default=(), description="Globs of the paths never to ask for, such as logout."
     )
     pages: int = Field(
@@ -88,7 +86,7 @@ class WebsiteSettings(BaseModel):
     largest_page: int = Field(
         default=20_000_000, gt=0, description="Bytes. A larger page or file is told as unreadable."
     )
-    private_hosts: tuple[str, ...] = Field(
+    private_hosts: PrivateHosts = Field(
         default=(),
         description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
         " asked.",
@@ -99,28 +97,10 @@ class WebsiteSettings(BaseModel):
     def _address(cls, url: str) -> str:
         return _addresses((url.strip(),))[0]
 
-    @field_validator("readers")
-    @classmethod
-    def _tokens(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(reader_token, readers))
-
     @field_validator("hosts")
     @classmethod
     def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(place_named, hosts))
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _understood(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            Glob.of(pattern)
-        return patterns
-
-    @field_validator("private_hosts")
-    @classmethod
-    def _may_be_asked(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        reach_of(hosts)
-        return hosts
 
     @model_validator(mode="after")
     def _begins_somewhere(self) -> "WebsiteSettings":

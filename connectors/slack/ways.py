@@ -5,8 +5,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from connectors.addresses import checked_url, reach_of
+from connectors.addresses import checked_url
 from connectors.errors import AskTheOwner
+from connectors.setting_types import PrivateHosts
 
 
 def web_address(url: str) -> str:
@@ -50,7 +51,7 @@ class Api(BaseModel):
         ge=0,
         description="Bytes. A larger file is only named. 0: all files are only named.",
     )
-    private_hosts: tuple[str, ...] = Field(
+    private_hosts: PrivateHosts = Field(
         default=(),
         description="Hosts, addresses or networks (10.0.0.0/8) inside your own network that may be"
         " asked. Only these may be asked by http, without encryption.",
@@ -60,12 +61,6 @@ class Api(BaseModel):
     @classmethod
     def _spelled(cls, url: str) -> str:
         return web_address(url)
-
-    @field_validator("private_hosts")
-    @classmethod
-    def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        reach_of(hosts)
-        return hosts
 
     @model_validator(mode="after")
     def _encrypted(self) -> "Api":

@@ -35,6 +35,7 @@ from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
 from connectors.globs import Glob, any_covers, any_matches
 from connectors.paths import Parts, own_id, parts_of, readable, titled
+from connectors.setting_types import Globs
 from connectors.tree import Closed, Content, File, TooLarge, head, look, opened, read, walk
 
 ACCESS_FILE = "access.yaml"
@@ -57,10 +58,10 @@ class FolderSettings(BaseModel):
         title="Folder on this machine",
         description="Read with all folders in it. An access.yaml there says who may read what.",
     )
-    include: tuple[str, ...] = Field(
+    include: Globs = Field(
         default=(), description="Globs of the files to read, such as **/*.md. Empty: all."
     )
-    exclude: tuple[str, ...] = Field(default=(), description="Globs of the files to leave out.")
+    exclude: Globs = Field(default=(), description="Globs of the files to leave out.")
     largest_file: int = Field(
         default=100_000_000, gt=0, description="Bytes. A larger file is reported as unreadable."
     )
@@ -72,13 +73,6 @@ class FolderSettings(BaseModel):
             return path.expanduser().absolute()
         except RuntimeError as error:
             raise ValueError(f"{path}: there is no such home") from error
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _understood(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            Glob.of(pattern)
-        return patterns
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from connectors.connector import (
     Listed,
     Unreadable,
 )
-from connectors.document import Access, Document, reader_token
+from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction.extracted import CannotRead, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
@@ -45,6 +45,7 @@ from connectors.git.remote import OnTheWeb, remote_of, repository_name, spoken
 from connectors.git.tree import Entry, Gone
 from connectors.globs import Glob, any_covers, any_matches
 from connectors.paths import Parts, own_id, parts_of, readable, titled
+from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
 
 ACCESS_FILE = "access.yaml"
 
@@ -69,7 +70,7 @@ class GitSettings(BaseModel):
         description="https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH, or the path of a"
         " repository on this machine."
     )
-    readers: tuple[str, ...] = Field(
+    readers: ReaderTokens = Field(
         description="Who may read the files: public, user:<email>, group:<id>. Where the branch has an"
         " access.yaml at its root, that decides instead."
     )
@@ -78,10 +79,8 @@ class GitSettings(BaseModel):
         description="Its name. Empty: the default branch.",
         pattern=r"^[^-\x00-\x20~^:?*\[\\]*$",
     )
-    include: tuple[str, ...] = Field(
-        default=(), description="Globs of the files to read. Empty: all."
-    )
-    exclude: tuple[str, ...] = Field(default=(), description="Globs of the files to leave out.")
+    include: Globs = Field(default=(), description="Globs of the files to read. Empty: all.")
+    exclude: Globs = Field(default=(), description="Globs of the files to leave out.")
     largest_file: int = Field(
         default=100_000_000,
         gt=0,
@@ -97,7 +96,7 @@ class GitSettings(BaseModel):
         description="A folder in which a copy stays, so that the next run fetches only what is new."
         " Empty: each run that finds something new makes a copy of its own and removes it.",
     )
-    private_hosts: tuple[str, ...] = Field(
+    private_hosts: PrivateHosts = Field(
         default=(),
         description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
         " asked. An address with http:// is taken only where some are named.",
@@ -109,28 +108,10 @@ class GitSettings(BaseModel):
         remote_of(url)
         return url.strip()
 
-    @field_validator("readers")
-    @classmethod
-    def _tokens(cls, readers: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(reader_token, readers))
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _understood(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            Glob.of(pattern)
-        return patterns
-
     @field_validator("mirror")
     @classmethod
     def _absolute(cls, mirror: Path | None) -> Path | None:
         return mirror and mirror.absolute()
-
-    @field_validator("private_hosts")
-    @classmethod
-    def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        reach_of(hosts)
-        return hosts
 
     @model_validator(mode="after")
     def _encrypted(self) -> Self:

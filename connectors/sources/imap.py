@@ -18,8 +18,9 @@ from connectors.mailbox.conversation import Conversations
 from connectors.mailbox.envelopes import Envelope
 from connectors.mailbox.folders import Folder, chosen
 from connectors.mailbox.imap import ImapMailbox
-from connectors.mailbox.owned import Globs, Owner, ReaderTokens, access_to
+from connectors.mailbox.owned import Owner, access_to
 from connectors.mailbox.session import Account, Security, Server, Session
+from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
 
 _PORTS = {"tls": 993, "starttls": 143, "plain": 143, "plain-anywhere": 143}
 _MOST_NAMES = 30
@@ -69,7 +70,7 @@ class ImapSettings(BaseModel):
         description="The address that opens a message in the browser, with {message_id} in it. None:"
         " that of Gmail there, else mid: links for mail programs.",
     )
-    private_hosts: tuple[str, ...] = Field(
+    private_hosts: PrivateHosts = Field(
         default=(),
         description="Hosts, addresses or networks (10.0.0.0/8) inside your own network that may be"
         " asked.",
@@ -100,12 +101,6 @@ class ImapSettings(BaseModel):
         if webmail and not (webmail.startswith("https://") and "{message_id}" in webmail):
             raise ValueError("an address that begins with https:// and holds {message_id}")
         return webmail
-
-    @field_validator("private_hosts")
-    @classmethod
-    def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        reach_of(hosts)
-        return hosts
 
     def server(self) -> Server:
         return Server(

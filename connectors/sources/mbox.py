@@ -14,8 +14,9 @@ from connectors.globs import Glob, any_matches
 from connectors.mailbox import following
 from connectors.mailbox.conversation import Conversations
 from connectors.mailbox.mbox_files import MboxFiles
-from connectors.mailbox.owned import Globs, Owner, ReaderTokens, access_to
+from connectors.mailbox.owned import Owner, access_to
 from connectors.paths import Parts
+from connectors.setting_types import Globs, ReaderTokens
 
 
 class MboxSettings(BaseModel):

@@ -1,0 +1,32 @@
+"""Types of settings that several sources have, each checked when it is entered."""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator
+
+from connectors.addresses import reach_of
+from connectors.document import reader_token
+from connectors.globs import Glob
+
+
+def _tokens(readers: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(reader_token, readers))
+
+
+def _understood(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        Glob.of(pattern)
+    return patterns
+
+
+def _reachable(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    reach_of(hosts)
+    return hosts
+
+
+ReaderTokens: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_tokens)]
+
+Globs: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_understood)]
+
+PrivateHosts: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_reachable)]
+"""What `connectors.addresses.reach_of` takes."""
