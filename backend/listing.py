@@ -10,10 +10,12 @@ from backend.wire import SourceWire
 
 def sources(database: Database) -> list[SourceWire]:
     """All of them, by name."""
-    latest = runs.latest(database)
+    latest, standing = runs.latest(database), control.statuses(database)
+    held = {one.name: one for one in stored.listing(database)}
     return [
-        encoding.source(one, control.status(database, one.name), latest.get(one.name))
-        for one in stored.listing(database)
+        encoding.source(held[one.source], one, latest.get(one.source))
+        for one in standing
+        if one.source in held
     ]
 
 

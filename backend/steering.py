@@ -15,7 +15,7 @@ from backend.wire import DoneWire
 @dataclass(frozen=True, slots=True)
 class Word:
     help: str
-    """What it does, as a command's help and a route's summary say it."""
+    """What it does, as the summary of its route says it."""
     does: Callable[[Database, str], str]
     """To the source of this name; tells what was done.
 
@@ -39,8 +39,11 @@ def retry(database: Database, name: str, document_ids: Sequence[str] | None) -> 
         AskTheOwner: there is no such source, it is paused, or none of them has failed.
     """
     count = control.retry(database, name, document_ids)
-    documents = "1 document" if count == 1 else f"{count:,} documents"
-    return DoneWire(source=name, told=f"{documents} of {name} will be read again now.")
+    return DoneWire(source=name, told=f"{_documents(count)} of {name} will be read again now.")
+
+
+def _documents(count: int) -> str:
+    return "1 document" if count == 1 else f"{count:,} documents"
 
 
 def _pause(database: Database, name: str) -> str:
@@ -60,8 +63,7 @@ def _cancel(database: Database, name: str) -> str:
 
 def _accept(database: Database, name: str) -> str:
     missing = control.accept(database, name).get("missing", 0)
-    documents = "1 document" if missing == 1 else f"{missing:,} documents"
-    return f"Accepted: the next run of {name} deletes {documents} that it does not list any more."
+    return f"Accepted: the next run of {name} deletes {_documents(missing)} that it does not list any more."
 
 
 def _delete(database: Database, name: str) -> str:

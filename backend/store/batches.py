@@ -8,7 +8,6 @@ comes with an older number may say nothing of it any more.
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -28,7 +27,7 @@ from backend.store import runs as run_rows
 from backend.store.database import Database, exclusive
 from backend.store.payload import packed, unpacked
 from backend.store.runs import Process
-from backend.store.tables import batches, runs, sources
+from backend.store.tables import batches, of_source, runs, source_named, sources
 from connectors.connector import Checkpoint
 from indexing.batches import DocumentChange, Held, document_id
 from indexing.ledger import Finished, LostLease
@@ -91,7 +90,7 @@ def claim(
         row = connection.execute(_next(now, is_dead, connection, source)).first()
         if row is None:
             return None
-        values = _held_by(holder) | {"fence": row.fence + 1, "lease_until": now + lease}
+        values = run_rows.held_by(holder) | {"fence": row.fence + 1, "lease_until": now + lease}
         connection.execute(update(batches).where(batches.c.id == row.id).values(values))
         turn = select(func.max(sources.c.served) + 1).scalar_subquery()
         served = update(sources).where(sources.c.id == row.source_id)
@@ -171,6 +170,14 @@ def count(database: Database, source: str) -> int:
         return connection.scalar(query.where(sources.c.name == source)) or 0
 
 
+def counts(database: Database, source: str | None = None) -> dict[str, int]:
+    """The same by source, of all or of one; those without any are left out."""
+    query = select(sources.c.name, func.count()).select_from(batches.join(sources))
+    with database.reading() as connection:
+        found = connection.execute(query.where(*of_source(source)).group_by(sources.c.name))
+        return dict(found.all())
+
+
 def still(database: Database, source: str, is_dead: Callable[[Process], bool]) -> bool:
     """Whether nobody works on a batch of the source. Leases that nobody keeps up are taken away."""
     now = datetime.now(UTC)
@@ -185,7 +192,9 @@ def still(database: Database, source: str, is_dead: Callable[[Process], bool]) -
     with database.writing() as connection:
         exclusive(connection)
         rows = connection.execute(leased).all()
-        lapsed = [row.id for row in rows if row.lease_until <= now or is_dead(_holder(row))]
+        lapsed = [
+            row.id for row in rows if row.lease_until <= now or is_dead(run_rows.holder_of(row))
+        ]
         values = {"lease_until": None, "fence": batches.c.fence + 1}
         connection.execute(update(batches).where(batches.c.id.in_(lapsed)).values(values))
     return len(lapsed) == len(rows)
@@ -193,10 +202,9 @@ def still(database: Database, source: str, is_dead: Callable[[Process], bool]) -
 
 def drop(database: Database, source: str) -> None:
     """Forget all batches of a source that is to be removed, and whoever holds one."""
-    source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
     with database.writing() as connection:
         exclusive(connection)
-        connection.execute(delete(batches).where(batches.c.source_id == source_id))
+        connection.execute(delete(batches).where(batches.c.source_id == source_named(source)))
 
 
 def _last_with(connection: Connection, source_id: int, ids: Sequence[str]) -> int:
@@ -215,8 +223,10 @@ def _last_with(connection: Connection, source_id: int, ids: Sequence[str]) -> in
 
 def _any(database: Database, now: datetime, source: str | None) -> bool:
     """A look that disturbs no writer: whether there may be one to take."""
-    query = select(batches.c.id).join(sources).where(_is_free_by(now), *_of(source))
-    leased = select(batches.c.id).join(sources).where(batches.c.lease_until > now, *_of(source))
+    query = select(batches.c.id).join(sources).where(_is_free_by(now), *of_source(source))
+    leased = (
+        select(batches.c.id).join(sources).where(batches.c.lease_until > now, *of_source(source))
+    )
     with database.reading() as connection:
         return any(connection.execute(each.limit(1)).first() for each in (query, leased))
 
@@ -226,7 +236,7 @@ def _next(
 ) -> Select[tuple[object, ...]]:
     leased = select(batches.c.id, batches.c.host, batches.c.process, batches.c.process_started)
     rows = connection.execute(leased.where(batches.c.lease_until > now)).all()
-    dead = [row.id for row in rows if is_dead(_holder(row))]
+    dead = [row.id for row in rows if is_dead(run_rows.holder_of(row))]
     earlier = batches.alias()
     held = batches.alias()
     in_hand = (
@@ -242,7 +252,7 @@ def _next(
         .join(sources, sources.c.id == batches.c.source_id)
         .join(runs, runs.c.id == batches.c.run_id)
         .where(or_(_is_free_by(now), batches.c.id.in_(dead)))
-        .where(~waits, sources.c.paused_at.is_(None), _may_be_indexed(), *_of(source))
+        .where(~waits, sources.c.paused_at.is_(None), _may_be_indexed(), *of_source(source))
         .order_by(in_hand, sources.c.served, batches.c.id)
         .limit(1)
     )
@@ -265,20 +275,3 @@ def _is_held(number: int, fence: int) -> ColumnElement[bool]:
     return and_(
         batches.c.id == number, batches.c.fence == fence, batches.c.lease_until.is_not(None)
     )
-
-
-def _of(source: str | None) -> list[ColumnElement[bool]]:
-    return [] if source is None else [sources.c.name == source]
-
-
-def _held_by(holder: Process) -> dict[str, object]:
-    return {
-        "host": holder.host,
-        "process": holder.number,
-        "process_started": holder.started,
-    }
-
-
-def _holder(row: Any) -> Process:
-    # A row of `batches`, of any query that has these columns.
-    return Process(row.host, row.process, row.process_started)

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, exists, func, select
 
 from backend.store.contents import Contents, decoded
 from backend.store.database import Database
-from backend.store.tables import document_readers, documents, sources
+from backend.store.tables import document_readers, documents, of_source, sources
 from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner
 
@@ -73,15 +73,15 @@ def readable(
     return _page(database, conditions, limit)
 
 
-def counts(database: Database) -> Mapping[str, int]:
-    """How many documents each source has; those without any are left out."""
+def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
+    """How many documents each source has, or one; those without any are left out."""
     count = (
         select(sources.c.name, func.count())
         .join(documents, documents.c.source_id == sources.c.id)
         .group_by(sources.c.name)
     )
     with database.reading() as connection:
-        return dict(connection.execute(count).all())
+        return dict(connection.execute(count.where(*of_source(source))).all())
 
 
 def readers_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Insert, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store.database import Database
-from backend.store.tables import failures, sources
+from backend.store.tables import failures, of_source, source_named, sources
 from indexing.ledger import Failed
 
 _PAGE = 500
@@ -53,8 +53,7 @@ def due(database: Database, source: str, now: datetime, limit: int) -> list[str]
 
 def hasten(database: Database, source: str, document_ids: Sequence[str] | None) -> int:
     """Let the next try of these, or of all, be now; how many there are."""
-    source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
-    chosen = update(failures).where(failures.c.source_id == source_id)
+    chosen = update(failures).where(failures.c.source_id == source_named(source))
     if document_ids is not None:
         chosen = chosen.where(failures.c.document_id.in_(document_ids))
     with database.writing() as connection:
@@ -69,15 +68,15 @@ def listing(database: Database) -> Iterator[Failure]:
         after = page[-1].document_id
 
 
-def counts(database: Database) -> Mapping[str, int]:
-    """How many failures each source has; those without any are left out."""
+def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
+    """How many failures each source has, or one; those without any are left out."""
     count = (
         select(sources.c.name, func.count())
         .join(failures, failures.c.source_id == sources.c.id)
         .group_by(sources.c.name)
     )
     with database.reading() as connection:
-        return dict(connection.execute(count).all())
+        return dict(connection.execute(count.where(*of_source(source))).all())
 
 
 def record(

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
 
 from backend.store.database import Database, exclusive
-from backend.store.tables import batches, runs, sources
+from backend.store.tables import batches, runs, source_named, sources
 from connectors.errors import RetryLater
 
 RunState: TypeAlias = Literal[
@@ -106,7 +106,7 @@ def go_on(database: Database, run: int, holder: Process) -> None:
         Ended: it does not wait any more, or its source has another run.
     """
     now = datetime.now(UTC)
-    values = _held_by(holder) | {
+    values = held_by(holder) | {
         "state": "running",
         "stage": "starting",
         "waiting_for": None,
@@ -216,9 +216,8 @@ def stop(database: Database, source: str, state: Literal["paused", "cancelled"])
     values = {"state": state, "error": message, "finished_at": now, "next_try": None}
     with database.writing() as connection:
         exclusive(connection)
-        source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
         going = update(runs).where(
-            runs.c.source_id == source_id, runs.c.state.in_(("running", "waiting"))
+            runs.c.source_id == source_named(source), runs.c.state.in_(("running", "waiting"))
         )
         connection.execute(going.values(values))
 
@@ -334,7 +333,8 @@ def _succeed(connection: Connection, run: int) -> None:
     connection.execute(update(batches).where(batches.c.source_id == source_id).values(run_id=run))
 
 
-def _held_by(holder: Process) -> dict[str, object]:
+def held_by(holder: Process) -> dict[str, object]:
+    """The columns that name a holder, of runs and of batches."""
     return {
         "host": holder.host,
         "process": holder.number,
@@ -342,13 +342,17 @@ def _held_by(holder: Process) -> dict[str, object]:
     }
 
 
+def holder_of(row: Any) -> Process:
+    """The way back, from a row of any query that has these columns."""
+    return Process(row.host, row.process, row.process_started)
+
+
 def _insert(
     connection: Connection, source: str, kind: str, holder: Process, accepted: int | None
 ) -> int:
     now = datetime.now(UTC)
-    source_id = select(sources.c.id).where(sources.c.name == source).scalar_subquery()
     row: dict[str, object] = {
-        "source_id": source_id,
+        "source_id": source_named(source),
         "kind": kind,
         "state": "running",
         "stage": "starting",
@@ -357,7 +361,7 @@ def _insert(
         "started_at": now,
         "renewed_at": now,
     }
-    opened = insert(runs).values(row | _held_by(holder)).returning(runs.c.id)
+    opened = insert(runs).values(row | held_by(holder)).returning(runs.c.id)
     return int(connection.execute(opened).scalar_one())
 
 
@@ -375,7 +379,7 @@ def _run(row: Row[tuple[object, ...]]) -> Run:
         item=row.item,
         counts=row.counts,
         error=row.error,
-        holder=Process(row.host, row.process, row.process_started),
+        holder=holder_of(row),
         started_at=row.started_at,
         renewed_at=row.renewed_at,
         finished_at=row.finished_at,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+from typing import TypeAlias
 
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.exc import NoResultFound
@@ -11,13 +12,16 @@ from sqlalchemy.exc import NoResultFound
 from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
-from backend.store.tables import batches, failures, schedule, sources
+from backend.store.tables import batches, failures, of_source, schedule, sources
 from connectors.errors import AskTheOwner
+
+Starts: TypeAlias = dict[str, datetime | None]
 
 READING = ("first", "incremental", "sync")
 """Kinds of run that take over what changed; on the schedule all of them are `incremental`."""
-_LISTING = ("permissions", "prune")
-_KEPT_UP = (*READING, *_LISTING, "retry")
+LISTING = ("permissions", "prune")
+"""Kinds that compare with all that a source lists."""
+_KEPT_UP = (*READING, *LISTING, "retry")
 USUAL: Mapping[str, timedelta] = MappingProxyType(
     {
         "incremental": timedelta(minutes=15),
@@ -109,10 +113,22 @@ def due(database: Database, now: datetime, is_gone: Callable[[Run], bool]) -> li
     return sorted(found, key=lambda each: each.since)
 
 
-def next_starts(database: Database, source: str) -> dict[str, datetime | None]:
+def next_starts(database: Database, source: str) -> Starts:
     """When the next run of each kind begins; `None`: not by itself. Nothing begins while it is paused."""
-    (state,) = _states(database, source)
-    return {kind: None if state.paused else at for kind, at in _starts(state).items()}
+    return all_next_starts(database, source)[source]
+
+
+def all_next_starts(database: Database, source: str | None = None) -> dict[str, Starts]:
+    """The same by source, of all or of one."""
+    return {
+        state.name: {kind: None if state.paused else at for kind, at in _starts(state).items()}
+        for state in _states(database, source)
+    }
+
+
+def named(kind: str) -> str:
+    """What a kind of run is called on the schedule."""
+    return "incremental" if kind in READING else kind
 
 
 def is_leaving(database: Database, source: str) -> bool:
@@ -174,7 +190,7 @@ def _first_due(state: _State, now: datetime) -> Due | None:
         return None
     kind = min(starts, key=lambda each: starts[each])
     accepted = state.line(kind).accepted
-    if state.open_batches and kind in _LISTING:
+    if state.open_batches and kind in LISTING:
         # A listing is compared with all that was read: that is indexed first.
         return Due(source=state.name, kind="incremental", since=starts[kind])
     if kind == "incremental" and state.line(kind).last_at is None:
@@ -207,7 +223,7 @@ def _start(state: _State, kind: str) -> datetime | None:
 def _states(database: Database, name: str | None = None) -> list[_State]:
     """Of all sources, or of the one that is named."""
     query = select(sources.c.id, sources.c.name, sources.c.created_at, sources.c.paused_at)
-    query = query if name is None else query.where(sources.c.name == name)
+    query = query.where(*of_source(name))
     latest = runs.latest(database)
     retries = select(failures.c.source_id, func.min(failures.c.next_try)).group_by(
         failures.c.source_id

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from sqlalchemy import (
     JSON,
     Column,
+    ColumnElement,
     DateTime,
     Dialect,
     ForeignKey,
@@ -12,9 +13,11 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    ScalarSelect,
     Table,
     Text,
     TypeDecorator,
+    select,
     text,
 )
 
@@ -59,6 +62,17 @@ sources = Table(
     Column("paused_at", Moment),  # NULL: it is kept in step
     Column("served", Integer, nullable=False, server_default="0"),  # grows with every batch taken
 )
+
+
+def source_named(name: str) -> ScalarSelect[int]:
+    """The id of the source of this name, within another statement; NULL where there is none."""
+    return select(sources.c.id).where(sources.c.name == name).scalar_subquery()
+
+
+def of_source(name: str | None) -> list[ColumnElement[bool]]:
+    """The condition of the source of this name; none where none is named."""
+    return [] if name is None else [sources.c.name == name]
+
 
 documents = Table(
     "documents",

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from backend.store import audit, batches, documents, failures, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import Run
+from backend.store.sources import Source
 from backend.sync.process import is_gone
 from connectors.errors import AskTheOwner
 
@@ -67,7 +68,7 @@ def resume(database: Database, name: str) -> None:
     last = runs.latest(database).get(name)
     sources.set_paused(database, name, None)
     if last is not None and last.state == "paused":
-        schedule.ask(database, name, scheduled(last.kind), last.accepted)
+        schedule.ask(database, name, schedule.named(last.kind), last.accepted)
     audit.record(database, "resume", name)
 
 
@@ -82,7 +83,7 @@ def cancel(database: Database, name: str) -> None:
     if last is None or last.state not in {"running", "waiting"}:
         raise AskTheOwner(f"No run of {name!r} is going on.")
     # First: a worker that looked between the two would find it due, and begin it again.
-    schedule.note(database, name, [scheduled(last.kind)], datetime.now(UTC))
+    schedule.note(database, name, [schedule.named(last.kind)], datetime.now(UTC))
     runs.stop(database, name, "cancelled")
     audit.record(database, "cancel", name, {"run": last.id, "kind": last.kind})
 
@@ -113,8 +114,7 @@ def accept(database: Database, name: str) -> Mapping[str, int]:
     asking = asked(database, name)
     if asking is None or asking.decision is None:
         raise AskTheOwner(f"Nothing is to be decided about {name!r}.")
-    kind = "permissions" if asking.kind == "permissions" else "prune"
-    schedule.ask(database, name, kind, accepted=asking.decision["missing"])
+    schedule.ask(database, name, _compared(asking), accepted=asking.decision["missing"])
     audit.record(database, "accept", name, dict(asking.decision))
     return asking.decision
 
@@ -142,11 +142,41 @@ def delete(database: Database, name: str) -> None:
     audit.record(database, "delete", name)
 
 
+def statuses(database: Database) -> list[SourceStatus]:
+    """Of all sources by name, as they are at this moment."""
+    look = _Look.at(database)
+    return [_status(database, source, look) for source in sources.listing(database)]
+
+
 def status(database: Database, name: str) -> SourceStatus:
     """All that can be said of a source, as it is at this moment."""
-    source = sources.find(database, name)
-    last = runs.latest(database).get(name)
-    asking = asked(database, name)
+    return _status(database, sources.find(database, name), _Look.at(database, name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is read once, by source, however many are told of."""
+
+    latest: Mapping[str, Run]
+    open_batches: Mapping[str, int]
+    documents: Mapping[str, int]
+    failures: Mapping[str, int]
+    next_starts: Mapping[str, schedule.Starts]
+
+    @classmethod
+    def at(cls, database: Database, name: str | None = None) -> "_Look":
+        return cls(
+            latest=runs.latest(database),
+            open_batches=batches.counts(database, name),
+            documents=documents.counts(database, name),
+            failures=failures.counts(database, name),
+            next_starts=schedule.all_next_starts(database, name),
+        )
+
+
+def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
+    name = source.name
+    last, asking = look.latest.get(name), asked(database, name)
     return SourceStatus(
         source=name,
         state=_state(database, name, last, source.paused_at),
@@ -162,10 +192,10 @@ def status(database: Database, name: str) -> SourceStatus:
         decision=asking.decision if asking else None,
         error=last.error if last else None,
         paused_at=source.paused_at,
-        open_batches=batches.count(database, name),
-        documents=documents.counts(database).get(name, 0),
-        failures=failures.counts(database).get(name, 0),
-        next_starts=schedule.next_starts(database, name),
+        open_batches=look.open_batches.get(name, 0),
+        documents=look.documents.get(name, 0),
+        failures=look.failures.get(name, 0),
+        next_starts=look.next_starts.get(name, {}),
     )
 
 
@@ -174,15 +204,13 @@ def asked(database: Database, name: str) -> Run | None:
     asking = runs.last_in(database, name, "needs a decision")
     if asking is None or asking.finished_at is None:
         return None
-    listed = schedule.last(
-        database, name, "permissions" if asking.kind == "permissions" else "prune"
-    )
+    listed = schedule.last(database, name, _compared(asking))
     return None if listed is not None and listed > asking.finished_at else asking
 
 
-def scheduled(kind: str) -> str:
-    """What a kind of run is called on the schedule."""
-    return "incremental" if kind in schedule.READING else kind
+def _compared(asking: Run) -> str:
+    """The kind of run by which what this one asks about is done."""
+    return "permissions" if asking.kind == "permissions" else "prune"
 
 
 def _check_kept(database: Database, name: str) -> None:

@@ -15,11 +15,11 @@ from typing import Protocol
 from backend.store import batches, failures, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import Ended, RunState
-from backend.store.schedule import Due
+from backend.store.schedule import LISTING, Due
 from backend.store.sources import Source
 from backend.sync.heartbeat import Heartbeat, Pulse
 from backend.sync.process import is_gone, this_process
-from backend.sync.runner import LISTING, decision_of, removing
+from backend.sync.runner import decision_of, removing
 from backend.sync.taking import Room, taken
 from backend.sync.telling import Telling
 from connectors.connector import Change, Connector
@@ -209,6 +209,6 @@ def _ending(database: Database, due: Due, run: int) -> Iterator[None]:
 
 def _note(database: Database, due: Due, began: datetime) -> None:
     if due.kind != "removal":
-        kind = "incremental" if due.kind in schedule.READING else due.kind
+        kind = schedule.named(due.kind)
         kinds = LISTING if kind == "prune" else (kind,)
         schedule.note(database, due.source, kinds, began)

@@ -23,8 +23,6 @@ from indexing.pipeline import EmptyListing, Pipeline
 from indexing.report import Meter, Outcome, Progress, Report, Tally
 from indexing.shrinking import NeedsDecision
 
-LISTING = ("permissions", "prune")
-
 
 def sync(
     database: Database,
@@ -170,9 +168,9 @@ def _closing(database: Database, source: str, run: int) -> Iterator[None]:
     kinds: tuple[str, ...] = ()
     try:
         yield
-        state, error, kinds = "done", None, ("incremental", *LISTING)
+        state, error, kinds = "done", None, ("incremental", *schedule.LISTING)
     except NeedsDecision as failure:
-        schedule.note(database, source, ("incremental", *LISTING), began)
+        schedule.note(database, source, ("incremental", *schedule.LISTING), began)
         runs.ask(database, run, str(failure), decision_of(failure))
         raise
     except (RetryLater, AskTheOwner) as failure:

@@ -5,9 +5,13 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.addresses import AddressRefused, checked_url
 from connectors.document import reader_token
-from connectors.setting_types import PrivateHosts, ReaderTokens
+from connectors.setting_types import (
+    PrivateHosts,
+    ReaderTokens,
+    WebAddress,
+    check_encrypted,
+)
 
 Content: TypeAlias = Literal["issues", "pull requests"]
 
@@ -46,7 +50,7 @@ class GitHubSettings(BaseModel):
         description="Who may read what is public on GitHub. On a server of your own to which only"
         " some have an account: group:<id> of these.",
     )
-    api_url: str = Field(
+    api_url: WebAddress = Field(
         default="https://api.github.com",
         description="Of a GitHub Enterprise Server: https://HOST/api/v3.",
     )
@@ -73,18 +77,9 @@ class GitHubSettings(BaseModel):
             reader_token(f"user:{match[2]}")
         return accounts
 
-    @field_validator("api_url")
-    @classmethod
-    def _address(cls, url: str) -> str:
-        try:
-            return str(checked_url(url.strip())).rstrip("/")
-        except AddressRefused as error:
-            raise ValueError(str(error)) from error
-
     @model_validator(mode="after")
     def _encrypted(self) -> Self:
-        if self.api_url.startswith("http:") and not self.private_hosts:
-            raise ValueError("http:// is not encrypted: write https://, or name the private host")
+        check_encrypted(self.api_url, self.private_hosts)
         return self
 
 

@@ -5,17 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from connectors.addresses import checked_url
-from connectors.errors import AskTheOwner
-from connectors.setting_types import PrivateHosts
-
-
-def web_address(url: str) -> str:
-    """Without a slash at its end. Raises ValueError: it is no web address."""
-    try:
-        return str(checked_url(url.strip())).rstrip("/")
-    except AskTheOwner as error:
-        raise ValueError(str(error)) from error
+from connectors.setting_types import PrivateHosts, WebAddress, check_encrypted
 
 
 class Api(BaseModel):
@@ -24,7 +14,7 @@ class Api(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["api"] = "api"
-    api_url: str = Field(
+    api_url: WebAddress = Field(
         default="https://slack.com/api",
         description="Where the API is; https://slack-gov.com/api for GovSlack.",
     )
@@ -57,15 +47,9 @@ class Api(BaseModel):
         " asked. Only these may be asked by http, without encryption.",
     )
 
-    @field_validator("api_url")
-    @classmethod
-    def _spelled(cls, url: str) -> str:
-        return web_address(url)
-
     @model_validator(mode="after")
     def _encrypted(self) -> "Api":
-        if self.api_url.startswith("http://") and not self.private_hosts:
-            raise ValueError("http:// is not encrypted: write https://, or name the private host")
+        check_encrypted(self.api_url, self.private_hosts)
         return self
 
 
@@ -76,7 +60,7 @@ class Export(BaseModel):
 
     kind: Literal["export"] = "export"
     path: Path = Field(description="The zip file. A newer one is put in its place.")
-    workspace_url: str = Field(
+    workspace_url: WebAddress = Field(
         description="The address of the workspace, such as https://acme.slack.com: links lead there."
     )
 
@@ -84,8 +68,3 @@ class Export(BaseModel):
     @classmethod
     def _absolute(cls, path: Path) -> Path:
         return path.absolute()
-
-    @field_validator("workspace_url")
-    @classmethod
-    def _spelled(cls, url: str) -> str:
-        return web_address(url)
