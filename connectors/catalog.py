@@ -1,117 +1,51 @@
 """The kinds of source that Quarry knows, by name."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from connectors.connector import Capability, Connector, source_name
+from connectors.connector import Connector, source_name
 from connectors.errors import AskTheOwner
 from connectors.form import Entry, Form, Line, Path, at, spoken
-from connectors.git.credential import GitCredential
-from connectors.github.settings import GitHubCredential, GitHubSettings
-from connectors.site.settings import WebsiteCredential, WebsiteSettings
-from connectors.sources.folder import FolderConnector, FolderSettings
-from connectors.sources.git import GitConnector, GitSettings
-from connectors.sources.github import GitHubConnector
-from connectors.sources.imap import ImapConnector, ImapCredential, ImapSettings
-from connectors.sources.mbox import MboxConnector, MboxSettings
-from connectors.sources.slack import SlackConnector, SlackCredential, SlackSettings
-from connectors.sources.website import WebsiteConnector
+from connectors.kind import Kind
 
-S = TypeVar("S", bound=BaseModel)
-C = TypeVar("C", bound=BaseModel)
-
-
-class NoCredential(BaseModel):
-    """Of a source that needs none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _nothing(settings: BaseModel) -> None:
-    del settings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[S, C]):
-    connector: Callable[[str, S, C], Connector]
-    """From the name of the source, its settings and its credential. Nothing is asked of it yet."""
-    settings: type[S]
-    credential: type[C]
-    capabilities: frozenset[Capability] = frozenset(Capability)
-    title: str = ""
-    """As people write it; by default the name in the catalog with a capital."""
-    missing: Callable[[S], str | None] = _nothing
-    """What a source of these settings needs before it is added, and is not there."""
-
-    def connect(
-        self, source: str, settings: Mapping[str, object], credential: Mapping[str, object]
-    ) -> Connector:
-        return self.connector(
-            source,
-            self.settings.model_validate(settings),
-            self.credential.model_validate(credential),
-        )
-
-
-def _folder(source: str, settings: FolderSettings, credential: NoCredential) -> Connector:
-    del credential
-    return FolderConnector(source, settings)
-
-
-def _mbox(source: str, settings: MboxSettings, credential: NoCredential) -> Connector:
-    del credential
-    return MboxConnector(source, settings)
-
-
-def _no_folder(settings: FolderSettings) -> str | None:
-    try:
-        is_there = settings.path.is_dir()
-    except OSError:
-        is_there = False
-    return None if is_there else "There is no such folder on this machine."
-
-
-KINDS: Mapping[str, Kind[Any, Any]] = MappingProxyType(
+_MODULES: Mapping[str, str] = MappingProxyType(
     {
-        "folder": Kind(
-            connector=_folder,
-            settings=FolderSettings,
-            credential=NoCredential,
-            missing=_no_folder,
-        ),
-        "git": Kind(connector=GitConnector, settings=GitSettings, credential=GitCredential),
-        "github": Kind(
-            connector=GitHubConnector,
-            settings=GitHubSettings,
-            credential=GitHubCredential,
-            title="GitHub",
-        ),
-        "imap": Kind(
-            connector=ImapConnector,
-            settings=ImapSettings,
-            credential=ImapCredential,
-            title="Mail (IMAP)",
-        ),
-        "mbox": Kind(
-            connector=_mbox,
-            settings=MboxSettings,
-            credential=NoCredential,
-            title="Mail (mbox files)",
-        ),
-        "slack": Kind(connector=SlackConnector, settings=SlackSettings, credential=SlackCredential),
-        "web": Kind(
-            connector=WebsiteConnector,
-            settings=WebsiteSettings,
-            credential=WebsiteCredential,
-            title="Website",
-        ),
+        "folder": "connectors.sources.folder",
+        "git": "connectors.sources.git",
+        "github": "connectors.sources.github",
+        "imap": "connectors.sources.imap",
+        "mbox": "connectors.sources.mbox",
+        "slack": "connectors.sources.slack",
+        "web": "connectors.sources.website",
     }
 )
+"""Each has a `KIND`."""
+
+
+class _Kinds(Mapping[str, Kind[Any, Any]]):
+    """A kind's libraries are imported when it is first looked at: a folder needs no HTTP client."""
+
+    def __getitem__(self, name: str) -> Kind[Any, Any]:
+        kind: Kind[Any, Any] = import_module(_MODULES[name]).KIND
+        return kind
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MODULES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+KINDS: Mapping[str, Kind[Any, Any]] = _Kinds()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from connectors.extraction.extracted import CannotRead, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
 from connectors.globs import Glob, any_covers, any_matches
+from connectors.kind import Kind, NoCredential
 from connectors.paths import Parts, own_id, parts_of, readable, titled
 from connectors.setting_types import Globs
 from connectors.tree import Closed, Content, File, TooLarge, head, look, opened, read, walk
@@ -380,3 +381,21 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch
+
+
+def _connector(source: str, settings: FolderSettings, credential: NoCredential) -> FolderConnector:
+    del credential
+    return FolderConnector(source, settings)
+
+
+def _no_folder(settings: FolderSettings) -> str | None:
+    try:
+        is_there = settings.path.is_dir()
+    except OSError:
+        is_there = False
+    return None if is_there else "There is no such folder on this machine."
+
+
+KIND = Kind(
+    connector=_connector, settings=FolderSettings, credential=NoCredential, missing=_no_folder
+)

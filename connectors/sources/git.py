@@ -44,6 +44,7 @@ from connectors.git.reaching import Way
 from connectors.git.remote import OnTheWeb, remote_of, repository_name, spoken
 from connectors.git.tree import Entry, Gone
 from connectors.globs import Glob, any_covers, any_matches
+from connectors.kind import Kind
 from connectors.paths import Parts, own_id, parts_of, readable, titled
 from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
 
@@ -376,3 +377,6 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch
+
+
+KIND = Kind(connector=GitConnector, settings=GitSettings, credential=GitCredential)

@@ -37,6 +37,7 @@ from connectors.github.thread import (
     mark as mark_of,
 )
 from connectors.github.walk import Gone, Item, talked, walk
+from connectors.kind import Kind
 
 _LOOKED_AT = 20
 """Private repositories whose readers a check asks for."""
@@ -311,3 +312,11 @@ def _item(answer: Answer, repository: Repository, number: int) -> Item | None:
     item = Item.of(answer.json_object())
     home = f"{repository.link}/".lower()
     return item if item.number == number and item.link.lower().startswith(home) else None
+
+
+KIND = Kind(
+    connector=GitHubConnector,
+    settings=GitHubSettings,
+    credential=GitHubCredential,
+    title="GitHub",
+)

@@ -13,6 +13,7 @@ from connectors.connector import Capability, Change, Check, Checkpoint, Known, L
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.globs import Glob
+from connectors.kind import Kind
 from connectors.mailbox import following
 from connectors.mailbox.conversation import Conversations
 from connectors.mailbox.envelopes import Envelope
@@ -258,3 +259,11 @@ class ImapConnector:
 def _link(template: str, message: Envelope) -> str:
     """RFC 2392 says how an id is written in a mid: address."""
     return template.replace("{message_id}", quote(message.key, safe="@"))
+
+
+KIND = Kind(
+    connector=ImapConnector,
+    settings=ImapSettings,
+    credential=ImapCredential,
+    title="Mail (IMAP)",
+)

@@ -11,6 +11,7 @@ from connectors.connector import Capability, Change, Check, Checkpoint, Known, L
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.globs import Glob, any_matches
+from connectors.kind import Kind, NoCredential
 from connectors.mailbox import following
 from connectors.mailbox.conversation import Conversations
 from connectors.mailbox.mbox_files import MboxFiles
@@ -140,3 +141,13 @@ class MboxConnector:
 
 def _is_visible(parts: Parts) -> bool:
     return not parts[-1].startswith(".")
+
+
+def _connector(source: str, settings: MboxSettings, credential: NoCredential) -> MboxConnector:
+    del credential
+    return MboxConnector(source, settings)
+
+
+KIND = Kind(
+    connector=_connector, settings=MboxSettings, credential=NoCredential, title="Mail (mbox files)"
+)

@@ -16,6 +16,7 @@ from connectors.answer import BadAnswer
 from connectors.connector import Capability, Change, Check, Checkpoint, Known, Listed
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.globs import Glob, any_matches
+from connectors.kind import Kind
 from connectors.slack import following
 from connectors.slack.calls import Account, Calls
 from connectors.slack.export import Archive, ExportWorkspace
@@ -213,3 +214,6 @@ def _whole(export: Export) -> Iterator[None]:
 
 def _globs(patterns: Sequence[str]) -> list[Glob]:
     return [Glob.of(pattern) for pattern in patterns]
+
+
+KIND = Kind(connector=SlackConnector, settings=SlackSettings, credential=SlackCredential)

@@ -31,6 +31,7 @@ from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction.extracted import CannotRead, Extracted, parsed_time, utc
 from connectors.extraction.media_types import HTML
 from connectors.extraction.reading import extract
+from connectors.kind import Kind
 from connectors.pacing import PATIENCE, Patience
 from connectors.request import Authorization
 from connectors.site.address import folders_of, page_address, place_of
@@ -309,3 +310,11 @@ def _last_modified(answer: Answer) -> datetime | None:
 
 def _checkpoint(asked: int) -> Checkpoint:
     return Checkpoint(json.dumps({"asked": asked}))
+
+
+KIND = Kind(
+    connector=WebsiteConnector,
+    settings=WebsiteSettings,
+    credential=WebsiteCredential,
+    title="Website",
+)

@@ -1,10 +1,13 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from connectors.catalog import KINDS, NoCredential, NotValid, connect, entered, title_of
+from connectors.catalog import KINDS, NotValid, connect, entered, title_of
 from connectors.connector import Capability
 from connectors.errors import AskTheOwner
+from connectors.kind import NoCredential
 
 
 def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:
@@ -15,6 +18,13 @@ def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:
 def test_every_kind_says_what_it_can_do() -> None:
     assert KINDS["folder"].capabilities == frozenset(Capability)
     assert KINDS["folder"].credential is NoCredential
+
+
+def test_a_kind_is_loaded_when_it_is_looked_at() -> None:
+    code = "import sys, connectors.catalog as c; c.KINDS['folder']; print('httpx' in sys.modules, end=' ');"
+    code += "c.KINDS['web']; print('httpx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize(
