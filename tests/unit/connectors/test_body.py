@@ -90,6 +90,7 @@ def test_no_more_is_unpacked_than_may_be() -> None:
         ("br", b"x"),
         ("gzip, gzip", gzip.compress(gzip.compress(b"a"))),
     ],
+    ids=["cut", "not packed", "unknown", "twice"],
 )
 def test_what_cannot_be_unpacked_is_malformed(
     client: WebClient, encoding: str, body: bytes

@@ -234,7 +234,11 @@ def test_too_many_requests_waits_as_long_as_the_server_asks(
     assert time.monotonic() - start >= 0.3
 
 
-@pytest.mark.parametrize("after", ["30", format_datetime(datetime.now(UTC) + timedelta(hours=2))])
+@pytest.mark.parametrize(
+    "after",
+    ["30", format_datetime(datetime.now(UTC) + timedelta(hours=2))],
+    ids=["seconds", "moment"],
+)
 def test_a_wait_beyond_the_deadline_is_told_at_once(
     server: ScriptedModel, model: LanguageModel, after: str
 ) -> None:

@@ -86,7 +86,9 @@ def test_another_s_key_opens_nothing() -> None:
         assert sealed not in str(told.value)
 
 
-@pytest.mark.parametrize("key", ["correct horse battery staple", "é" * 44, NEW[:-2]])
+@pytest.mark.parametrize(
+    "key", ["correct horse battery staple", "é" * 44, NEW[:-2]], ids=["words", "letters", "short"]
+)
 def test_a_key_that_is_none_is_told_without_a_word_of_it(key: str) -> None:
     with pytest.raises(AskTheOwner, match="quarry credentials key") as told:
         Vault([NEW, key])
