@@ -274,6 +274,33 @@ def sources_test(name: SourceName, as_json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
+@sources_app.command("schedule")
+def sources_schedule(
+    name: SourceName,
+    incremental: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Reading what changed.")
+    ] = None,
+    permissions: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Asking who may read.")
+    ] = None,
+    prune: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Looking for what is gone.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Tell, or change, how often it is read. An interval is such as 90s, 15m, 6h or 1d; never; or usual."""
+    from backend import steering
+    from backend.intervals import interval
+
+    given = {"incremental": incremental, "permissions": permissions, "prune": prune}
+    try:
+        every = {kind: interval(text) for kind, text in given.items() if text is not None}
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    with _told(as_json):
+        _print_done(steering.reschedule(_quarry().database, name, every), as_json)
+
+
 @sources_app.command("runs")
 def sources_runs(
     name: SourceName,

@@ -235,6 +235,7 @@ def source(one: "Source", now: "SourceStatus", run: "Run | None") -> wire.Source
         paused_at=now.paused_at,
         open_batches=now.open_batches,
         next_starts=dict(now.next_starts),
+        intervals={kind: int(each.total_seconds()) for kind, each in now.every.items()},
     )
 
 

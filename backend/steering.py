@@ -1,15 +1,26 @@
-"""What a person does about a source, by one word: for terminals, programs and pages alike.
+"""What a person does about a source, mostly by one word: for terminals, programs and pages alike.
 
 Nothing waits for the work: it is said in the database what is wanted, and done within seconds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from types import MappingProxyType
 
+from backend.intervals import NEVER, check, spoken
 from backend.store.database import Database
 from backend.sync import control
 from backend.wire import DoneWire
+
+
+_DOING: Mapping[str, str] = MappingProxyType(
+    {
+        "incremental": "what changed is read",
+        "permissions": "who may read is asked",
+        "prune": "what is gone is looked for",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,21 @@ def retry(database: Database, name: str, document_ids: Sequence[str] | None) -> 
     """
     count = control.retry(database, name, document_ids)
     return DoneWire(source=name, told=f"{_documents(count)} of {name} will be read again now.")
+
+
+def reschedule(database: Database, name: str, every: Mapping[str, timedelta | None]) -> DoneWire:
+    """How often its runs begin by themselves: zero is never, `None` as usual; a kind left out stays.
+
+    Raises:
+        AskTheOwner: there is no such source.
+        ValueError: an interval is too short or too long, or the kind has none.
+    """
+    for each in every.values():
+        check(each or NEVER)
+    control.reschedule(database, name, every)
+    plan = control.status(database, name).every
+    told = "; ".join(f"{_DOING[kind]} {spoken(each)}" for kind, each in plan.items())
+    return DoneWire(source=name, told=f"{name}: {told}.")
 
 
 def _documents(count: int) -> str:

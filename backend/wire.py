@@ -191,6 +191,8 @@ class SourceWire(Wire):
     """Read from the source and not indexed yet."""
     next_starts: dict[str, datetime | None]
     """Of each kind of run; null: not by itself."""
+    intervals: dict[str, int]
+    """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
 
 
 class CapabilityWire(Wire):

@@ -3,14 +3,15 @@
 A credential goes in and never comes out again: it is sealed as it comes, and no answer holds it.
 """
 
+from datetime import timedelta
 from itertools import islice
 from typing import Annotated, Literal, TypeAlias
 
 from fastapi import FastAPI, Query
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import Response
 
-from backend import connecting, encoding, listing, steering
+from backend import connecting, encoding, intervals, listing, steering
 from backend.api import examples
 from backend.api.parts import QuarryIs
 from backend.api.problems import Problem, problem
@@ -67,6 +68,31 @@ class EditBody(BaseModel):
     credential: Values | None = Field(default=None, repr=False)
 
 
+def _interval(seconds: int | None) -> int | None:
+    intervals.check(timedelta(seconds=seconds or 0))
+    return seconds
+
+
+Seconds: TypeAlias = Annotated[
+    int | None,
+    Field(ge=0, le=intervals.LONGEST.total_seconds()),
+    AfterValidator(_interval),
+]
+
+
+class ScheduleBody(BaseModel):
+    """Seconds from the end of a run to the next one of its kind: 0 is never by itself, null as usual. What is
+    left out stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [examples.SCHEDULE]}
+    )
+
+    incremental: Seconds = Field(default=None, description="Reading what changed")
+    permissions: Seconds = Field(default=None, description="Asking who may read")
+    prune: Seconds = Field(default=None, description="Looking for what is gone")
+
+
 class RetryBody(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, json_schema_extra={"examples": [examples.RETRY]}
@@ -119,6 +145,11 @@ def add_routes(app: FastAPI) -> None:
         },
         summary="Change the settings of a source, or its credential",
     )(edit_source)
+    app.put(
+        f"{one}/schedule",
+        responses={200: examples.answer(examples.DONE)},
+        summary="Change how often a source is read",
+    )(reschedule_source)
     app.delete(
         one,
         status_code=202,
@@ -188,6 +219,16 @@ def edit_source(name: str, body: EditBody, quarry: QuarryIs) -> SourceWire:
         raise Problem(invalid(error)) from None
     except AskTheOwner as error:  # no key opens the credential that would stay
         raise Problem(problem(409, str(error))) from error
+
+
+@ruled(Rule.OWNER)
+def reschedule_source(name: str, body: ScheduleBody, quarry: QuarryIs) -> DoneWire:
+    """What is told is how often each kind of run begins from now on."""
+    source, given = find(quarry, name), body.model_dump(exclude_unset=True)
+    every = {
+        kind: None if each is None else timedelta(seconds=each) for kind, each in given.items()
+    }
+    return steering.reschedule(quarry.database, source.name, every)
 
 
 @ruled(Rule.OWNER)

@@ -40,6 +40,7 @@ SOURCE: Json = {
 }
 
 EDIT: Json = {"settings": {"path": "/srv/handbook", "exclude": ["drafts/**", "old/**"]}}
+SCHEDULE: Json = {"incremental": 3_600, "prune": 86_400, "permissions": None}
 RETRY: Json = {"documents": ["handbook:scans/lease.pdf"]}
 
 _BRIEF = wire.BriefWire(
@@ -173,6 +174,7 @@ ADDED = wire.SourceWire(
     paused_at=None,
     open_batches=0,
     next_starts={"incremental": _MOMENT, "prune": None},
+    intervals={"incremental": 900, "permissions": 900, "prune": 21_600},
 )
 SYNCED = ADDED.model_copy(
     update={"documents": 45, "failures": 1, "state": "done", "last_run": _MOMENT, "run": _RUN}

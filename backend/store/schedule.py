@@ -100,14 +100,16 @@ def note(database: Database, source: str, kinds: Sequence[str], began: datetime)
             connection.execute(answered.values(asked_at=None, accepted=None))
 
 
-def due(database: Database, now: datetime, is_gone: Callable[[Run], bool]) -> list[Due]:
-    """What is to begin or to go on now, longest due first; at most one of each source.
+def due(
+    database: Database, now: datetime, is_gone: Callable[[Run], bool], source: str | None = None
+) -> list[Due]:
+    """What is to begin or to go on now, longest due first; at most one of each source, or of one.
 
     A run whose process `is_gone` is taken over.
     """
     found = [
         replace(each, seen=state.latest.id if state.latest else 0)
-        for state in _states(database)
+        for state in _states(database, source)
         if (each := _due(state, now, is_gone))
     ]
     return sorted(found, key=lambda each: each.since)
@@ -115,13 +117,23 @@ def due(database: Database, now: datetime, is_gone: Callable[[Run], bool]) -> li
 
 def next_starts(database: Database, source: str) -> Starts:
     """When the next run of each kind begins; `None`: not by itself. Nothing begins while it is paused."""
-    return all_next_starts(database, source)[source]
+    return plans(database, source)[source].starts
 
 
-def all_next_starts(database: Database, source: str | None = None) -> dict[str, Starts]:
-    """The same by source, of all or of one."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    starts: Starts
+    every: Mapping[str, timedelta]
+    """From the end of a run of a kind to the next one; zero is never by itself."""
+
+
+def plans(database: Database, source: str | None = None) -> dict[str, Plan]:
+    """By source, of all or of one."""
     return {
-        state.name: {kind: None if state.paused else at for kind, at in _starts(state).items()}
+        state.name: Plan(
+            {kind: None if state.paused else at for kind, at in _starts(state).items()},
+            {kind: _every(state, kind) for kind in USUAL},
+        )
         for state in _states(database, source)
     }
 
@@ -158,6 +170,8 @@ def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | 
     if latest is not None and latest.state == "running" and not is_gone(latest):
         return None
     if removal is not None:
+        if latest is not None and latest.kind == "removal" and latest.state == "waiting":
+            return _waited(latest, now)
         return Due(source=state.name, kind="removal", since=removal)
     if state.paused:
         return None
@@ -204,9 +218,13 @@ def _starts(state: _State) -> dict[str, datetime | None]:
     return starts | {"retry": asked or state.retry_at}
 
 
+def _every(state: _State, kind: str) -> timedelta:
+    every = state.line(kind).every
+    return USUAL[kind] if every is None else every
+
+
 def _start(state: _State, kind: str) -> datetime | None:
-    line = state.line(kind)
-    every = USUAL[kind] if line.every is None else line.every
+    line, every = state.line(kind), _every(state, kind)
     if line.asked_at is not None:
         return line.asked_at
     if not every:

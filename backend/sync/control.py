@@ -6,7 +6,7 @@ seconds. The same functions serve the commands, the API and the page.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from backend.store import audit, batches, documents, failures, runs, schedule, sources
 from backend.store.database import Database
@@ -48,6 +48,8 @@ class SourceStatus:
     failures: int
     next_starts: Mapping[str, datetime | None]
     """Of each kind of run; `None`: not by itself."""
+    every: Mapping[str, timedelta]
+    """Between runs of each kind that has an interval; zero: never by itself."""
 
 
 def pause(database: Database, name: str) -> None:
@@ -134,6 +136,24 @@ def retry(database: Database, name: str, document_ids: Sequence[str] | None = No
     return count
 
 
+def reschedule(database: Database, name: str, every: Mapping[str, timedelta | None]) -> None:
+    """How often its runs of these kinds begin by themselves: zero is never, `None` as usual.
+
+    Raises:
+        ValueError: a kind has no interval.
+    """
+    sources.find(database, name)
+    if unknown := set(every) - set(schedule.USUAL):
+        raise ValueError(f"runs of the kind {min(unknown)!r} have no interval")
+    for kind, interval in every.items():
+        schedule.set_every(database, name, kind, interval)
+    told = {
+        kind: None if each is None else int(each.total_seconds()) for kind, each in every.items()
+    }
+    if told:
+        audit.record(database, "reschedule", name, told)
+
+
 def delete(database: Database, name: str) -> None:
     """Have the source removed, with all that it brought. What goes on is cancelled."""
     sources.find(database, name)
@@ -161,7 +181,7 @@ class _Look:
     open_batches: Mapping[str, int]
     documents: Mapping[str, int]
     failures: Mapping[str, int]
-    next_starts: Mapping[str, schedule.Starts]
+    plans: Mapping[str, schedule.Plan]
 
     @classmethod
     def at(cls, database: Database, name: str | None = None) -> "_Look":
@@ -170,13 +190,14 @@ class _Look:
             open_batches=batches.counts(database, name),
             documents=documents.counts(database, name),
             failures=failures.counts(database, name),
-            next_starts=schedule.all_next_starts(database, name),
+            plans=schedule.plans(database, name),
         )
 
 
 def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
     name = source.name
     last, asking = look.latest.get(name), asked(database, name)
+    plan = look.plans.get(name, schedule.Plan({}, {}))
     return SourceStatus(
         source=name,
         state=_state(database, name, last, source.paused_at),
@@ -195,7 +216,8 @@ def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
         open_batches=look.open_batches.get(name, 0),
         documents=look.documents.get(name, 0),
         failures=look.failures.get(name, 0),
-        next_starts=look.next_starts.get(name, {}),
+        next_starts=plan.starts,
+        every=plan.every,
     )
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from types import MappingProxyType
 
 from backend import encoding, listing, wire
 from backend.assembly import Quarry
+from backend.intervals import spoken as spoken_interval
 from backend.store import failures, runs
 from backend.web.text import harmless
 from connectors.catalog import KINDS, title_of, where_of
@@ -29,6 +30,8 @@ _RUNS: Mapping[str, str] = MappingProxyType(
     }
 )
 _OPEN = {"running", "waiting"}
+_RHYTHMS = (300, 900, 3_600, 21_600, 86_400, 604_800)
+"""Seconds that are offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,18 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often one kind of run begins, to be chosen."""
+
+    kind: str
+    label: str
+    seconds: int
+    """As it is now; one of the options."""
+    options: tuple[tuple[int, str], ...]
+    """Seconds and what they are called."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """One source with all that is told of it."""
 
@@ -80,6 +95,7 @@ class Kept:
     failures: tuple[wire.FailureWire, ...]
     """The first of them."""
     runs: tuple[RunLine, ...]
+    rhythms: tuple[Rhythm, ...]
 
 
 def standings(quarry: Quarry) -> list[Standing]:
@@ -94,7 +110,10 @@ def kept(quarry: Quarry, name: str) -> Kept:
     named = islice(found, MOST_FAILURES) if standing.source.failures else ()
     history = runs.history(quarry.database, name, MOST_RUNS)
     return Kept(
-        standing, tuple(map(encoding.failure, named)), tuple(map(_line, map(encoding.ran, history)))
+        standing,
+        tuple(map(encoding.failure, named)),
+        tuple(map(_line, map(encoding.ran, history))),
+        tuple(_rhythm(kind, each) for kind, each in standing.source.intervals.items()),
     )
 
 
@@ -148,6 +167,12 @@ def _words(source: wire.SourceWire) -> Iterator[Word]:
 def _starts(starts: Mapping[str, datetime | None]) -> tuple[Start, ...]:
     due = [Start(_RUNS.get(kind, spoken(kind)), at) for kind, at in starts.items() if at]
     return tuple(sorted(due, key=lambda one: one.at))
+
+
+def _rhythm(kind: str, seconds: int) -> Rhythm:
+    choices = sorted({*_RHYTHMS, seconds} - {0})
+    options = tuple((each, spoken_interval(timedelta(seconds=each))) for each in (*choices, 0))
+    return Rhythm(kind, _RUNS.get(kind, spoken(kind)), seconds, options)
 
 
 def _line(run: wire.RunWire) -> RunLine:

@@ -31,6 +31,7 @@ function replace(text) {
 }
 
 const rows = () => [...document.querySelectorAll("[data-part] [data-source]")];
+/** The source that something on the page is of; beside the table there is but one. */
 const named = (inside) => inside.closest("[data-source]")?.dataset.source ?? rows()[0]?.dataset.source;
 const row = (name) => rows().find((each) => each.dataset.source === name);
 const admin = (name, rest = "") => `/api/admin/sources/${encodeURIComponent(name)}${rest}`;
@@ -159,7 +160,7 @@ async function submitted() {
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
     told.textContent = `The settings of ${edits} are saved`;
-    saved();
+    confirm(form);
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
     form.reset();
@@ -169,10 +170,14 @@ async function submitted() {
   }
 }
 
-function saved() {
-  const button = form.querySelector("button.strong");
+const shownOn = new Map();
+
+/** Its button says so for a moment. */
+function confirm(saved) {
+  const button = saved.querySelector("button.strong");
+  if (!shownOn.has(button)) shownOn.set(button, button.textContent);
   button.textContent = "Saved";
-  setTimeout(() => (button.textContent = "Save"), 2000);
+  setTimeout(() => (button.textContent = shownOn.get(button)), 2000);
 }
 
 form?.addEventListener("submit", async (event) => {
@@ -190,6 +195,14 @@ form?.addEventListener("submit", async (event) => {
   }
 });
 if (form) watchFields(form);
+
+const schedule = document.getElementById("schedule");
+schedule?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const every = [...new FormData(schedule)].map(([kind, seconds]) => [kind, Number(seconds)]);
+  await ask(named(schedule), "PUT", admin(named(schedule), "/schedule"), Object.fromEntries(every));
+  confirm(schedule);
+});
 
 const removing = document.getElementById("removing");
 document.getElementById("remove")?.addEventListener("click", () => removing.showModal());

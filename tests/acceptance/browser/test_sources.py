@@ -198,6 +198,18 @@ def test_settings_are_edited_and_a_fault_stands_at_its_field(opens: Opens, addre
         _forgive(watched, 422, 409)
 
 
+def test_how_often_it_is_read_is_chosen(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/source/edited")
+        choice = page.get_by_label("Looking for what is gone")
+        expect(choice).to_have_value("21600")
+        choice.select_option("every day")
+        page.get_by_role("button", name="Set schedule").click()
+        expect(page.get_by_role("status")).to_contain_text("what is gone is looked for every day")
+        page.reload()
+        expect(page.get_by_label("Looking for what is gone")).to_have_value("86400")
+
+
 def test_a_decision_is_taken_by_one_button(
     opens: Opens, address: str, desk: Home, pictures: Path
 ) -> None:

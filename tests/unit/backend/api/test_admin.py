@@ -125,6 +125,27 @@ def test_an_edit_that_is_not_valid_changes_nothing(http: TestClient) -> None:
     assert http.get(WIKI).json()["settings"] == REPOSITORY
 
 
+def test_how_often_it_is_read_is_changed(http: TestClient) -> None:
+    _add(http)
+    told = http.put(f"{WIKI}/schedule", json={"incremental": 3_600, "prune": 0})
+    assert told.json()["told"] == (
+        "wiki: what changed is read every hour; who may read is asked every 15 minutes;"
+        " what is gone is looked for never by itself."
+    )
+    intervals = http.get(WIKI).json()["intervals"]
+    assert intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
+    http.put(f"{WIKI}/schedule", json={"incremental": None})
+    assert http.get(WIKI).json()["intervals"] == {**intervals, "incremental": 900}
+
+
+@pytest.mark.parametrize("seconds", [1, 59, -60, 2_592_001, 1.5, "often"])
+def test_an_interval_that_makes_no_sense_is_refused(http: TestClient, seconds: object) -> None:
+    _add(http)
+    refused = http.put(f"{WIKI}/schedule", json={"prune": seconds, "incremental": 60})
+    assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "body.prune")
+    assert http.get(WIKI).json()["intervals"]["incremental"] == 900
+
+
 def test_a_test_tells_each_capability(http: TestClient, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     _add(http, kind="folder", settings={"path": str(tmp_path / "files")}, name="wiki")
@@ -201,6 +222,7 @@ def test_a_decision_is_told_with_its_numbers_and_accepted(http: TestClient, fres
         ("POST", "/retry"),
         ("POST", "/test"),
         ("POST", "/pause"),
+        ("PUT", "/schedule"),
     ],
 )
 def test_what_is_not_there_is_told(http: TestClient, method: str, path: str) -> None:

@@ -102,6 +102,19 @@ def test_paused_and_resumed(cli: CliRunner) -> None:
     assert "as soon as can be" in _json(cli, "sources", "prune", "docs")["told"]
 
 
+def test_how_often_it_is_read_is_told_and_changed(cli: CliRunner) -> None:
+    done = cli.invoke(
+        app, ["sources", "schedule", "docs", "--prune", "2d", "--permissions", "never"]
+    )
+    assert done.stdout.strip() == (
+        "docs: what changed is read every 15 minutes; who may read is asked never by itself;"
+        " what is gone is looked for every 2 days."
+    )
+    assert cli.invoke(app, ["sources", "schedule", "docs"]).stdout == done.stdout
+    wrong = cli.invoke(app, ["sources", "schedule", "docs", "--prune", "often"])
+    assert (wrong.exit_code, "write such as 90s" in wrong.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("word", "says"),
     [("cancel", "No run of 'docs' is going on"), ("accept", "Nothing is to be decided")],

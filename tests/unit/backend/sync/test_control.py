@@ -174,3 +174,22 @@ def test_who_said_what_is_kept(store: Store) -> None:
     control.request(store.database, "desk", "prune")
     told = [(each.action, each.actor) for each in audit.listing(store.database, "desk")]
     assert told == [("request", "owner"), ("resume", "owner"), ("pause", "owner")]
+
+
+def test_a_source_is_rescheduled_and_that_is_kept_in_mind(store: Store) -> None:
+    every = {"incremental": timedelta(hours=1), "prune": timedelta(0)}
+    control.reschedule(store.database, "desk", every)
+    told = control.status(store.database, "desk")
+    assert told.every == every | {"permissions": timedelta(minutes=15)}
+    control.reschedule(store.database, "desk", {"incremental": None})
+    assert control.status(store.database, "desk").every["incremental"] == timedelta(minutes=15)
+    entries = audit.listing(store.database, "desk")
+    assert [each.detail for each in entries if each.action == "reschedule"] == [
+        {"incremental": None},
+        {"incremental": 3_600, "prune": 0},
+    ]
+
+
+def test_only_what_runs_by_itself_has_an_interval(store: Store) -> None:
+    with pytest.raises(ValueError, match="'retry' have no interval"):
+        control.reschedule(store.database, "desk", {"retry": timedelta(hours=1)})

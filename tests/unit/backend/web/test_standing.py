@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backend.api import examples
-from backend.web.standing import Standing, _standing
+from backend.web.standing import Standing, _rhythm, _standing
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -57,3 +57,11 @@ def test_the_next_start_comes_first() -> None:
         ("Reading what changed", 12),
         ("Looking for what is gone", 18),
     ]
+
+
+def test_what_a_source_has_is_offered_too() -> None:
+    rhythm = _rhythm("prune", 7_200)
+    assert (rhythm.label, rhythm.seconds) == ("Looking for what is gone", 7_200)
+    assert (7_200, "every 2 hours") in rhythm.options
+    assert rhythm.options[-1] == (0, "never by itself")
+    assert _rhythm("prune", 3_600).options == _rhythm("incremental", 300).options
