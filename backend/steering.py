@@ -13,7 +13,6 @@ from backend.store.database import Database
 from backend.sync import control
 from backend.wire import DoneWire
 
-
 _DOING: Mapping[str, str] = MappingProxyType(
     {
         "incremental": "what changed is read",

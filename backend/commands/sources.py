@@ -17,6 +17,7 @@ from backend.commands.given import Given, asked, inferred
 from backend.commands.options import KindOptions
 from backend.commands.rendering import harmless
 from backend.store.sources import Source
+from backend.wording import OPEN, doing
 from connectors.catalog import NotValid, kind_of
 from connectors.form import Secret, nested
 
@@ -82,8 +83,10 @@ def _lines(one: wire.SourceWire) -> Iterator[str]:
     """What a person should know besides the state."""
     if one.decision:
         yield f"{decided(one.decision)} To agree: quarry sources accept {one.name}"
-    elif one.run and one.run.waiting_for:
-        yield f"waits for {one.run.waiting_for} Next try: {minute(one.run.next_try)}."
+    elif one.run and one.state in OPEN:
+        yield f"{doing(one)} · since {minute(one.run.started_at)}"
+        if one.run.next_try:
+            yield f"Next try: {minute(one.run.next_try)}."
     elif one.run and one.run.error and one.state == "failed":
         yield one.run.error
 

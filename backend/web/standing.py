@@ -11,25 +11,13 @@ from backend.assembly import Quarry
 from backend.intervals import spoken as spoken_interval
 from backend.store import failures, runs
 from backend.web.text import harmless
+from backend.wording import OPEN, called, counted, doing
 from connectors.catalog import KINDS, title_of, where_of
-from connectors.form import at, spoken
+from connectors.form import at
 
 MOST_FAILURES = 200
 MOST_RUNS = 20
 _CALLED: Mapping[str, str] = MappingProxyType({"done": "in step", "running": "syncing"})
-_RUNS: Mapping[str, str] = MappingProxyType(
-    {
-        "first": "First reading",
-        "incremental": "Reading what changed",
-        "sync": "Reading what changed",
-        "prune": "Looking for what is gone",
-        "permissions": "Asking who may read",
-        "retry": "Trying failures again",
-        "reindex": "Indexing anew",
-        "removal": "Removing",
-    }
-)
-_OPEN = {"running", "waiting"}
 _RHYTHMS = (300, 900, 3_600, 21_600, 86_400, 604_800)
 """Seconds that are offered."""
 
@@ -125,8 +113,8 @@ def _standing(source: wire.SourceWire) -> Standing:
         title=title_of(source.kind),
         where=harmless(_where(source)),
         state=_CALLED.get(source.state, source.state),
-        is_open=source.state in {*_OPEN, "being removed"},
-        doing=harmless(_doing(source)),
+        is_open=source.state in {*OPEN, "being removed"},
+        doing=harmless(doing(source)),
         error=harmless(failed),
         words=tuple(_words(source)),
         starts=_starts(source.next_starts),
@@ -137,18 +125,6 @@ def _where(source: wire.SourceWire) -> str:
     kind = KINDS.get(source.kind)
     entry = where_of(kind.settings) if kind else None
     return str(at(source.settings, entry.path) or "") if entry else ""
-
-
-def _doing(source: wire.SourceWire) -> str:
-    run = source.run
-    if run is None or source.state not in _OPEN:
-        return ""
-    if run.waiting_for and source.state == "waiting":
-        return f"Waits for {run.waiting_for}"
-    rate = f"{source.rate:.1f} a second" if source.rate else ""
-    told = (_RUNS.get(run.kind, run.kind), run.stage, _counted(run.counts), rate, run.item)
-    waits = f"waits for {run.waiting_for}" if run.waiting_for else ""
-    return " · ".join(filter(None, (*told, waits)))
 
 
 def _words(source: wire.SourceWire) -> Iterator[Word]:
@@ -165,20 +141,16 @@ def _words(source: wire.SourceWire) -> Iterator[Word]:
 
 
 def _starts(starts: Mapping[str, datetime | None]) -> tuple[Start, ...]:
-    due = [Start(_RUNS.get(kind, spoken(kind)), at) for kind, at in starts.items() if at]
+    due = [Start(called(kind), at) for kind, at in starts.items() if at]
     return tuple(sorted(due, key=lambda one: one.at))
 
 
 def _rhythm(kind: str, seconds: int) -> Rhythm:
     choices = sorted({*_RHYTHMS, seconds} - {0})
     options = tuple((each, spoken_interval(timedelta(seconds=each))) for each in (*choices, 0))
-    return Rhythm(kind, _RUNS.get(kind, spoken(kind)), seconds, options)
+    return Rhythm(kind, called(kind), seconds, options)
 
 
 def _line(run: wire.RunWire) -> RunLine:
     state = {"done": "done", "running": "going on"}.get(run.state, run.state)
-    return RunLine(run, _RUNS.get(run.kind, spoken(run.kind)), state, _counted(run.counts))
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
+    return RunLine(run, called(run.kind), state, counted(run.counts))

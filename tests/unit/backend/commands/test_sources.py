@@ -50,6 +50,14 @@ def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
     assert "never synced" in told
 
 
+def test_the_list_tells_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
+    run = runs.begin(database, "docs", "incremental", this_process(), is_gone)
+    runs.tell(database, run, "indexing", "leave.pdf", {"documents": 2})
+    told = cli.invoke(app, ["sources"]).output
+    assert "docs: Reading what changed · indexing · 2 documents · " in told
+    assert "leave.pdf · since 20" in told
+
+
 def test_a_folder_that_is_there_works(cli: CliRunner, home: Path) -> None:
     assert {one["capability"]: one["works"] for one in _json(cli, "sources", "test", "docs")} == {
         "content": True,
