@@ -30,6 +30,18 @@ KILL = signal.SIGUSR1
 
 def keep(service: Service) -> int:
     """Be the parent of the server until it ends, and tell how it ended."""
+    started: list[subprocess.Popen[bytes]] = []
+    told: list[int] = []
+
+    def tell(number: int) -> None:
+        told.append(number)
+        for server in started:
+            server.send_signal(number)
+
+    # SIGINT: PostgreSQL waits for no client that is connected, Redis does the same as on SIGTERM.
+    # Before it is started: a server may answer, and be ended, before this process is given another turn.
+    signal.signal(signal.SIGTERM, lambda *_: tell(signal.SIGINT))
+    signal.signal(KILL, lambda *_: tell(signal.SIGKILL))
     service.folder.mkdir(parents=True, exist_ok=True)
     hold(service.folder, str(service.port))
     service.prepare()
@@ -41,9 +53,9 @@ def keep(service: Service) -> int:
         cwd=service.store,
         stdin=subprocess.DEVNULL,
     )
-    # SIGINT: PostgreSQL waits for no client that is connected, Redis does the same as on SIGTERM.
-    signal.signal(signal.SIGTERM, lambda *_: server.send_signal(signal.SIGINT))
-    signal.signal(KILL, lambda *_: server.kill())
+    started.append(server)
+    for number in tuple(told):
+        server.send_signal(number)
     return server.wait()
 
 
