@@ -1,1 +1,1 @@
-"""What lies behind the git source: a repository, asked through the `git` program."""
+"""Repositories, asked through the `git` program, and how their files become documents."""

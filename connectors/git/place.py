@@ -1,9 +1,8 @@
 """How far a run has come: between which commits, and how many of the files in between are done."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from connectors.connector import Checkpoint
 
@@ -25,34 +24,38 @@ class Arrived:
     commit: str
 
 
-Place = Stage | Arrived
+Place: TypeAlias = Stage | Arrived
+
+
+def stored(place: Place) -> dict[str, object]:
+    """As JSON values."""
+    match place:
+        case Stage(base=base, commit=commit, done=done):
+            return {"base": base, "commit": commit, "done": done}
+        case Arrived(commit):
+            return {"commit": commit}
+
+
+def place_of(value: object) -> Place | None:
+    """What was stored; nothing for what says nothing sensible."""
+    match value:
+        case {"base": str() | None as base, "commit": str(commit), "done": int(done)}:
+            return Stage(base=base, commit=commit, done=max(done, 0))
+        case {"commit": str(commit)}:
+            return Arrived(commit)
+        case _:
+            return None
 
 
 def checkpoint(place: Place, chosen: str) -> Checkpoint:
     """`chosen` stands for the settings that choose files: with others, one begins from the start."""
-    match place:
-        case Stage(base=base, commit=commit, done=done):
-            value: Mapping[str, object] = {"base": base, "commit": commit, "done": done}
-        case Arrived(commit):
-            value = {"commit": commit}
-    return Checkpoint(json.dumps({**value, "chosen": chosen}))
+    return Checkpoint(json.dumps({**stored(place), "chosen": chosen}))
 
 
 def place(since: Checkpoint | None, chosen: str) -> Place | None:
     """What a checkpoint says; nothing for one that says nothing sensible, or of other settings."""
     try:
-        stored: Any = json.loads(since.value) if since else None
+        told: Any = json.loads(since.value) if since else None
     except ValueError:
         return None
-    match stored:
-        case {
-            "base": str() | None as base,
-            "commit": str(commit),
-            "done": int(done),
-            "chosen": str(of),
-        }:
-            return Stage(base=base, commit=commit, done=max(done, 0)) if of == chosen else None
-        case {"commit": str(commit), "chosen": str(of)}:
-            return Arrived(commit) if of == chosen else None
-        case _:
-            return None
+    return place_of(told) if isinstance(told, dict) and told.get("chosen") == chosen else None

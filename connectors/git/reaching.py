@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from connectors.addresses import Reach, checked_addresses
-from connectors.answer import BadAnswer, NotAuthorised
+from connectors.answer import Answer, BadAnswer, NotAuthorised
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.git.credential import Anonymous, SignIn, SshKey, Token
 from connectors.git.program import LATER, Git, GitFailed
 from connectors.git.remote import OnDisk, OnTheWeb, OverSsh, Remote, spoken
-from connectors.pacing import Patience
+from connectors.pacing import Pace, Patience, standard_pace
 from connectors.web import MEBIBYTE, Authorization, Bounds, WebClient
 from connectors.wire import system_resolver, within
 
@@ -29,6 +29,10 @@ _NO_REPOSITORY = re.compile(
 )
 
 
+class NoRepository(AskTheOwner):
+    """There is none at the address, or none that the credential may see."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """To one remote, for one source."""
@@ -37,6 +41,8 @@ class Way:
     remote: Remote
     sign_in: SignIn
     reach: Reach
+    pace: Pace = standard_pace
+    """Reads the rate limits of a web server."""
 
     def prepared(self, git: Git) -> Git:
         """The program with the remote, named quarry, and what it takes to get there.
@@ -120,16 +126,17 @@ class Way:
                 headers={"Git-Protocol": "version=2"},
                 bounds=Bounds(most_bytes=MEBIBYTE, redirects=0),
                 patience=Patience(tries=1),
+                pace=self.pace,
             ) as client:
                 answer = client.get(f"{web.url}/info/refs", params={"service": "git-upload-pack"})
-        except NotAuthorised:
-            return self._refused(web)
+        except NotAuthorised as error:
+            return self._refused(web, error.answer)
         except (RetryLater, AskTheOwner) as trouble:
             return trouble
         except BadAnswer:
             return None
         if answer.gone:
-            return AskTheOwner(
+            return NoRepository(
                 f"there is no repository at {web.url}, or none that this credential may see:"
                 f" correct the address, or make a token that may read it and {self._edit}"
             )
@@ -143,12 +150,14 @@ class Way:
         token = self.sign_in.token.get_secret_value()
         return Authorization.basic(web.url, self.sign_in.user, token)
 
-    def _refused(self, web: OnTheWeb) -> AskTheOwner:
-        why = (
-            "asks for a credential"
-            if isinstance(self.sign_in, Anonymous)
-            else "does not take the token any more"
-        )
+    def _refused(self, web: OnTheWeb, answer: Answer) -> AskTheOwner:
+        match self.sign_in, answer.status:
+            case Anonymous(), _:
+                why = "asks for a credential"
+            case _, 403:
+                why = "takes the token, which may not read it"
+            case _:
+                why = "does not take the token any more"
         return AskTheOwner(
             f"{web.url} {why}: make an access token that may read the repository, in the settings of"
             f" your account at {web.host}, and {self._edit}"

@@ -1,1 +1,1 @@
-"""GitHub, as its REST API tells it: repositories, what is said in them, and who may read it."""
+"""GitHub: repositories, what is said and written in them, and who may read it."""

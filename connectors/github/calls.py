@@ -4,14 +4,14 @@ What the statuses mean is told under docs.github.com/rest: "Troubleshooting the 
 for the REST API" and "Authenticating to the REST API".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from connectors.addresses import Reach
+from connectors.account import Account
 from connectors.answer import Answer, BadAnswer, Malformed, NotAuthorised, Rejected
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.pacing import github_pace, server_time
@@ -34,19 +34,8 @@ class Refused(AskTheOwner):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    source: str
-    api_url: str
-    """With no slash at the end."""
-    token: str = field(repr=False)
-    reach: Reach
-
-    @property
-    def mend(self) -> str:
-        return (
-            "make a new token (GitHub, Settings, Developer settings, Personal access tokens) and"
-            f" set it by quarry sources edit {self.source}"
-        )
+class GitHubAccount(Account):
+    made_at = "GitHub, Settings, Developer settings, Personal access tokens"
 
 
 class Api:
@@ -77,6 +66,20 @@ class Api:
         with self._told():
             answer = self._client.get(f"{self._account.api_url}{path}", params=params)
         return self._dated(answer)
+
+    def query(self, asked: Mapping[str, object]) -> Answer:
+        """What the GraphQL API answers; its errors are in the body. See `get`."""
+        with self._told():
+            answer = self._client.query(graphql_url(self._account.api_url), json=asked)
+        return self._dated(answer)
+
+    def refused(self, what: str, said: str) -> Refused:
+        """That the token may not see it."""
+        account = self._account
+        return Refused(
+            f"the token of {account.source} may not see {what} ({said}): give it the right, or"
+            f" {account.mend}"
+        )
 
     def pages(self, path: str, params: Params) -> Iterator[Page]:
         """See `get`. One that is gone is yielded, and is the last."""
@@ -138,10 +141,12 @@ class Api:
             )
         rights = answer.headers.get("x-accepted-github-permissions", "")
         wants = f"; it wants {rights}" if rights else ""
-        return Refused(
-            f"the token of {source} may not see {answer.url.partition('?')[0]} ({said}{wants}): give"
-            f" it the right, or {self._account.mend}"
-        )
+        return self.refused(answer.url.partition("?")[0], f"{said}{wants}")
+
+
+def graphql_url(api_url: str) -> str:
+    """Of a GitHub Enterprise Server, whose REST API is at /api/v3, it is /api/graphql."""
+    return f"{api_url.removesuffix('/v3') if api_url.endswith('/api/v3') else api_url}/graphql"
 
 
 def objects(answer: Answer) -> list[dict[str, Any]]:

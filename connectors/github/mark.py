@@ -1,13 +1,14 @@
 """Where a run of GitHub stands, as a checkpoint keeps it."""
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
 
 from connectors.connector import Checkpoint
-from connectors.extraction.extracted import parsed_time
-from connectors.github.walk import stamp
+from connectors.github.part import Start
+from connectors.github.walk import is_stamp, stamp
 
 _OVERLAP = timedelta(minutes=10)
 """A run begins that long before the last one began: GitHub's machines do not agree to the second."""
@@ -15,17 +16,20 @@ _OVERLAP = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
+    """A part of a repository goes by a key (see `key`)."""
+
     chosen: str
     """What the settings take in. Where it differs all is compared from the start."""
     since: str = ""
-    """The repositories of `whole` were read up to here by the runs before."""
-    whole: frozenset[int] = frozenset()
+    """The parts in `whole` were read up to here by the runs before."""
+    whole: Mapping[str, str] = field(default_factory=dict)
+    """With what the last run that read all of it ended."""
     began: str = ""
     """When the run that is under way began; empty where none is."""
-    walked: frozenset[int] = frozenset()
-    """Repositories that this run is done with."""
-    at: tuple[int, str] | None = None
-    """The repository that it is in, and from where in time it goes on."""
+    walked: Mapping[str, str] = field(default_factory=dict)
+    """The parts that this run is done with; otherwise as `whole`."""
+    at: tuple[str, str] | None = None
+    """The part that it is in, and from where it goes on there."""
 
     @classmethod
     def of(cls, since: Checkpoint | None, chosen: str) -> Self:
@@ -38,17 +42,17 @@ class Mark:
             case {
                 "github": told,
                 "since": str(before),
-                "whole": [*whole],
+                "whole": dict() as whole,
                 "began": str(began),
-                "walked": [*walked],
+                "walked": dict() as walked,
                 "at": at,
-            } if told == chosen and all(map(_is_stamp, (before, began))):
+            } if told == chosen and all(not one or is_stamp(one) for one in (before, began)):
                 return cls(
                     chosen=chosen,
                     since=before,
-                    whole=_ids(whole),
+                    whole=_texts(whole),
                     began=began,
-                    walked=_ids(walked),
+                    walked=_texts(walked),
                     at=_position(at),
                 )
             case _:
@@ -58,22 +62,21 @@ class Mark:
         """A run that was broken off began when it began."""
         return self if self.began else replace(self, began=stamp(moment - _OVERLAP))
 
-    def start(self, repository: int) -> str:
-        """From where in time to read the repository; empty for all of it."""
-        if self.at is not None and self.at[0] == repository:
-            return self.at[1]
-        return self.since if repository in self.whole else ""
+    def start(self, part: str) -> Start:
+        return Start(
+            at=self.at[1] if self.at is not None and self.at[0] == part else "",
+            since=self.since if part in self.whole else "",
+            until=self.whole.get(part, ""),
+        )
 
-    def moved(self, repository: int, then: str) -> Self:
-        return replace(self, at=(repository, then))
+    def moved(self, part: str, position: str) -> Self:
+        return replace(self, at=(part, position))
 
-    def left(self, repository: int) -> Self:
-        return replace(self, walked=self.walked | {repository}, at=None)
+    def left(self, part: str, until: str) -> Self:
+        return replace(self, walked={**self.walked, part: until}, at=None)
 
     def done(self) -> Self:
-        return replace(
-            self, since=self.began, whole=self.walked, began="", walked=frozenset(), at=None
-        )
+        return replace(self, since=self.began, whole=self.walked, began="", walked={}, at=None)
 
     def checkpoint(self) -> Checkpoint:
         return Checkpoint(
@@ -81,27 +84,30 @@ class Mark:
                 {
                     "github": self.chosen,
                     "since": self.since,
-                    "whole": sorted(self.whole),
+                    "whole": self.whole,
                     "began": self.began,
-                    "walked": sorted(self.walked),
+                    "walked": self.walked,
                     "at": self.at,
                 }
             )
         )
 
 
-def _is_stamp(text: str) -> bool:
-    moment = parsed_time(text) if text else None
-    return not text or (moment is not None and stamp(moment) == text)
+def key(repository: int, part: str) -> str:
+    return f"{repository}/{part}"
 
 
-def _ids(values: list[object]) -> frozenset[int]:
-    return frozenset(one for one in values if isinstance(one, int))
+def _texts(stored: Mapping[object, object]) -> dict[str, str]:
+    return {
+        one: until
+        for one, until in stored.items()
+        if isinstance(one, str) and isinstance(until, str)
+    }
 
 
-def _position(value: object) -> tuple[int, str] | None:
+def _position(value: object) -> tuple[str, str] | None:
     match value:
-        case [int(repository), str(then)] if _is_stamp(then):
-            return (repository, then)
+        case [str(part), str(position)]:
+            return (part, position)
         case _:
             return None

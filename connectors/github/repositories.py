@@ -23,6 +23,9 @@ class Repository:
     """`owner/name`, as it is now."""
     link: str
     visibility: Visibility
+    has_discussions: bool = True
+    has_wiki: bool = True
+    """Whether it may have one: it comes into being with its first page."""
 
     @classmethod
     def of(cls, raw: dict[str, Any]) -> Self:
@@ -32,11 +35,23 @@ class Repository:
             name=field_of(raw, "full_name", str),
             link=field_of(raw, "html_url", str),
             visibility=_visibility(raw),
+            has_discussions=raw.get("has_discussions") is not False,
+            has_wiki=raw.get("has_wiki") is not False,
         )
 
     @property
     def owner(self) -> str:
         return self.name.partition("/")[0]
+
+    @property
+    def named(self) -> dict[str, str]:
+        """As the variables of a GraphQL query."""
+        owner, _, name = self.name.partition("/")
+        return {"owner": owner, "name": name}
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return tuple(self.name.split("/"))
 
     @property
     def path(self) -> str:

@@ -1,29 +1,29 @@
 """What an owner says of GitHub: which repositories are read, and with which token."""
 
 import re
+from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.document import reader_token
 from connectors.setting_types import (
+    Globs,
     PrivateHosts,
     ReaderTokens,
     WebAddress,
     check_encrypted,
 )
 
-Content: TypeAlias = Literal["issues", "pull requests"]
+Content: TypeAlias = Literal["issues", "pull requests", "discussions", "wiki", "files"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9._-]+)?")
 _ACCOUNT = re.compile(r"([A-Za-z0-9_-]+)=(\S+)")
 
 
 class GitHubSettings(BaseModel):
-    """Issues and pull requests of repositories on github.com or on a GitHub Enterprise Server.
-
-    Their code comes by a source of kind git.
-    """
+    """Issues, pull requests, discussions, wikis and files of repositories on github.com or on a GitHub
+    Enterprise Server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,9 +36,25 @@ class GitHubSettings(BaseModel):
         default=(), description="Repositories (OWNER/NAME) that are left out."
     )
     contents: tuple[Content, ...] = Field(
-        default=("issues", "pull requests"),
+        default=("issues", "pull requests", "discussions", "wiki"),
         min_length=1,
-        description="What is read of each repository.",
+        description="What is read of each repository. The files of its default branch, which may be very"
+        " many, are read only where they are chosen here.",
+    )
+    include_files: Globs = Field(
+        default=(), description="Globs of the files to read, such as **/*.md. Empty: all."
+    )
+    exclude_files: Globs = Field(default=(), description="Globs of the files to leave out.")
+    largest_file: int = Field(
+        default=100_000_000,
+        gt=0,
+        description="Bytes. A larger file or wiki page is reported as unreadable.",
+    )
+    mirror: Path | None = Field(
+        default=None,
+        description="A folder in which copies of the files and the wikis stay, so that the next run"
+        " fetches only what is new. Empty: each run that finds something new makes a copy of its own"
+        " and removes it.",
     )
     accounts: tuple[str, ...] = Field(
         default=(),
@@ -77,6 +93,11 @@ class GitHubSettings(BaseModel):
             reader_token(f"user:{match[2]}")
         return accounts
 
+    @field_validator("mirror")
+    @classmethod
+    def _absolute(cls, mirror: Path | None) -> Path | None:
+        return mirror and mirror.absolute()
+
     @model_validator(mode="after")
     def _encrypted(self) -> Self:
         check_encrypted(self.api_url, self.private_hosts)
@@ -84,8 +105,8 @@ class GitHubSettings(BaseModel):
 
 
 class GitHubCredential(BaseModel):
-    """A personal access token: fine-grained with read access to Issues, Pull requests and Metadata, or
-    classic with the scopes repo and read:org."""
+    """A personal access token: fine-grained with read access to Metadata and to what is read: Issues, Pull
+    requests, Discussions, Contents (for wikis and files); or classic with the scopes repo and read:org."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,42 +1,25 @@
 """An issue or a pull request with all that was said on it, as one document."""
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
-from connectors.document import Document, Person, Place, Section
-from connectors.extraction.extracted import CannotRead, one_line, safe, shortened
+from connectors.document import Document, Section
+from connectors.extraction.extracted import one_line, shortened
 from connectors.extraction.media_types import MARKDOWN
-from connectors.extraction.reading import extract
 from connectors.github.calls import Api
+from connectors.github.part import Home
 from connectors.github.repositories import Repository
-from connectors.github.rights import Rights
+from connectors.github.saying import Saying, author, heading, sections
 from connectors.github.walk import Item, login_of, stamp, time_of
 
 _READING = 1
 """Goes up when the same answers are read into another document."""
-_RULE = re.compile(r"\A\s*---(?=[ \t]*\r?$)", re.MULTILINE)
-"""A text that begins so has a rule there, no front matter as a file has."""
 _VERDICTS: Mapping[str, str] = {
     "APPROVED": "approved",
     "CHANGES_REQUESTED": "changes requested",
     "DISMISSED": "review dismissed",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Saying:
-    """A comment, a review, or a comment on a line of a change."""
-
-    at: datetime
-    link: str
-    heading: str
-    text: str
-    edited: str
-    """When it last changed."""
 
 
 def said_until(version: str) -> str:
@@ -59,54 +42,44 @@ def mark(item: Item) -> str:
     return f"{_READING}:{stamp(item.updated_at)}:{count}:{digest}"
 
 
-def document(api: Api, source: str, repository: Repository, item: Item, rights: Rights) -> Document:
+def document(home: Home, item: Item) -> Document:
     """
     Raises:
         AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
     """
     kind = "pull request" if item.is_pull else "issue"
-    said = sorted(_sayings(api, repository, item))
+    said = sorted(_sayings(home.api, home.repository, item))
     until = max((one.edited for one in said), default="")
-    sections = (
-        *_sections(item.body, item.link),
-        *(one for saying in said for one in _sections(saying.text, saying.link, saying.heading)),
+    says = (
+        *sections(item.body, item.link),
+        *(one for each in said for one in sections(each.text, each.link, [each.heading])),
     )
     title = one_line(item.title) or f"#{item.number}"
     return Document(
-        id=item_id(source, repository, item.number),
-        source=source,
+        id=home.id_of(str(item.number)),
+        source=home.source,
         title=shortened(title),
-        sections=sections or (Section(text=title, link=item.link),),
+        sections=says or (Section(text=title, link=item.link),),
         link=item.link,
         media_type=MARKDOWN,
-        access=rights.access,
+        access=home.rights.access,
         version=f"{mark(item)}/{until}",
         metadata={
-            "repository": repository.name,
+            "repository": home.repository.name,
             "kind": kind,
             "number": str(item.number),
             "state": item.state,
             **({"labels": item.labels} if item.labels else {}),
         },
-        owners=_author(item, rights),
+        owners=author(item.author, home.rights),
         created_at=item.created_at,
         updated_at=item.updated_at,
-        parents=tuple(repository.name.split("/")),
+        parents=home.repository.parents,
     )
-
-
-def item_id(source: str, repository: Repository, number: int) -> str:
-    return f"{source}:{repository.id}/{number}"
 
 
 def item_name(repository: Repository, item: Item) -> str:
     return f"{repository.name}#{item.number} {one_line(item.title)}"
-
-
-def _author(item: Item, rights: Rights) -> tuple[Person, ...]:
-    if not item.author:
-        return ()
-    return (Person(item.author, rights.addresses.get(item.author.lower())),)
 
 
 def _sayings(api: Api, repository: Repository, item: Item) -> Iterator[Saying]:
@@ -130,20 +103,7 @@ def _saying(raw: dict[str, Any], dated: str, besides: str = "") -> Saying:
         at=at,
         edited=stamp(time_of(raw, "updated_at") if "updated_at" in raw else at),
         link=str(raw.get("html_url") or ""),
-        heading=", ".join(filter(None, (login_of(raw), f"{at:%Y-%m-%d}", besides))),
+        heading=heading(login_of(raw), at, besides),
         # The verdict of a review counts where it says nothing more.
         text=str(raw.get("body") or "") or (besides if dated == "submitted_at" else ""),
     )
-
-
-def _sections(text: str, link: str, heading: str = "") -> Iterator[Section]:
-    if not text.strip():
-        return
-    above = (heading,) if heading else ()
-    try:
-        found = extract(_RULE.sub("***", safe(text)).encode(), MARKDOWN).sections
-    except CannotRead:
-        found = (Section(text=safe(text)),)
-    for one in found:
-        place = Place(heading_path=(*above, *one.place.heading_path))
-        yield replace(one, place=place, link=link or None)

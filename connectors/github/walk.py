@@ -163,8 +163,18 @@ def time_of(raw: dict[str, Any], name: str) -> datetime:
     return moment
 
 
+def is_stamp(text: str) -> bool:
+    moment = parsed_time(text)
+    return moment is not None and stamp(moment) == text
+
+
 def login_of(raw: dict[str, Any]) -> str:
-    match raw.get("user"):
+    return login_in(raw.get("user"))
+
+
+def login_in(person: object) -> str:
+    """Empty where the account is gone."""
+    match person:
         case {"login": str(login)}:
             return login
         case _:

@@ -1,12 +1,13 @@
 """Calls of Slack's Web API: one method, its answer, or what its error asks a person or a run to do."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from connectors.addresses import AddressRefused, Reach, checked_url
+from connectors.account import Account
+from connectors.addresses import AddressRefused, checked_url
 from connectors.answer import (
     Answer,
     BadAnswer,
@@ -73,19 +74,8 @@ class MissingScope(AskTheOwner):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    source: str
-    api_url: str
-    """With no slash at the end."""
-    token: str = field(repr=False)
-    reach: Reach
-
-    @property
-    def mend(self) -> str:
-        return (
-            "make a new token (api.slack.com/apps, the app, OAuth & Permissions, install to the"
-            f" workspace) and set it by quarry sources edit {self.source}"
-        )
+class SlackAccount(Account):
+    made_at = "api.slack.com/apps, the app, OAuth & Permissions, install to the workspace"
 
     @property
     def files_url(self) -> str:
@@ -97,7 +87,7 @@ class Account:
 class Calls:
     """Asks one workspace, for the length of one run. To be closed."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: SlackAccount) -> None:
         self._account = account
         own = Authorization.bearer(account.api_url, account.token)
         files = _beside(account.files_url, account.token)
@@ -256,5 +246,5 @@ def _beside(origin: str, token: str) -> Authorization | None:
     return Authorization.bearer(origin, token)
 
 
-def _client(account: Account, own: Authorization, patience: Patience) -> WebClient:
+def _client(account: SlackAccount, own: Authorization, patience: Patience) -> WebClient:
     return WebClient(reach=account.reach, authorization=own, patience=patience)

@@ -1,123 +1,124 @@
-"""GitHub: issues and pull requests with all that was said on them, for those who may read the repository."""
+"""GitHub: what is said and written in repositories, for those who may read them.
+
+Issues, pull requests and discussions come by the API, wikis and files by git; each is a part of a
+repository (see `connectors.github.part`), read one after the other.
+"""
 
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 
 from connectors.addresses import reach_of
-from connectors.answer import Answer, BadAnswer, Unavailable
-from connectors.connector import (
-    Capability,
-    Change,
-    Check,
-    Checkpoint,
-    Deletion,
-    Known,
-    Listed,
-    Unreadable,
-)
-from connectors.document import Access, Document
+from connectors.connector import Capability, Change, Check, Checkpoint, Deletion, Known, Listed
+from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
-from connectors.github.calls import Account, Api, Refused, needed
-from connectors.github.mark import Mark
+from connectors.git.following import READING
+from connectors.github.by_git import files, wiki
+from connectors.github.calls import Api, GitHubAccount, Refused, needed
+from connectors.github.conversations import Conversations
+from connectors.github.discussions import Discussions
+from connectors.github.graphql import Graph
+from connectors.github.mark import Mark, key
+from connectors.github.part import At, Home, Part, Read
 from connectors.github.repositories import Repository, Visibility, find
 from connectors.github.rights import People, Rights
 from connectors.github.settings import GitHubCredential, GitHubSettings
-from connectors.github.thread import (
-    document,
-    is_of,
-    item_id,
-    item_name,
-    said_until,
-)
-from connectors.github.thread import (
-    mark as mark_of,
-)
-from connectors.github.walk import Gone, Item, talked, walk
 from connectors.kind import Kind
 
 _LOOKED_AT = 20
 """Private repositories whose readers a check asks for."""
+_TOLD = 5
+"""Faults that are told in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One connection, and what it was told of people."""
 
+    source: str
     api: Api
+    graph: Graph
     people: People
+
+    def home(self, repository: Repository) -> Home:
+        return Home(
+            source=self.source,
+            api=self.api,
+            graph=self.graph,
+            repository=repository,
+            rights=self.rights(repository),
+        )
+
+    def rights(self, repository: Repository) -> Rights:
+        with needed(f"the readers of {repository.name}"):
+            return self.people.rights(repository)
 
 
 class GitHubConnector:
-    """An item's id is made of the numbers of its repository and its own: a rename keeps it."""
+    """An item's id is made of the number of its repository, which a rename keeps, and its own."""
 
     def __init__(self, source: str, settings: GitHubSettings, credential: GitHubCredential) -> None:
         self._source = source
         self._settings = settings
-        self._account = Account(
+        self._account = GitHubAccount(
             source=source,
             api_url=settings.api_url,
             token=credential.token.get_secret_value(),
             reach=reach_of(settings.private_hosts),
         )
+        self._parts = tuple(_parts(self._account, settings))
 
     @property
     def source(self) -> str:
         return self._source
 
     def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
-        """Yield what changed, repository by repository, with a checkpoint for each page of 100.
+        """Yield what changed, repository by repository, with a checkpoint for each page or 200 files.
 
-        A repository that is not there, or whose items the token may not see, ends the run once all
-        others are read.
+        A repository that is not there, or of which the token may not see a part, ends the run once all
+        the rest is read.
 
         Raises:
             RetryLater: GitHub does not answer, or its rate limit is used up.
             AskTheOwner: the token, its rights or the settings must be mended.
         """
-        with self._api() as api:
-            run = _Run(api, self._people(api))
-            repositories, missing = self._repositories(api)
-            mark = Mark.of(since, self._chosen).begun(api.began)
+        with self._run() as run:
+            repositories, missing = self._repositories(run.api)
+            mark = Mark.of(since, self._chosen).begun(run.api.began)
             faults = [self._lost(missing)] if missing else []
             for repository in repositories:
-                if repository.id in mark.walked:
-                    continue
-                try:
-                    for change in self._walked(run, repository, mark, known):
-                        match change:
-                            case Mark() as mark:
-                                yield mark.checkpoint()
-                            case _:
-                                yield change
-                except Refused as error:
-                    faults.append(str(error))
+                for change in self._changed(run, repository, mark, known):
+                    match change:
+                        case Mark() as mark:
+                            yield mark.checkpoint()
+                        case Refused():
+                            faults.append(str(change))
+                        case _:
+                            yield change
             yield mark.done().checkpoint()
             if faults:
-                raise AskTheOwner("; ".join(faults))
+                raise AskTheOwner(_told(faults))
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read these anew. See `Connector.again`.
+        """Read these anew, those of one part of a repository together. See `Connector.again`.
 
         Raises:
             RetryLater: GitHub does not answer, or its rate limit is used up.
             AskTheOwner: the token, its rights or the settings must be mended.
         """
-        with self._api() as api:
-            people = self._people(api)
-            there = {one.id: one for one in self._repositories(api)[0]}
-            rights: dict[int, Rights] = {}
-            for asked in document_ids:
-                repository, number = self._place(asked, there)
-                if repository is None:
-                    yield Deletion(asked)
-                    continue
-                if repository.id not in rights:
-                    rights[repository.id] = self._rights(people, repository)
-                yield self._anew(api, repository, number, rights[repository.id])
+        with self._run() as run:
+            there = {one.id: one for one in self._repositories(run.api)[0]}
+            places = {one: self._place(one, there) for one in document_ids}
+            yield from (Deletion(one) for one, place in places.items() if place is None)
+            for repository in dict.fromkeys(place[0] for place in places.values() if place):
+                home = run.home(repository)
+                for part in self._parts:
+                    ids = [one for one in document_ids if places[one] == (repository, part)]
+                    if ids:
+                        yield from part.again(home, ids)
 
     def listing(self) -> Iterator[Listed]:
         """Yield every item with those who may read its repository now. What the token may not see any
@@ -127,12 +128,11 @@ class GitHubConnector:
             RetryLater: GitHub does not answer, or its rate limit is used up.
             AskTheOwner: the token, its rights or the settings must be mended.
         """
-        with self._api() as api:
-            people = self._people(api)
-            for repository in self._repositories(api)[0]:
-                access = self._rights(people, repository).access
-                for number in self._numbers(api, repository):
-                    yield Listed(item_id(self._source, repository, number), access)
+        with self._run() as run:
+            for repository in self._repositories(run.api)[0]:
+                home = run.home(repository)
+                for part in self._parts:
+                    yield from part.listing(home)
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`. Of private repositories the first 20 are asked for their readers."""
@@ -141,13 +141,13 @@ class GitHubConnector:
         yield Check(Capability.LISTING, content)
         yield Check(Capability.ACCESS, access)
 
-    def _api(self) -> Api:
-        return Api(self._account)
-
-    def _people(self, api: Api) -> People:
+    @contextmanager
+    def _run(self) -> Iterator[_Run]:
         pairs = (one.partition("=") for one in self._settings.accounts)
         named = {login.lower(): address.lower() for login, _, address in pairs}
-        return People(api, self._source, Access.to(self._settings.public_readers), named)
+        with Api(self._account) as api:
+            public = Access.to(self._settings.public_readers)
+            yield _Run(self._source, api, Graph(api), People(api, self._source, public, named))
 
     def _repositories(self, api: Api) -> tuple[list[Repository], Sequence[str]]:
         """Those that are there, by their ids, and the names that lead nowhere."""
@@ -157,118 +157,47 @@ class GitHubConnector:
         kept = [one for one in found.repositories if one.name.lower() not in left_out]
         return kept, found.missing
 
-    def _rights(self, people: People, repository: Repository) -> Rights:
-        with needed(f"the readers of {repository.name}"):
-            return people.rights(repository)
-
     @property
     def _chosen(self) -> str:
         """Changes when items come in that were left out."""
-        told = json.dumps([self._settings.api_url, sorted(set(self._settings.contents))])
+        settings = self._settings
+        by_git = [READING, settings.include_files, settings.exclude_files, settings.largest_file]
+        told = json.dumps([settings.api_url, sorted(set(settings.contents)), by_git])
         return hashlib.sha256(told.encode()).hexdigest()[:20]
 
-    def _walked(
+    def _changed(
         self, run: _Run, repository: Repository, mark: Mark, known: Known
-    ) -> Iterator[Change | Mark]:
-        """The changes of one repository, each page of them followed by where the run is then."""
-        rights = self._rights(run.people, repository)
-        before: Mapping[int, str] = {}
-        for items, then in self._leaves(run.api, repository, mark.start(repository.id)):
-            fresh = [one for one in items if before.get(one.number) != mark_of(one)]
-            yield from self._batch(run.api, repository, rights, fresh, known)
-            before = {one.number: mark_of(one) for one in items}
-            mark = mark.moved(repository.id, then)
-            yield mark
-        if repository.id in mark.whole and mark.since:
-            yield from self._talked(run.api, repository, rights, mark.since, known)
-        yield mark.left(repository.id)
-
-    def _talked(
-        self, api: Api, repository: Repository, rights: Rights, since: str, known: Known
-    ) -> Iterator[Change]:
-        """Items with comments that are newer than those in the documents that are held."""
-        of_pulls = ["pulls"] if "pull requests" in self._settings.contents else []
-        for list_of in ["issues", *of_pulls]:
-            with needed(f"the comments of {repository.name}"):
-                for latest in talked(api, repository, list_of, since):
-                    ids = {item_id(self._source, repository, one): one for one in latest}
-                    for held_id, held in (known(list(ids)) if ids else {}).items():
-                        if said_until(held) < latest[ids[held_id]]:
-                            yield self._anew(api, repository, ids[held_id], rights)
-
-    def _leaves(
-        self, api: Api, repository: Repository, since: str
-    ) -> Iterator[tuple[list[Item], str]]:
-        """Items that the settings take in, page by page, and from where in time to go on after each.
-        Nothing of a repository that went away meanwhile."""
-        try:
-            with needed(f"the issues of {repository.name}"):
-                for leaf in walk(api, repository, since):
-                    yield list(filter(self._includes, leaf.items)), leaf.then
-        except Gone:
+    ) -> Iterator[Change | Mark | Refused]:
+        """The changes of one repository, where the run is after each page of them, and what it may not
+        see."""
+        left = [one for one in self._parts if key(repository.id, one.name) not in mark.walked]
+        if not left:
             return
-
-    def _includes(self, item: Item) -> bool:
-        return ("pull requests" if item.is_pull else "issues") in self._settings.contents
-
-    def _batch(
-        self,
-        api: Api,
-        repository: Repository,
-        rights: Rights,
-        items: Sequence[Item],
-        known: Known,
-    ) -> Iterator[Change]:
-        ids = {one.number: item_id(self._source, repository, one.number) for one in items}
-        held = known(list(ids.values())) if ids else {}
-        for item in items:
-            if not is_of(held.get(ids[item.number], ""), item):
-                yield self._read(api, repository, item, rights)
-
-    def _read(
-        self, api: Api, repository: Repository, item: Item, rights: Rights
-    ) -> Document | Unreadable:
-        try:
-            return document(api, self._source, repository, item, rights)
-        except (BadAnswer, Refused) as error:
-            reason = str(error)
-        except Unavailable as error:
-            if error.status is None:
-                raise
-            reason = str(error)
-        return Unreadable(
-            document_id=item_id(self._source, repository, item.number),
-            item=item_name(repository, item),
-            reason=reason,
-            link=item.link,
-        )
+        home = run.home(repository)
+        for part in left:
+            name = key(repository.id, part.name)
+            try:
+                for change in part.changes(home, mark.start(name), known):
+                    match change:
+                        case At(position):
+                            yield (mark := mark.moved(name, position))
+                        case Read(until):
+                            yield (mark := mark.left(name, until))
+                        case _:
+                            yield change
+            except Refused as error:
+                yield error
 
     def _place(
         self, document_id: str, there: Mapping[int, Repository]
-    ) -> tuple[Repository | None, int]:
-        match = re.fullmatch(r"(\d{1,18})/(\d{1,10})", document_id.removeprefix(f"{self._source}:"))
-        return (there.get(int(match[1])), int(match[2])) if match else (None, 0)
-
-    def _anew(self, api: Api, repository: Repository, number: int, rights: Rights) -> Change:
-        with needed(f"{repository.name}#{number}"):
-            answer = api.get(f"{repository.path}/issues/{number}")
-            if answer.status == 410:
-                answer = api.get(f"{repository.path}/pulls/{number}")
-            item = _item(answer, repository, number)
-        if item is None or not self._includes(item):
-            return Deletion(item_id(self._source, repository, number))
-        return self._read(api, repository, item, rights)
-
-    def _numbers(self, api: Api, repository: Repository) -> Iterator[int]:
-        """Each once, although what changes meanwhile is told again."""
-        seen = bytearray()
-        for items, _ in self._leaves(api, repository, ""):
-            for item in items:
-                place, bit = item.number >> 3, 1 << (item.number & 7)
-                seen.extend(bytes(max(0, place + 1 - len(seen))))
-                if not seen[place] & bit:
-                    seen[place] |= bit
-                    yield item.number
+    ) -> tuple[Repository, Part] | None:
+        match = re.match(r"(\d{1,18})/", own := document_id.removeprefix(f"{self._source}:"))
+        repository = there.get(int(match[1])) if match else None
+        if match is None or repository is None:
+            return None
+        parts = (one for one in self._parts if one.owns(own[match.end() :]))
+        part = next(parts, None)
+        return None if part is None else (repository, part)
 
     def _lost(self, missing: Sequence[str]) -> str:
         return (
@@ -279,39 +208,50 @@ class GitHubConnector:
     def _faults(self) -> tuple[str | None, str | None]:
         """Of content, and of access."""
         try:
-            with self._api() as api:
-                repositories, missing = self._repositories(api)
+            with self._run() as run:
+                repositories, missing = self._repositories(run.api)
                 if missing:
                     return self._lost(missing), self._lost(missing)
-                for repository in islice(repositories, 1):
-                    next(self._leaves(api, repository, ""), None)
-                return None, self._unseen(api, repositories)
+                for home in map(run.home, repositories[:1]):
+                    for part in self._parts:
+                        part.probe(home)
+                return None, _unseen(run, repositories)
         except (AskTheOwner, RetryLater) as error:
             return str(error), str(error)
 
-    def _unseen(self, api: Api, repositories: Sequence[Repository]) -> str | None:
-        closed = [one for one in repositories if one.visibility is not Visibility.PUBLIC]
-        people = self._people(api)
-        faults = {
-            one.name: fault
-            for one in closed[:_LOOKED_AT]
-            if (fault := self._rights(people, one).fault) is not None
-        }
-        if not faults:
-            return None
-        return (
-            f"who may read {', '.join(faults)} is not told, so nobody finds anything of it:"
-            f" {next(iter(faults.values()))}"
-        )
+
+def _parts(account: GitHubAccount, settings: GitHubSettings) -> Iterator[Part]:
+    """Those that are read, in their order."""
+    chosen = set(settings.contents)
+    if chosen & {"issues", "pull requests"}:
+        yield Conversations(settings.contents)
+    if "discussions" in chosen:
+        yield Discussions()
+    if "wiki" in chosen:
+        yield wiki(account, settings)
+    if "files" in chosen:
+        yield files(account, settings)
 
 
-def _item(answer: Answer, repository: Repository, number: int) -> Item | None:
-    """Nothing where it is gone, or was transferred to another repository, to which GitHub leads on."""
-    if answer.gone:
+def _told(faults: Sequence[str]) -> str:
+    different = list(dict.fromkeys(faults))
+    more = len(different) - _TOLD
+    return "; ".join(different[:_TOLD]) + (f"; and {more} more such faults" if more > 0 else "")
+
+
+def _unseen(run: _Run, repositories: Sequence[Repository]) -> str | None:
+    closed = [one for one in repositories if one.visibility is not Visibility.PUBLIC]
+    faults = {
+        one.name: fault
+        for one in closed[:_LOOKED_AT]
+        if (fault := run.rights(one).fault) is not None
+    }
+    if not faults:
         return None
-    item = Item.of(answer.json_object())
-    home = f"{repository.link}/".lower()
-    return item if item.number == number and item.link.lower().startswith(home) else None
+    return (
+        f"who may read {', '.join(faults)} is not told, so nobody finds anything of it:"
+        f" {next(iter(faults.values()))}"
+    )
 
 
 KIND = Kind(

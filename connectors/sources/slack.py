@@ -18,7 +18,7 @@ from connectors.errors import AskTheOwner, RetryLater
 from connectors.globs import Glob, any_matches
 from connectors.kind import Kind
 from connectors.slack import following
-from connectors.slack.calls import Account, Calls
+from connectors.slack.calls import Calls, SlackAccount
 from connectors.slack.export import Archive, ExportWorkspace
 from connectors.slack.online import OnlineWorkspace, Scope
 from connectors.slack.people import Channel, ChannelKind, PublicReaders
@@ -173,8 +173,8 @@ class SlackConnector:
                 with ExportWorkspace(self._archive(export)) as archived, _whole(export):
                     yield archived
 
-    def _account(self, api: Api) -> Account:
-        return Account(
+    def _account(self, api: Api) -> SlackAccount:
+        return SlackAccount(
             source=self._source,
             api_url=api.api_url,
             token=self._token,

@@ -1,4 +1,5 @@
-"""A public and a private repository of one organisation, behind GitHub's API."""
+"""A public and a private repository of one organisation, with issues and discussions behind GitHub's API,
+files and a wiki behind git."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -30,23 +31,21 @@ from tests.contract.connector_worlds.world import (
     text,
     title,
 )
+from tests.support.repository import Delete, Repository, Write
 from tests.support.services.github import (
-    LONG_AGO,
     TOKEN,
     GitHub,
-    Issue,
-    Repo,
-    Said,
     bad_credentials,
     counted,
     proxy_page,
     spent,
 )
+from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Repo, Said
 from tests.support.services.serving import Asked, Reply, reply_json, running
 
 _ONE_SECOND = range(180, 420)
 """Items that were imported at once: more than a page of them have one time."""
-_REMOVED = (10, 17, 20, 23)
+_REMOVED = (11, 17, 21, 23)
 _SAID = (Said(by="bob", body="Seen."),)
 
 
@@ -62,12 +61,18 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
         super().__init__(root)
         self._public = Repo(id=1001, name="acme/handbook")
         self._private = Repo(
-            id=1002, name="acme/board", visibility="private", collaborators=["Ann", "bob"]
+            id=1002,
+            name="acme/board",
+            visibility="private",
+            has_wiki=True,
+            collaborators=["Ann", "bob"],
         )
-        for number in range(ITEMS):
-            self._home(number).put(_issue(number))
+        self._files = _served(root / "acme/handbook.git")
+        self._pages = _served(root / "acme/board.wiki.git")
+        _served(root / "acme/board.git")
+        self._fill()
         self._home(UNREADABLE).change(_number(UNREADABLE), comments=_SAID, status=422)
-        self._service = GitHub(self._public, self._private)
+        self._service = GitHub(self._public, self._private, folder=root)
         self._service.profiles = {"ann": "Ann@example.com", "bob": None}
         self._open = ExitStack()
         self._running = self._open.enter_context(running(self._service))
@@ -81,10 +86,23 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
         return Access.to(["external:源:ann", "user:ann@example.com", "external:源:bob"])
 
     def edit(self, number: int) -> None:
-        self._change(number, body=edited_text(number), status=200)
+        match _kind(number):
+            case "discussion":
+                now = self._service.now
+                self._home(number).bring_up(_number(number), body=edited_text(number), at=now)
+            case "file" | "page":
+                self._written_in(number).commit(_written(number, edited_text(number)))
+            case _:
+                self._change(number, body=edited_text(number), status=200)
 
     def remove(self, number: int) -> None:
-        del self._home(number).issues[_number(number)]
+        match _kind(number):
+            case "discussion":
+                del self._home(number).discussions[_number(number)]
+            case "file" | "page":
+                self._written_in(number).commit(Delete(_path(number)))
+            case _:
+                del self._home(number).issues[_number(number)]
 
     def move(self, number: int) -> None:
         self._change(number, title=f"{title(number)}, under another title")
@@ -130,6 +148,7 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
 
     def crowd(self, items: int) -> Connector:
         self._service.repositories.append(Repo(id=2000, name="acme/crowd", crowd=items))
+        _served(self.root / "acme/crowd.git")
         # A thousand requests, kept, would count as memory of the source.
         self._service.after_each = self._running.log.clear
         return self._connector("acme/crowd")
@@ -139,12 +158,38 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
 
     def _connector(self, *repositories: str) -> Connector:
         settings = GitHubSettings(
-            repositories=repositories, api_url=self._running.url, private_hosts=("127.0.0.1",)
+            repositories=repositories,
+            contents=("issues", "pull requests", "discussions", "wiki", "files"),
+            api_url=self._running.url,
+            private_hosts=("127.0.0.1",),
         )
         return GitHubConnector("源", settings, GitHubCredential(token=SecretStr(TOKEN)))
 
     def _home(self, number: int) -> Repo:
-        return self._private if number % 7 == 3 else self._public
+        """The wiki is that of the private repository, the files are those of the public one."""
+        match _kind(number):
+            case "file":
+                return self._public
+            case "page":
+                return self._private
+            case _:
+                return self._private if number % 7 == 3 else self._public
+
+    def _written_in(self, number: int) -> Repository:
+        return self._files if _kind(number) == "file" else self._pages
+
+    def _fill(self) -> None:
+        written: dict[str, list[Write]] = {"file": [], "page": []}
+        for number in range(ITEMS):
+            match _kind(number):
+                case "discussion":
+                    self._home(number).discuss(_discussion(number))
+                case "file" | "page" as kind:
+                    written[kind].append(_written(number, text(number)))
+                case _:
+                    self._home(number).put(_issue(number))
+        self._files.commit(*written["file"])
+        self._pages.commit(*written["page"])
 
     def _change(self, number: int, **values: object) -> None:
         self._home(number).change(_number(number), **values, at=self._service.now)
@@ -160,6 +205,42 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
 def _number(number: int) -> int:
     """GitHub counts from 1."""
     return number + 1
+
+
+def _kind(number: int) -> str:
+    match number % 10:
+        case 0:
+            return "file"
+        case 5:
+            return "discussion"
+        case 6:
+            return "page"
+        case _:
+            return "issue"
+
+
+def _served(folder: Path) -> Repository:
+    repository = Repository(folder)
+    repository.git("config", "uploadpack.allowFilter", "true")
+    return repository
+
+
+def _written(number: int, says: str) -> Write:
+    return Write(_path(number), f"# {title(number)}\n\n{says}".encode())
+
+
+def _path(number: int) -> str:
+    return f"docs/{number:03}.md" if _kind(number) == "file" else f"Item-{number}.md"
+
+
+def _discussion(number: int) -> Discussion:
+    return Discussion(
+        number=_number(number),
+        title=title(number),
+        body=text(number),
+        comments=_SAID if number % 50 == 5 else (),
+        at=LONG_AGO + timedelta(seconds=number),
+    )
 
 
 def _issue(number: int) -> Issue:

@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from tests.support.services.serving import Asked, Reply, reply_text
 
 USER, TOKEN = "x-access-token", "right-token"
-_RIGHT = "Basic " + base64.b64encode(f"{USER}:{TOKEN}".encode()).decode()
 
 
 @dataclass
@@ -19,6 +18,7 @@ class GitHttp:
 
     folder: Path
     wants_token: bool = True
+    token: str = TOKEN
     trouble: Reply | None = None
     """Answered instead, once `left` more requests were answered properly."""
     left: int = 0
@@ -29,13 +29,17 @@ class GitHttp:
         self.left -= 1
         if self.left < 0 and self.trouble is not None:
             return self.trouble
-        if self.wants_token and asked.headers.get("authorization") != _RIGHT:
+        if self.wants_token and asked.headers.get("authorization") != self._right:
             return Reply(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
         reply = self._answered(asked)
         if self.left < 0 and self.cut is not None:
             assert isinstance(reply.body, bytes)
             return Reply(status=reply.status, headers=reply.headers, body=reply.body[: self.cut])
         return reply
+
+    @property
+    def _right(self) -> str:
+        return "Basic " + base64.b64encode(f"{USER}:{self.token}".encode()).decode()
 
     def _answered(self, asked: Asked) -> Reply:
         done = subprocess.run(

@@ -1,98 +1,50 @@
-"""GitHub's REST API, as docs.github.com describes it: issues, pull requests, people and their rights."""
+"""GitHub as docs.github.com describes it: issues, pull requests, people and their rights by the REST API,
+discussions by GraphQL (see `tests.support.services.github_graphql`), wikis and files by git."""
 
 import hashlib
 import json
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
+from tests.support.services.git_http import GitHttp
+from tests.support.services.github_graphql import answered
+from tests.support.services.github_state import LONG_AGO, Issue, Repo, Said, stamped
 from tests.support.services.serving import Asked, Reply, redirect, reply_json, reply_text
 
 TOKEN = "ghp_right"
-LONG_AGO = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
 Json: TypeAlias = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A comment, a review, or a comment on a line."""
-
-    by: str
-    body: str
-    at: datetime = LONG_AGO
-    state: str = ""
-    path: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issue:
-    number: int
-    title: str
-    body: str | None = ""
-    by: str | None = "ann"
-    at: datetime = LONG_AGO
-    """When it last changed."""
-    is_pull: bool = False
-    labels: tuple[str, ...] = ()
-    comments: tuple[Said, ...] = ()
-    reviews: tuple[Said, ...] = ()
-    remarks: tuple[Said, ...] = ()
-    status: int = 200
-    """With which what was said on it is answered."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Repo:
-    """What tests change while it is served; a lock is not needed: they do so between requests."""
-
-    id: int
-    name: str
-    visibility: str = "public"
-    collaborators: list[str] = field(default_factory=list)
-    """Logins; those who may push are not told from others."""
-    issues: dict[int, Issue] = field(default_factory=dict)
-    has_issues: bool = True
-    may_see_collaborators: bool = True
-    formerly: str = ""
-    """A name that it had."""
-    lost_comments: list[tuple[int, datetime]] = field(default_factory=list)
-    """Comments on items that are not there, which the list of all comments tells for a while."""
-    crowd: int = 0
-    """So many small issues, made as they are asked for, a second apart."""
-
-    def put(self, *issues: Issue) -> None:
-        self.issues |= {one.number: one for one in issues}
-
-    def change(self, number: int, **values: Any) -> None:
-        self.issues[number] = replace(self.issues[number], **values)
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Those that a page shows, and how many there are in all."""
-
-    items: Sequence[Json]
-    total: int
 
 
 class GitHub:
     """A service with state: `running(GitHub(...))`."""
 
     def __init__(
-        self, *repositories: Repo, members: Mapping[str, Sequence[str]] | None = None
+        self,
+        *repositories: Repo,
+        members: Mapping[str, Sequence[str]] | None = None,
+        folder: Path = Path("/nowhere"),
     ) -> None:
-        """`members` are the logins of each organisation."""
+        """
+        Args:
+            members: the logins of each organisation.
+            folder: what git serves: OWNER/NAME.git and OWNER/NAME.wiki.git.
+        """
         self.repositories = list(repositories)
         self.members = dict(members or {})
         self.profiles: dict[str, str | None] = {}
         """The e-mail address that each person shows."""
         self.me = "quarry-bot"
         self.ahead = timedelta()
+        self.points = 5000
+        """That are left for GraphQL."""
+        self._git = GitHttp(folder, token=TOKEN)
         self.left = 0
         """So many requests are answered as ever before the trouble."""
         self.trouble: Callable[[Reply], Reply] | None = None
@@ -131,9 +83,12 @@ class GitHub:
         return replace(reply, headers=headers)
 
     def _answer(self, asked: Asked) -> Reply:
+        if re.match(r"/[^/]+/[^/]+\.git/", asked.path):
+            return self._git(asked)
         if asked.headers.get("authorization") != f"Bearer {TOKEN}":
             return bad_credentials()
         for pattern, answer in (
+            (r"(?:/api)?/graphql", self._graphql),
             (r"/user", self._myself),
             (r"/user/repos", self._mine),
             (r"/users/([^/]+)", self._profile),
@@ -175,6 +130,14 @@ class GitHub:
                 return self._said(asked, repo, repo.issues[int(number)], f"{kind}/{what}")
             case _:
                 return not_found()
+
+    def _graphql(self, asked: Asked) -> Reply:
+        self.points -= 1
+        reset = self.now + timedelta(minutes=50)
+        if self.points < 0:
+            return out_of_points(reset)
+        limit = {"remaining": self.points, "resetAt": stamped(reset)}
+        return answered(self.repositories, limit, asked.json())
 
     def _myself(self, asked: Asked) -> Reply:
         del asked
@@ -233,7 +196,7 @@ class GitHub:
         since = asked.param("since")
         if repo.crowd:
             return self._crowd(asked, repo, since)
-        found = [one for one in repo.issues.values() if not since or _time(one.at) >= since]
+        found = [one for one in repo.issues.values() if not since or stamped(one.at) >= since]
         found.sort(key=lambda one: (one.at, one.number))
         reply = self._paged(asked, repo, [_issue(repo, one) for one in found])
         then, self.after_first_page = self.after_first_page, _nothing
@@ -303,6 +266,19 @@ def spent(reset: datetime) -> Reply:
     )
 
 
+def out_of_points(reset: datetime) -> Reply:
+    """The primary rate limit of GraphQL."""
+    message = "API rate limit exceeded for user ID 1."
+    return reply_json(
+        {"errors": [{"type": "RATE_LIMITED", "message": message}]},
+        headers={
+            "X-RateLimit-Remaining": "0",
+            "X-RateLimit-Reset": str(int(reset.timestamp())),
+            "X-RateLimit-Resource": "graphql",
+        },
+    )
+
+
 def abused(seconds: int) -> Reply:
     """A secondary rate limit."""
     return refused("You have exceeded a secondary rate limit.", Retry_After=str(seconds))
@@ -332,10 +308,6 @@ def _link(asked: Asked, repo: Repo | None, *, more: bool) -> Mapping[str, str]:
     return {"Link": f'<http://{asked.headers["host"]}{path}?{query}>; rel="next"'}
 
 
-def _time(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
-
-
 def _person(login: str) -> Json:
     return {"login": login, "type": "User", "permissions": {"pull": True, "push": False}}
 
@@ -348,6 +320,8 @@ def _repository(repo: Repo) -> Json:
         "private": repo.visibility != "public",
         "visibility": repo.visibility,
         "has_issues": repo.has_issues,
+        "has_discussions": repo.has_discussions,
+        "has_wiki": repo.has_wiki,
     }
 
 
@@ -362,8 +336,8 @@ def _issue(repo: Repo, issue: Issue) -> Json:
         "labels": [{"name": label} for label in issue.labels],
         "comments": len(issue.comments),
         "html_url": f"https://github.test/{repo.name}/{kind}/{issue.number}",
-        "created_at": _time(LONG_AGO),
-        "updated_at": _time(issue.at),
+        "created_at": stamped(LONG_AGO),
+        "updated_at": stamped(issue.at),
     }
     return told | ({"pull_request": {"merged_at": None}} if issue.is_pull else {})
 
@@ -382,8 +356,8 @@ def _saying(repo: Repo, issue: Issue, said: Said) -> Json:
         "html_url": f"https://github.test/{repo.name}/issues/{issue.number}#said-{anchor}",
     }
     if said.state:
-        return told | {"state": said.state, "submitted_at": _time(said.at)}
-    told |= {"created_at": _time(said.at), "updated_at": _time(said.at)}
+        return told | {"state": said.state, "submitted_at": stamped(said.at)}
+    told |= {"created_at": stamped(said.at), "updated_at": stamped(said.at)}
     about = f"https://api.github.test/repos/{repo.name}"
     if said.path:
         return told | {"path": said.path, "pull_request_url": f"{about}/pulls/{issue.number}"}

@@ -505,6 +505,16 @@ def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_pa
             run(anonymous)
 
 
+def test_a_token_that_may_not_read_is_told_from_one_that_has_ended() -> None:
+    with (
+        running(
+            lambda _: Reply(status=403, body=b"Write access to repository not granted.")
+        ) as door,
+        pytest.raises(AskTheOwner, match="takes the token, which may not read it: make an access"),
+    ):
+        run(over_http(f"{door.url}/kb.git"))
+
+
 def test_a_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
     with running(GitHttp(tmp_path)) as service:
         url = service.url

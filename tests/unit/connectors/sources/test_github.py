@@ -1,8 +1,6 @@
 """GitHub as a source, against a server of this process that answers as GitHub's API is documented."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,73 +10,18 @@ from connectors.connector import Capability, Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.github.settings import GitHubCredential, GitHubSettings
-from connectors.sources.github import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run
-from tests.support.services.github import (
-    LONG_AGO,
-    TOKEN,
-    GitHub,
-    Issue,
-    Repo,
-    Said,
-    abused,
-    refused,
+from tests.support.services.github import TOKEN, GitHub, abused, refused
+from tests.support.services.github_place import (
+    board,
+    connector,
+    handbook,
+    only,
+    read,
+    readers,
+    served,
 )
-from tests.support.services.serving import Running, running
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    service: GitHub
-    door: Running
-
-    def connect(self, *repositories: str, **settings: object) -> GitHubConnector:
-        return connector(self.door.url, *repositories, **settings)
-
-
-def connector(url: str, *repositories: str, **settings: object) -> GitHubConnector:
-    chosen = GitHubSettings.model_validate(
-        {
-            "repositories": repositories,
-            "api_url": url,
-            "private_hosts": ("127.0.0.1",),
-            **settings,
-        }
-    )
-    return GitHubConnector("hub", chosen, GitHubCredential(token=SecretStr(TOKEN)))
-
-
-@contextmanager
-def served(service: GitHub) -> Iterator[Place]:
-    with running(service) as door:
-        yield Place(service, door)
-
-
-def handbook(**values: object) -> Repo:
-    repo = Repo(id=1, name="acme/handbook")
-    for name, value in values.items():
-        setattr(repo, name, value)
-    repo.put(Issue(number=1, title="Lathe", body="It stops."))
-    return repo
-
-
-def board(*collaborators: str) -> Repo:
-    repo = Repo(id=2, name="acme/board", visibility="private", collaborators=list(collaborators))
-    repo.put(Issue(number=1, title="Salaries", body="They rise."))
-    return repo
-
-
-def read(source: GitHubConnector) -> list[Document]:
-    return documents(run(source, Held()))
-
-
-def only(source: GitHubConnector) -> Document:
-    (one,) = read(source)
-    return one
-
-
-def readers(source: GitHubConnector) -> dict[str, Access]:
-    return {one.document_id: one.access for one in source.listing()}
+from tests.support.services.github_state import LONG_AGO, Issue, Repo, Said
 
 
 def test_an_issue_is_a_document_with_its_comments() -> None:
@@ -392,8 +335,11 @@ def test_what_is_blocked_is_unreadable_by_itself() -> None:
 
 def test_ids_that_are_none_of_its_own_are_gone() -> None:
     ids = ["hub:9/1", "hub:1/2", "hub:1/x", "hub:", "other:1/1", "hub:1/" + "9" * 30]
+    ids += [f"hub:1/{own}" for own in ("discussions/5", "discussions/x", "wiki/a.md", "files/a.md")]
     with served(GitHub(handbook())) as place:
-        assert list(place.connect("acme/handbook").again(ids)) == [Deletion(one) for one in ids]
+        gone = list(place.connect("acme/handbook").again(ids))
+    assert len(gone) == len(ids)
+    assert set(gone) == {Deletion(one) for one in ids}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from connectors.addresses import LOOPBACK
 from connectors.document import EVERYBODY, NOBODY, Access, Document
 from connectors.errors import RetryLater
 from connectors.extraction.extracted import CannotRead
-from connectors.slack.calls import Account, Calls
+from connectors.slack.calls import Calls, SlackAccount
 from connectors.slack.ways import Api
 from connectors.sources.slack import SlackConnector, SlackCredential, SlackSettings
 from tests.contract.connector_worlds.held import Held, documents, run
@@ -222,7 +222,7 @@ def test_a_file_is_not_followed_elsewhere() -> None:
         running(lambda _: Reply(body=b"stolen")) as other,
         running(lambda _: redirect(f"{other.url}/plan.txt")) as door,
     ):
-        account = Account(source="s", api_url=f"{door.url}/api", token=TOKEN, reach=LOOPBACK)
+        account = SlackAccount(source="s", api_url=f"{door.url}/api", token=TOKEN, reach=LOOPBACK)
         with Calls(account) as calls, pytest.raises(CannotRead, match="files:read"):
             calls.file(f"{door.url}/plan.txt", 100)
         assert other.log == []
@@ -233,6 +233,6 @@ def test_the_files_of_a_workspace_lie_beside_its_api() -> None:
         "https://slack.com/api": "https://files.slack.com",
         "https://slack-gov.com/api": "https://files.slack-gov.com",
     }.items():
-        account = Account(source="s", api_url=api, token=TOKEN, reach=LOOPBACK)
+        account = SlackAccount(source="s", api_url=api, token=TOKEN, reach=LOOPBACK)
         assert account.files_url == files
         assert TOKEN not in repr(account)

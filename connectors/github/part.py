@@ -1,0 +1,84 @@
+"""What is read of a repository comes in parts: conversations, discussions, wiki, files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from connectors.connector import Change, Known, Listed
+from connectors.github.calls import Api
+from connectors.github.graphql import Graph
+from connectors.github.repositories import Repository
+from connectors.github.rights import Rights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """A repository, as one run came to it."""
+
+    source: str
+    api: Api
+    graph: Graph
+    repository: Repository
+    rights: Rights
+
+    def id_of(self, own: str) -> str:
+        """The document of that name within the repository."""
+        return f"{self.source}:{self.repository.id}/{own}"
+
+    def own_of(self, document_id: str) -> str:
+        """The way back from `id_of`."""
+        return document_id.removeprefix(self.id_of(""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """From where to read a part."""
+
+    at: str = ""
+    """What a run that was broken off came to: the last `At`."""
+    since: str = ""
+    """Up to when the last whole run read it; empty where none did."""
+    until: str = ""
+    """What the last whole run ended with: its `Read`."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A run may go on from here."""
+
+    position: str
+    """Only the part that told it can read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The part was read to its end."""
+
+    until: str = ""
+
+
+class Part(Protocol):
+    """What it raises: see `Api.get`; Refused where the token may not see it."""
+
+    @property
+    def name(self) -> str:
+        """In checkpoints."""
+        ...
+
+    def owns(self, own: str) -> bool:
+        """Whether a document of that name within a repository is of this part."""
+        ...
+
+    def changes(self, home: Home, start: Start, known: Known) -> Iterator[Change | At | Read]:
+        """What changed; `At` wherever resuming is safe, and at the end `Read`."""
+        ...
+
+    def again(self, home: Home, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.again`; each is one that it owns."""
+        ...
+
+    def listing(self, home: Home) -> Iterator[Listed]: ...
+
+    def probe(self, home: Home) -> None:
+        """Ask for a little of it."""
+        ...

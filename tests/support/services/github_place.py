@@ -1,0 +1,78 @@
+"""A GitHub that runs, and connectors that read it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from connectors.document import Access, Document
+from connectors.github.settings import GitHubCredential, GitHubSettings
+from connectors.sources.github import GitHubConnector
+from tests.contract.connector_worlds.held import Held, documents, run
+from tests.support.repository import Repository
+from tests.support.services.github import TOKEN, GitHub
+from tests.support.services.github_state import Issue, Repo
+from tests.support.services.serving import Running, running
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    service: GitHub
+    door: Running
+
+    def connect(self, *repositories: str, **settings: object) -> GitHubConnector:
+        return connector(self.door.url, *repositories, **settings)
+
+
+def connector(url: str, *repositories: str, **settings: object) -> GitHubConnector:
+    chosen = GitHubSettings.model_validate(
+        {
+            "repositories": repositories,
+            "api_url": url,
+            "private_hosts": ("127.0.0.1",),
+            **settings,
+        }
+    )
+    return GitHubConnector("hub", chosen, GitHubCredential(token=SecretStr(TOKEN)))
+
+
+@contextmanager
+def served(service: GitHub) -> Iterator[Place]:
+    with running(service) as door:
+        yield Place(service, door)
+
+
+def handbook(**values: object) -> Repo:
+    repo = Repo(id=1, name="acme/handbook")
+    for name, value in values.items():
+        setattr(repo, name, value)
+    repo.put(Issue(number=1, title="Lathe", body="It stops."))
+    return repo
+
+
+def board(*collaborators: str) -> Repo:
+    repo = Repo(id=2, name="acme/board", visibility="private", collaborators=list(collaborators))
+    repo.put(Issue(number=1, title="Salaries", body="They rise."))
+    return repo
+
+
+def of_git(folder: Path, name: str) -> Repository:
+    """What is served as `name`: `acme/handbook` for the files, `acme/handbook.wiki` for the wiki."""
+    repository = Repository(folder / f"{name}.git")
+    repository.git("config", "uploadpack.allowFilter", "true")
+    return repository
+
+
+def read(source: GitHubConnector) -> list[Document]:
+    return documents(run(source, Held()))
+
+
+def only(source: GitHubConnector) -> Document:
+    (one,) = read(source)
+    return one
+
+
+def readers(source: GitHubConnector) -> dict[str, Access]:
+    return {one.document_id: one.access for one in source.listing()}
