@@ -17,6 +17,7 @@ from connectors.kind import Kind
 _MODULES: Mapping[str, str] = MappingProxyType(
     {
         "folder": "connectors.sources.folder",
+        "confluence": "connectors.sources.confluence",
         "git": "connectors.sources.git",
         "github": "connectors.sources.github",
         "imap": "connectors.sources.imap",

@@ -1,5 +1,9 @@
 """Every source that the contract suite runs on: one line each."""
 
+from tests.contract.connector_worlds.confluence import (
+    ConfluenceCloudWorld,
+    ConfluenceServerWorld,
+)
 from tests.contract.connector_worlds.folder import FolderWorld
 from tests.contract.connector_worlds.git import GitWorld
 from tests.contract.connector_worlds.github import GitHubWorld
@@ -10,6 +14,8 @@ from tests.contract.connector_worlds.website import WebsiteWorld
 from tests.contract.connector_worlds.world import World
 
 WORLDS: tuple[type[World], ...] = (
+    ConfluenceCloudWorld,
+    ConfluenceServerWorld,
     FolderWorld,
     GitWorld,
     GitHubWorld,

@@ -30,7 +30,7 @@ def test_a_kind_is_loaded_when_it_is_looked_at() -> None:
 @pytest.mark.parametrize(
     ("kind", "source", "settings", "says"),
     [
-        ("fax", "kb", {}, "no kind of source is called 'fax'; there is: folder"),
+        ("fax", "kb", {}, "no kind of source is called 'fax'; there is: .*folder"),
         ("folder", "kb", {}, "settings of kb are not valid: path: Field required"),
         ("folder", "kb", {"path": "/kb", "exlude": []}, "exlude: Extra inputs"),
         ("folder", "kb", {"path": "/kb", "include": ["a**"]}, "include: .*stands alone"),

@@ -1,0 +1,1 @@
+"""What a Confluence site holds, and who may read it."""

@@ -1,0 +1,160 @@
+"""One run's reading of contents: their documents, their attachments', and who may read them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from connectors.answer import BadAnswer, Unavailable
+from connectors.confluence import files, pages
+from connectors.confluence.calls import Refused, needed
+from connectors.confluence.content import Around, Attachment, Comment, Content
+from connectors.confluence.files import file_id
+from connectors.confluence.pages import Standing, page_id
+from connectors.confluence.people import People
+from connectors.confluence.rights import Rights
+from connectors.confluence.wiki import Wiki
+from connectors.connector import Change, Deletion, Known, Listed, Unreadable
+from connectors.document import Document
+from connectors.extraction.extracted import CannotRead, one_line
+
+_ASKED = 200
+"""Ids that are asked for at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    source: str
+    wiki: Wiki
+    people: People
+    rights: Rights
+    largest: int
+    """Bytes of an attachment."""
+
+    def batch(self, contents: Sequence[Content], known: Known) -> Iterator[Change]:
+        """What of these is not held as it is now, with what hangs on them.
+
+        Raises:
+            AskTheOwner, RetryLater: see `connectors.confluence.wiki.Wiki`.
+        """
+        held = known([page_id(self.source, one.id) for one in contents]) if contents else {}
+        for content, around in self._around(contents):
+            standing = self._standing(content, around)
+            yield from self._page(standing, around, held)
+            if around.has_attachments:
+                yield from self._attached(standing, known)
+
+    def listed(self, contents: Sequence[Content]) -> Iterator[Listed]:
+        """
+        Raises:
+            AskTheOwner, RetryLater: see `connectors.confluence.wiki.Wiki`.
+        """
+        for content, around in self._around(contents):
+            access = self.rights.access(content.space, around)
+            yield Listed(page_id(self.source, content.id), access)
+            if around.has_attachments:
+                with needed(f"the attachments of {content.title!r}"):
+                    for one in files.names(list(self.wiki.attachments(content)), self.source):
+                        yield Listed(one, access)
+
+    def anew(self, content: Content) -> Iterator[Change]:
+        """A page, changed or not, with what hangs on it."""
+        return self.batch([content], _nothing_known)
+
+    def attachment(self, attachment_id: str, content: Content) -> Iterator[Change]:
+        """One that hangs on this, changed or not."""
+        for each, around in self._around([content]):
+            with needed(f"the attachments of {content.title!r}"):
+                found = self.wiki.attachment(attachment_id)
+            if found is None:
+                yield Deletion(f"{self.source}:{attachment_id}")
+            else:
+                yield self._file(self._standing(each, around), found.attachment)
+
+    def _around(self, contents: Sequence[Content]) -> Iterator[tuple[Content, Around]]:
+        with needed("what stands above pages, and whom they are restricted to"):
+            arounds = list(self.wiki.surroundings(contents))
+        yield from zip(contents, arounds, strict=True)
+
+    def _standing(self, content: Content, around: Around) -> Standing:
+        return Standing(
+            content=content,
+            above=tuple(filter(None, (one_line(each.title) for each in around.ancestors))),
+            labels=around.labels,
+            access=self.rights.access(content.space, around),
+        )
+
+    def _page(
+        self, standing: Standing, around: Around, held: Mapping[str, str]
+    ) -> Iterator[Document | Unreadable]:
+        content = standing.content
+        own = page_id(self.source, content.id)
+        attempt = _Attempt(own, f"{content.space.key}: {standing.title}", content.link)
+        with attempt.made():
+            comments = list(self.wiki.comments(content)) if around.has_comments else []
+            if held.get(own) != pages.version(content, comments):
+                yield self._said(standing, comments)
+        yield from attempt.faults
+
+    def _said(self, standing: Standing, comments: Sequence[Comment]) -> Document:
+        return pages.document(self.source, standing, comments, self.people)
+
+    def _attached(self, standing: Standing, known: Known) -> Iterator[Document | Unreadable]:
+        """Where they are not told, the page is tried again with them."""
+        content = standing.content
+        own = page_id(self.source, content.id)
+        attempt = _Attempt(own, f"{content.space.key}: {standing.title}", content.link)
+        found: list[Attachment] = []
+        with attempt.made():
+            found = list(self.wiki.attachments(content))
+        yield from attempt.faults
+        named = list(files.names(found, self.source).items())
+        for begin in range(0, len(named), _ASKED):
+            some = named[begin : begin + _ASKED]
+            held = known([told for told, _ in some])
+            for told, one in some:
+                if held.get(told) != files.version(one):
+                    yield self._file(standing, one)
+
+    def _file(self, standing: Standing, one: Attachment) -> Document | Unreadable:
+        own = file_id(self.source, one)
+        attempt = _Attempt(own, one_line(one.title) or one.id, one.link)
+        with attempt.made():
+            return files.document(
+                self.wiki.api, self.source, standing, one, self.largest, self.people
+            )
+        return attempt.faults[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """To read one document; what stands in the way of this one alone becomes its fault."""
+
+    document_id: str
+    item: str
+    link: str
+    faults: list[Unreadable] = field(default_factory=list)
+
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        try:
+            yield
+        except (BadAnswer, Refused, CannotRead) as error:
+            self._note(error)
+        except Unavailable as error:
+            if error.status is None:
+                raise
+            self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        fault = Unreadable(
+            document_id=self.document_id,
+            item=self.item,
+            reason=str(error),
+            link=self.link or None,
+        )
+        self.faults.append(fault)
+
+
+def _nothing_known(ids: Sequence[str]) -> Mapping[str, str]:
+    del ids
+    return {}

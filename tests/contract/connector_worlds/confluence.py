@@ -1,0 +1,259 @@
+"""An open and a closed space, restricted pages and attachments, behind Confluence's APIs of both kinds."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import SecretStr
+
+from connectors.confluence.settings import (
+    Cloud,
+    ConfluenceCredential,
+    ConfluenceSettings,
+    DataCenter,
+)
+from connectors.connector import Connector
+from connectors.document import Access
+from connectors.sources.confluence import ConfluenceConnector
+from tests.contract.connector_worlds.world import (
+    ITEMS,
+    UNREADABLE,
+    Crowds,
+    Expires,
+    Fails,
+    Garbles,
+    IdOnMove,
+    Limits,
+    Moves,
+    Shift,
+    Shifts,
+    Skews,
+    World,
+    edited_text,
+    text,
+    title,
+)
+from tests.support.services.confluence import (
+    EMAIL,
+    LONG_AGO,
+    TOKEN,
+    File,
+    Human,
+    Only,
+    Paper,
+    Room,
+    Said,
+    Site,
+    bad_token,
+    limited,
+    proxy_page,
+)
+from tests.support.services.confluence_cloud import CloudSite
+from tests.support.services.confluence_server import DataCenterSite
+from tests.support.services.serving import Reply, reply_json, running
+
+_FILES = range(430, 440)
+"""Items that are attachments of the page of item 420."""
+_HOLDER = 420
+_TOP, _INNER = 100, 105
+"""Pages that are restricted, the second, below the first, more narrowly."""
+_BELOW = range(101, 111)
+_REMOVED = (10, 17, 20, 23)
+_SAID = (Said(id=9001, body="<p>Seen.</p>", answers=(Said(id=9002, by="ann", body="Me too."),)),)
+
+
+class ConfluenceWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, Crowds):
+    id_on_move = IdOnMove.KEPT
+    wait = timedelta(minutes=20)
+    garblings = ("html", "cut", "another shape", "empty")
+    shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
+    site: ClassVar[type[Site]]
+    where: ClassVar[Cloud | DataCenter]
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._open_room = Room(id=11, key="HB", groups=["staff"], is_open=True)
+        self._closed_room = Room(id=12, key="BRD", people=["ann"], groups=["board"])
+        for number in range(ITEMS):
+            if number not in _FILES:
+                self._home(number).put(_paper(number))
+        files = tuple(_file(number) for number in _FILES)
+        self._change(_HOLDER, files=files, at=LONG_AGO)
+        self._change(UNREADABLE, said=_SAID, answer=422, at=LONG_AGO)
+        self._service = self.site(self._open_room, self._closed_room)
+        self._service.people = {
+            "ann": Human(name="Ann Lee", email="Ann@example.com"),
+            "bob": Human(name="Bob Ek", email="bob@example.com"),
+            "cy": Human(name="Cy Oh", email="cy@example.com"),
+            "dee": Human(name="Dee"),
+        }
+        self._service.groups = {"staff": ["ann", "bob", "cy", "dee"], "board": ["bob", "dee"]}
+        self._service.groups["managers"] = ["ann", "cy"]
+        self._open = ExitStack()
+        self._running = self._open.enter_context(running(self._service))
+
+    def connect(self) -> Connector:
+        return self._connector("HB", "BRD")
+
+    def readers(self, number: int) -> Access:
+        if self._home(number) is self._closed_room:
+            return _people("ann", "bob")
+        if number == _INNER:
+            return _people("cy")
+        if number == _TOP or number in _BELOW:
+            return _people("ann", "cy")
+        return Access(_people("ann", "bob", "cy").readers | {"public"})
+
+    def edit(self, number: int) -> None:
+        if number in _FILES:
+            self._change_file(number)
+            return
+        paper = self._paper(number)
+        body = f"<p>{edited_text(number)}</p>"
+        self._change(number, body=body, number=paper.number + 1, answer=200)
+
+    def remove(self, number: int) -> None:
+        self._change(number, status="trashed")
+
+    def move(self, number: int) -> None:
+        paper = self._paper(number)
+        named = f"{title(number)}, under another title"
+        self._change(number, parent=_id(0), title=named, number=paper.number + 1)
+
+    def fail(self, number: int) -> None:
+        self._change(number, answer=500, said=_SAID)
+
+    def heal(self, number: int) -> None:
+        self._change(number, answer=200)
+
+    def skew(self, by: timedelta) -> None:
+        self._service.ahead = by
+
+    def limit(self, after: int) -> None:
+        self._trouble(after, lambda _: limited(int(self.wait.total_seconds())))
+
+    def relent(self) -> None:
+        self._service.trouble = None
+
+    def expire(self, after: int) -> None:
+        self._trouble(after, lambda _: bad_token())
+
+    def renew(self) -> None:
+        self._service.trouble = None
+
+    def garble(self, how: str, after: int) -> None:
+        self._trouble(after, lambda reply: _garbled(how, reply))
+
+    def mend(self) -> None:
+        self._service.trouble = None
+
+    def shift(self, how: Shift) -> frozenset[int]:
+        match how:
+            case Shift.REPEAT:
+                self._service.repeats = True
+            case Shift.SHORT:
+                self._service.gaps = True
+            case _:
+                self._service.after_first_page = self._remove_some
+                return frozenset(_REMOVED)
+        return frozenset()
+
+    def crowd(self, items: int) -> Connector:
+        self._service.rooms.append(Room(id=13, key="CRW", people=["ann"], crowd=items))
+        # A thousand requests, kept, would count as memory of the source.
+        self._service.after_each = self._running.log.clear
+        return self._connector("CRW")
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _connector(self, *spaces: str) -> Connector:
+        settings = ConfluenceSettings(
+            url=f"{self._running.url}{self._service.begins()}",
+            site=self.where,
+            spaces=spaces,
+            private_hosts=("127.0.0.1",),
+        )
+        return ConfluenceConnector("源", settings, ConfluenceCredential(token=SecretStr(TOKEN)))
+
+    def _home(self, number: int) -> Room:
+        is_closed = number % 7 == 3 and number not in _BELOW
+        return self._closed_room if is_closed and number not in _FILES else self._open_room
+
+    def _paper(self, number: int) -> Paper:
+        return self._home(number).papers[_id(number)]
+
+    def _change(self, number: int, /, **values: Any) -> None:
+        now = {} if "at" in values else {"at": self._service.now}
+        self._home(number).change(_id(number), **{**now, **values})
+
+    def _change_file(self, number: int) -> None:
+        files = [
+            replace(one, data=edited_text(number).encode(), number=2, at=self._service.now)
+            if one.id == _file(number).id
+            else one
+            for one in self._paper(_HOLDER).files
+        ]
+        self._change(_HOLDER, files=tuple(files), at=LONG_AGO)
+
+    def _trouble(self, after: int, how: Callable[[Reply], Reply]) -> None:
+        self._service.left, self._service.trouble = after, how
+
+    def _remove_some(self) -> None:
+        for number in _REMOVED:
+            self._change(number, status="trashed")
+
+
+class ConfluenceCloudWorld(ConfluenceWorld):
+    name = "confluence-cloud"
+    mending = "make a new token .*id.atlassian.com.* quarry sources edit 源"
+    site = CloudSite
+    where = Cloud(email=EMAIL)
+
+
+class ConfluenceServerWorld(ConfluenceWorld):
+    name = "confluence-server"
+    mending = "make a new token .*Personal access tokens.* quarry sources edit 源"
+    site = DataCenterSite
+    where = DataCenter()
+
+
+def _people(*names: str) -> Access:
+    return Access.to(f"user:{one}@example.com" for one in names)
+
+
+def _id(number: int) -> int:
+    return number + 1000
+
+
+def _paper(number: int) -> Paper:
+    paper = Paper(id=_id(number), title=title(number), body=f"<p>{text(number)}</p>")
+    if number == _TOP:
+        return replace(paper, only=Only(groups=("managers",)))
+    if number == _INNER:
+        return replace(paper, parent=_id(_TOP), only=Only(people=("cy", "bob")))
+    if number in _BELOW:
+        return replace(paper, parent=_id(_TOP))
+    if number % 10 == 8:
+        return replace(paper, kind="blogpost", labels=("news",))
+    return replace(paper, said=_SAID) if number % 30 == 12 else paper
+
+
+def _file(number: int) -> File:
+    return File(id=5000 + number, title=f"{title(number)}.txt", data=text(number).encode())
+
+
+def _garbled(how: str, reply: Reply) -> Reply:
+    assert isinstance(reply.body, bytes)
+    match how:
+        case "html":
+            return proxy_page()
+        case "cut":
+            return replace(reply, status=200, body=reply.body[: len(reply.body) // 2])
+        case "empty":
+            return Reply()
+        case _:
+            return reply_json({"unexpected": True})
