@@ -6,13 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.document import reader_token
-from connectors.setting_types import (
-    Globs,
-    PrivateHosts,
-    ReaderTokens,
-    WebAddress,
-    check_encrypted,
-)
+from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
+from connectors.setting_types import Globs, ReaderTokens
 
 _ACCOUNT = re.compile(r"([^\s=]+)=(\S+)")
 _DOMAIN = re.compile(r"([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+")

@@ -7,13 +7,8 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.document import reader_token
-from connectors.setting_types import (
-    Globs,
-    PrivateHosts,
-    ReaderTokens,
-    WebAddress,
-    check_encrypted,
-)
+from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
+from connectors.setting_types import Globs, ReaderTokens
 
 Content: TypeAlias = Literal["issues", "pull requests", "discussions", "wiki", "files"]
 

@@ -5,7 +5,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
+from connectors.network_settings import PrivateHosts
+from connectors.setting_types import Globs, ReaderTokens
 from connectors.site.address import Scope, globs, page_address, place_named, place_of
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")

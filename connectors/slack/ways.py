@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from connectors.setting_types import PrivateHosts, WebAddress, check_encrypted
+from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
 
 
 class Api(BaseModel):

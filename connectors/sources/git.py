@@ -29,8 +29,9 @@ from connectors.git.reaching import Way
 from connectors.git.remote import OnTheWeb, remote_of, repository_name, spoken
 from connectors.globs import Glob
 from connectors.kind import Kind
+from connectors.network_settings import PrivateHosts
 from connectors.paths import Parts
-from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
+from connectors.setting_types import Globs, ReaderTokens
 
 ACCESS_FILE = "access.yaml"
 

@@ -21,7 +21,8 @@ from connectors.mailbox.folders import Folder, chosen
 from connectors.mailbox.imap import ImapMailbox
 from connectors.mailbox.owned import Owner, access_to
 from connectors.mailbox.session import Account, Security, Server, Session
-from connectors.setting_types import Globs, PrivateHosts, ReaderTokens
+from connectors.network_settings import PrivateHosts
+from connectors.setting_types import Globs, ReaderTokens
 
 _PORTS = {"tls": 993, "starttls": 143, "plain": 143, "plain-anywhere": 143}
 _MOST_NAMES = 30
