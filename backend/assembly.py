@@ -99,7 +99,7 @@ class Quarry:
     def contents(self) -> "Contents":
         from backend.store.contents import Contents
 
-        return Contents(self.home / "sections")
+        return Contents(self.settings.sections or self.home / "sections")
 
     @cached_property
     def ledger(self) -> "Ledger":

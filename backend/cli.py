@@ -800,6 +800,54 @@ def serve(
         serving.serve(_quarry(), bound, asker, _console(), level)
 
 
+@app.command()
+def worker(
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(help="fetch, index or light. May be repeated; all of them by default."),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="At once in each; by default 8 to fetch, 1, and 2."),
+    ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Metrics of the first queue; the next have the next."),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="The address that they are told on.")
+    ] = "127.0.0.1",
+) -> None:
+    """Do what is due, one process a queue, woken over the broker; see quarry beat."""
+    from backend.commands.working import Plan, work_on
+    from backend.sync.calls import QUEUES
+
+    queues = tuple(each for each in QUEUES if each in (queue or QUEUES))
+    if unknown := set(queue or ()) - set(QUEUES):
+        raise typer.BadParameter(f"there is no {', '.join(sorted(unknown))}", param_hint="--queue")
+    plan = Plan(
+        queues=queues,
+        concurrency=concurrency,
+        metrics_host=metrics_host,
+        metrics_port=metrics_port,
+    )
+    with _told(as_json=False):
+        work_on(_quarry().settings, plan)
+
+
+@app.command()
+def beat(
+    every: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
+    ] = 15.0,
+) -> None:
+    """Tell the workers over the broker what is due, again and again. One is enough."""
+    from backend.commands.working import beat as beating
+
+    with _told(as_json=False):
+        beating(_quarry().settings, every)
+
+
 @credentials_app.command("rotate")
 def credentials_rotate(as_json: Json = False) -> None:
     """Seal all credentials anew under the newest key. It may be repeated.

@@ -236,6 +236,7 @@ def source(one: "Source", now: "SourceStatus", run: "Run | None") -> wire.Source
         open_batches=now.open_batches,
         next_starts=dict(now.next_starts),
         intervals={kind: int(each.total_seconds()) for kind, each in now.every.items()},
+        overdue=now.overdue,
     )
 
 

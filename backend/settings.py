@@ -29,9 +29,25 @@ class Settings(BaseSettings):
         description="What the credentials of sources are sealed with, newest first, with a comma"
         " between them; by default a key made once, in credentials.key in the home",
     )
+    sections: Path | None = Field(
+        default=None,
+        description="Where the text of documents is kept: a folder that all machines share, where"
+        " there are several; by default within the home",
+    )
     workers: bool = Field(
         default=True,
         description="Whether quarry serve keeps the sources in step by itself, each on its schedule",
+    )
+    broker_url: SecretStr | None = Field(
+        default=None,
+        description="redis://:PASSWORD@HOST:PORT/NUMBER (rediss: with TLS), over which quarry beat wakes quarry worker;"
+        " with it quarry serve leaves the sources to these",
+    )
+    still_minutes: float = Field(
+        default=15,
+        gt=0,
+        le=1440,
+        description="A run, or a batch, of which nothing moves for so long is given up and tried again later",
     )
     threads: int = Field(default=2, ge=1, le=64, description="Processor threads for embedding")
 

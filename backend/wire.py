@@ -193,6 +193,8 @@ class SourceWire(Wire):
     """Of each kind of run; null: not by itself."""
     intervals: dict[str, int]
     """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
+    overdue: str | None = None
+    """Why a run that has been due for a while does not begin."""
 
 
 class CapabilityWire(Wire):

@@ -9,8 +9,19 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from backend.api import admin, ask, documents, examples, health, problems, search, sources
+from backend.api import (
+    admin,
+    ask,
+    documents,
+    examples,
+    health,
+    metrics,
+    problems,
+    search,
+    sources,
+)
 from backend.api.asker import Askers
+from backend.api.counting import Metrics
 from backend.api.guard import Guard
 from backend.api.parts import AnswerHtml, Parts
 from backend.api.problems import ErrorPage
@@ -39,7 +50,8 @@ class Api(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         parts: Parts = self.state.parts
-        return RequestLog(Departures(Guard(super().build_middleware_stack()), parts.visits))
+        guarded = Departures(Guard(super().build_middleware_stack()), parts.visits)
+        return RequestLog(guarded, parts.metrics.answered)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -75,14 +87,16 @@ def create_app(
     )
     app.state.askers = askers
     served = Served(quarry)
+    readiness = Readiness(served.parts(), served.renewed)
     app.state.parts = Parts(
         served=served,
-        readiness=Readiness(served.parts(), served.renewed),
+        readiness=readiness,
         syncs=Syncs(lambda: served.quarry),
         answer_html=answer_html,
+        metrics=Metrics(served, readiness),
     )
     problems.register(app, error_page)
-    for routes in (search, ask, documents, sources, admin, health):
+    for routes in (search, ask, documents, sources, admin, health, metrics):
         routes.add_routes(app)
     return app
 

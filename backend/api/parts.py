@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 from anyio import to_thread
 from fastapi import Depends, Request
 
+from backend.api.counting import Metrics
 from backend.api.events import Streams
 from backend.api.problems import Problem, problem
 from backend.api.readiness import Readiness, Served
@@ -28,6 +29,7 @@ class Parts:
     readiness: Readiness
     syncs: Syncs
     answer_html: AnswerHtml
+    metrics: Metrics
     visits: Visits = field(default_factory=Visits)
     streams: Streams = field(default_factory=Streams)
 

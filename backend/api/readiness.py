@@ -92,6 +92,9 @@ class Readiness:
         """Whether everything was ready within so many seconds."""
         return self._all.wait(seconds)
 
+    def is_made(self, name: str) -> bool:
+        return self._states[name][0] == "ready"
+
     def told(self) -> ReadyWire:
         parts = (
             PartWire(name=name, state=state, detail=detail)

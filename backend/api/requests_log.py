@@ -5,7 +5,9 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +16,9 @@ from backend.api.visit import Visit, begin_visit
 
 LOG = logging.getLogger("quarry.requests")
 REQUEST_ID = "x-request-id"
+
+Answered: TypeAlias = Callable[[str, str | None, int | None, float], object]
+"""Told of the method, the route, the status and the seconds of each request."""
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -24,8 +29,9 @@ class RequestLog:
     What was asked is private, and stands in the line only where debugging is on.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, answered: Answered) -> None:
         self._app = app
+        self._answered = answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,7 +52,14 @@ class RequestLog:
         try:
             return await self._app(scope, receive, noting)
         finally:
-            _note(scope, visit, status, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._answered(scope["method"], _route(scope), status, seconds)
+            _note(scope, visit, status, seconds)
+
+
+def _route(scope: Scope) -> str | None:
+    """As it was declared: not which document, and none where nothing is at the address."""
+    return getattr(scope.get("route"), "path", None)
 
 
 def _request_id(scope: Scope) -> str:
@@ -60,7 +73,7 @@ def _note(scope: Scope, visit: Visit, status: int | None, seconds: float) -> Non
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "request": visit.request_id,
         "method": scope["method"],
-        "route": getattr(scope.get("route"), "path", None),
+        "route": _route(scope),
         "status": status,
         "seconds": round(seconds, 4),
         "asker": visit.asker,

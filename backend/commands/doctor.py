@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from backend.assembly import Quarry
 from backend.chat.language_model import completion
-from backend.commands import cluster
+from backend.commands import attending, cluster
 from backend.search.completion import CompletionFailed, Message
 from backend.settings import variable
 from backend.store import documents, failures, sources
@@ -28,6 +28,7 @@ def examine(quarry: Quarry) -> Sequence[CheckWire]:
         *([_checked("opensearch", lambda: _opensearch(quarry))] if quarry.on_cluster else []),
         _checked("index", lambda: _index(quarry)),
         _checked("language model", lambda: _language_model(quarry)),
+        *([_checked("workers", lambda: _workers(quarry))] if quarry.settings.broker_url else []),
     ]
 
 
@@ -114,6 +115,10 @@ def _languages(quarry: Quarry) -> CheckWire:
 
 def _opensearch(quarry: Quarry) -> CheckWire:
     return cluster.described(quarry.cluster_health())
+
+
+def _workers(quarry: Quarry) -> CheckWire:
+    return attending.described(quarry)
 
 
 def _index(quarry: Quarry) -> CheckWire:

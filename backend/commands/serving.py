@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from datetime import timedelta
 
 import uvicorn
 from rich.console import Console
@@ -17,6 +18,7 @@ from backend.api.parts import Parts
 from backend.api.requests_log import LOG
 from backend.assembly import Quarry
 from backend.sync.engine import Engine
+from backend.sync.heartbeat import Bound
 from backend.sync.workers import Workers
 from backend.web import pages
 from backend.web.markdown import answer_html
@@ -107,8 +109,15 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.parts: Parts = app.state.parts
         served, settings = self.parts.served, self.parts.served.quarry.settings
-        engine = Engine(lambda: served.quarry)
-        self._workers = Workers(engine, self.parts.readiness.wait) if settings.workers else None
+        engine = Engine(
+            lambda: served.quarry,
+            bound=Bound(still=timedelta(minutes=settings.still_minutes)),
+            measure=self.parts.metrics.stages,
+        )
+        # Where there is a broker, it is its workers that do this.
+        self._by_broker = settings.workers and settings.broker_url is not None
+        works = settings.workers and not self._by_broker
+        self._workers = Workers(engine, self.parts.readiness.wait) if works else None
         self._workers_ended = True
         self._url = _url(bound)
         self._console = console
@@ -125,6 +134,9 @@ class _Server(uvicorn.Server):
             markup=False,
             soft_wrap=True,
         )
+        if self._by_broker:
+            told = "The sources are kept in step by quarry worker and quarry beat, over the broker."
+            self._console.print(told, markup=False, soft_wrap=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Before the connections are waited for: streams would go on for as long as they like.

@@ -89,6 +89,8 @@ def _lines(one: wire.SourceWire) -> Iterator[str]:
             yield f"Next try: {minute(one.run.next_try)}."
     elif one.run and one.run.error and one.state == "failed":
         yield one.run.error
+    if one.overdue:
+        yield one.overdue
 
 
 def decided(decision: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ the saver's. A worker holds a batch under a lease, with a number that grows with
 comes with an older number may say nothing of it any more.
 """
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -34,6 +35,8 @@ from indexing.ledger import Finished, LostLease
 
 LEASE = timedelta(seconds=60)
 """For which a batch, or a run, is held after its worker was heard of."""
+_FIRST_WAIT = timedelta(seconds=10)
+_LONGEST_WAIT = timedelta(hours=1)
 
 
 def save(
@@ -135,18 +138,45 @@ def release(database: Database, held: Iterable[tuple[int, int]]) -> None:
 
 
 def postpone(
-    database: Database, held: Iterable[tuple[int, int]], next_try: datetime, reason: str
+    database: Database, held: Iterable[tuple[int, int]], next_try: datetime | None, reason: str
 ) -> None:
-    """Give these back, not to be taken before then; their runs say what is waited for."""
-    values = {"lease_until": None, "next_try": next_try, "tries": batches.c.tries + 1}
+    """Give these back, not to be taken before then; their runs say what is waited for.
+
+    Without a time each waits longer with every try, and not all of them as long: of those that were taken
+    together one may be at fault, and the others are not to be taken with it again.
+    """
     with database.writing() as connection:
         exclusive(connection)
         for number, fence in held:
             mine = _is_held(number, fence)
-            run = select(batches.c.run_id).where(mine).scalar_subquery()
-            waits = update(runs).where(runs.c.id == run, runs.c.state == "running")
-            connection.execute(waits.values(waiting_for=reason, next_try=next_try))
+            row = connection.execute(select(batches).where(mine)).one_or_none()
+            if row is None:
+                continue
+            at = next_try or datetime.now(UTC) + back_off(row.tries + 1) * random.uniform(0.7, 1.3)
+            values = {"lease_until": None, "next_try": at, "tries": row.tries + 1}
             connection.execute(update(batches).where(mine).values(values))
+            waits = update(runs).where(runs.c.id == row.run_id, runs.c.state == "running")
+            connection.execute(waits.values(waiting_for=reason, next_try=at))
+
+
+def back_off(tries: int) -> timedelta:
+    """How long to wait after so many tries in vain: ten seconds, doubled each time, at most an hour."""
+    doubled: int = 1 << min(max(tries - 1, 0), 20)
+    return min(_FIRST_WAIT * doubled, _LONGEST_WAIT)
+
+
+def free(database: Database) -> list[int]:
+    """The sources, by number, of which there may be a batch to take now."""
+    query = (
+        select(batches.c.source_id)
+        .join(sources, sources.c.id == batches.c.source_id)
+        .join(runs, runs.c.id == batches.c.run_id)
+        .where(_is_free_by(datetime.now(UTC)), sources.c.paused_at.is_(None), _may_be_indexed())
+        .distinct()
+        .order_by(batches.c.source_id)
+    )
+    with database.reading() as connection:
+        return list(connection.scalars(query))
 
 
 def finish(connection: Connection, finished: Finished) -> None:

@@ -16,10 +16,14 @@ RunState: TypeAlias = Literal[
 ]
 
 _GONE_ON = "Another run went on from there."
+_FIRST_WAIT = timedelta(minutes=1)
+_LONGEST_WAIT = timedelta(hours=6)
 _ENDED_BY = {
     "paused": "The source was paused. To go on: quarry sources resume {}.",
     "cancelled": "The run was cancelled. What was done is kept.",
+    "interrupted": "The connection of {} was changed; it is read by what it says now.",
 }
+_LOST = "Its process ended before it was done."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,12 @@ class Ended(RetryLater):
     def __init__(self, message: str, state: str) -> None:
         super().__init__(message, after=timedelta(minutes=1))
         self.state = state
+
+
+def back_off(tries: int) -> timedelta:
+    """How long to wait after so many tries in vain: a minute, doubled each time, at most six hours."""
+    doubled: int = 1 << min(max(tries - 1, 0), 20)
+    return min(_FIRST_WAIT * doubled, _LONGEST_WAIT)
 
 
 def begin(
@@ -193,6 +203,38 @@ def wait(database: Database, run: int, reason: str, next_try: datetime) -> None:
     _change(database, run, values)
 
 
+def set_back(
+    database: Database, run: int, state: Literal["interrupted", "failed"], reason: str
+) -> None:
+    """Close a run that came to nothing, and let another of its kind wait in its place, longer each time.
+
+    It is another, so that whoever worked on this one and wakes late finds it closed. As `renew`.
+    """
+    now = datetime.now(UTC)
+    closed = {"state": state, "error": reason, "renewed_at": now, "finished_at": now}
+    with database.writing() as connection:
+        exclusive(connection)
+        mine = select(runs).where(runs.c.id == run, runs.c.state == "running")
+        row = connection.execute(mine).mappings().one_or_none()
+        if row is None:
+            raise ended(connection, run)
+        connection.execute(update(runs).where(runs.c.id == run).values(closed))
+        kept = ("source_id", "kind", "host", "process", "process_started", "accepted")
+        waiting = {name: row[name] for name in kept} | {
+            "state": "waiting",
+            "stage": "starting",
+            "counts": {},
+            "started_at": now,
+            "renewed_at": now,
+            "waiting_for": reason,
+            "next_try": now + back_off(row["tries"] + 1),
+            "tries": row["tries"] + 1,
+        }
+        number = connection.scalar(insert(runs).values(waiting).returning(runs.c.id))
+        left = update(batches).where(batches.c.run_id == run)
+        connection.execute(left.values(run_id=number))
+
+
 def ask(database: Database, run: int, message: str, decision: Mapping[str, int]) -> None:
     """Close the run with what a person is to decide. As `renew`."""
     state = "needs a decision"
@@ -211,15 +253,36 @@ def close(database: Database, run: int, state: RunState, error: str | None = Non
 
 def stop(database: Database, source: str, state: Literal["paused", "cancelled"]) -> None:
     """Pause or cancel the run that goes on or waits, whoever holds it: it finds out within seconds."""
-    now = datetime.now(UTC)
-    message = _ENDED_BY[state].format(source)
-    values = {"state": state, "error": message, "finished_at": now, "next_try": None}
     with database.writing() as connection:
         exclusive(connection)
-        going = update(runs).where(
-            runs.c.source_id == source_named(source), runs.c.state.in_(("running", "waiting"))
-        )
-        connection.execute(going.values(values))
+        _end(connection, source, state)
+
+
+def interrupt(connection: Connection, source: str) -> None:
+    """The same within a transaction, for a run that asks the source: to be begun again."""
+    _end(connection, source, "interrupted", runs.c.kind.not_in(("reindex", "removal")))
+
+
+def _end(
+    connection: Connection, source: str, state: RunState, *conditions: ColumnElement[bool]
+) -> None:
+    values = {
+        "state": state,
+        "error": _ENDED_BY[state].format(source),
+        "finished_at": datetime.now(UTC),
+        "next_try": None,
+    }
+    going = update(runs).where(
+        runs.c.source_id == source_named(source), runs.c.state.in_(("running", "waiting"))
+    )
+    connection.execute(going.where(*conditions).values(values))
+
+
+def any_in(database: Database, stage: str) -> bool:
+    """Whether a run that goes on is in this stage."""
+    query = select(runs.c.id).where(runs.c.state == "running", runs.c.stage == stage).limit(1)
+    with database.reading() as connection:
+        return connection.execute(query).first() is not None
 
 
 def last_in(database: Database, source: str, state: RunState) -> Run | None:
@@ -290,7 +353,7 @@ def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool])
     values = {
         "state": "interrupted",
         "finished_at": datetime.now(UTC),
-        "error": "Its process ended before it was done.",
+        "error": _LOST,
     }
     connection.execute(update(runs).where(runs.c.id == run.id).values(values))
 
@@ -307,7 +370,7 @@ def _change(database: Database, run: int, values: Mapping[str, object]) -> None:
 def ended(connection: Connection, run: int) -> Ended:
     """Why the run is not this process's any more."""
     found = connection.execute(_SELECT.where(runs.c.id == run)).one_or_none()
-    if found is not None and found.state in _ENDED_BY:
+    if found is not None and found.error not in (None, _LOST):
         return Ended(str(found.error), found.state)
     return Ended(
         "Another process has taken over: this one had not been heard of for too long.",

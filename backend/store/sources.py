@@ -9,6 +9,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
+from backend.store.runs import interrupt
 from backend.store.tables import batches, runs, schedule, sources
 from connectors.connector import Checkpoint, source_name
 from connectors.errors import AskTheOwner
@@ -78,6 +79,7 @@ def edit(
     """Change the settings of a source and, if one is given, its sealed credential.
 
     With other settings it is read from the beginning: what lies behind its checkpoint was chosen by the former ones.
+    A run that goes on ends, to begin again by what is stored now: it would save how far the former ones led it.
 
     Raises:
         AskTheOwner: there is none of this name.
@@ -88,7 +90,9 @@ def edit(
     if credential is not UNCHANGED:
         values["credential"] = credential
     with database.writing() as connection:
+        exclusive(connection)
         connection.execute(update(sources).where(sources.c.name == name).values(values))
+        interrupt(connection, name)
     return find(database, name)
 
 
@@ -116,6 +120,12 @@ def find(database: Database, name: str) -> Source:
         names = ", ".join(source.name for source in listing(database)) or "none yet"
         raise AskTheOwner(f"There is no source named {name!r}. There are: {names}.")
     return _source(row)
+
+
+def named(database: Database, number: int) -> str | None:
+    """The name of the source of this number, if there is one."""
+    with database.reading() as connection:
+        return connection.scalar(select(sources.c.name).where(sources.c.id == number))
 
 
 def listing(database: Database) -> list[Source]:

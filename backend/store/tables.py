@@ -150,6 +150,9 @@ runs = Table(
     Column("next_try", Moment),
     Column("decision", JSON(none_as_null=True)),  # numbers, where a person is to decide
     Column("accepted", Integer),  # documents that a person has agreed to lose
+    Column(
+        "tries", Integer, nullable=False, server_default="0"
+    ),  # in vain before, one after another
     Index(None, "source_id", "id"),
     # The database itself lets no two runs of a source go on at once.
     Index(
@@ -194,6 +197,17 @@ schedule = Table(
     Column("last_at", Moment),
     Column("asked_at", Moment),  # a person wants one now
     Column("accepted", Integer),  # for `runs.accepted` of the next one
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("host", Text, primary_key=True),
+    Column("process", Integer, primary_key=True, autoincrement=False),
+    Column("process_started", Text, primary_key=True),
+    Column("queue", Text, nullable=False),
+    Column("seen_at", Moment, nullable=False),
+    Column("trouble", Text),  # what keeps it from its work
 )
 
 audit = Table(

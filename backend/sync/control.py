@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from backend.store import audit, batches, documents, failures, runs, schedule, sources
+from backend.store import attendance, audit, batches, documents, failures, runs, schedule, sources
+from backend.store.attendance import Present
 from backend.store.database import Database
 from backend.store.runs import Run
 from backend.store.sources import Source
+from backend.sync import overdue
 from backend.sync.process import is_gone
 from connectors.errors import AskTheOwner
 
@@ -50,6 +52,8 @@ class SourceStatus:
     """Of each kind of run; `None`: not by itself."""
     every: Mapping[str, timedelta]
     """Between runs of each kind that has an interval; zero: never by itself."""
+    overdue: str | None
+    """Why a run that has been due for a while does not begin, as sentences."""
 
 
 def pause(database: Database, name: str) -> None:
@@ -182,6 +186,7 @@ class _Look:
     documents: Mapping[str, int]
     failures: Mapping[str, int]
     plans: Mapping[str, schedule.Plan]
+    present: Sequence[Present]
 
     @classmethod
     def at(cls, database: Database, name: str | None = None) -> "_Look":
@@ -191,6 +196,7 @@ class _Look:
             documents=documents.counts(database, name),
             failures=failures.counts(database, name),
             plans=schedule.plans(database, name),
+            present=attendance.present(database),
         )
 
 
@@ -198,9 +204,11 @@ def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
     name = source.name
     last, asking = look.latest.get(name), asked(database, name)
     plan = look.plans.get(name, schedule.Plan({}, {}))
+    state = _state(database, name, last, source.paused_at)
+    now, is_at_work = datetime.now(UTC), state in {"running", "waiting", "being removed"}
     return SourceStatus(
         source=name,
-        state=_state(database, name, last, source.paused_at),
+        state=state,
         kind=last.kind if last else None,
         run=last.id if last else None,
         stage=last.stage if last and last.state == "running" else None,
@@ -218,6 +226,7 @@ def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
         failures=look.failures.get(name, 0),
         next_starts=plan.starts,
         every=plan.every,
+        overdue=None if is_at_work else overdue.told(plan.starts, look.present, now),
     )
 
 

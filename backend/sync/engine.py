@@ -7,22 +7,25 @@ Each takes one thing that is due, does it to its end, and tells whether there wa
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from types import TracebackType
 from typing import Protocol
 
 from backend.store import batches, failures, runs, schedule, sources
 from backend.store.database import Database
-from backend.store.runs import Ended, RunState
+from backend.store.runs import Ended
 from backend.store.schedule import LISTING, Due
 from backend.store.sources import Source
-from backend.sync.heartbeat import Heartbeat, Pulse
+from backend.sync.heartbeat import Bound, Heartbeat, Pulse, is_mistake, surely, told
+from backend.sync.measure import UNMEASURED, Measure, Measured
 from backend.sync.process import is_gone, this_process
 from backend.sync.runner import decision_of, removing
 from backend.sync.taking import Room, taken
 from backend.sync.telling import Telling
-from connectors.connector import Change, Connector
+from connectors.connector import Change, Connector, Listed
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.carrying import Carrying
 from indexing.pipeline import Pipeline
@@ -35,6 +38,7 @@ MOST_RETRIED = 1_000
 """Failed documents that one run tries again."""
 _LATER = timedelta(minutes=5)
 """Before what a person must mend is tried again by itself."""
+_STOPPED = "It was stopped; the next run goes on from there."
 
 
 class Home(Protocol):
@@ -67,38 +71,49 @@ class Engine:
     stopping: threading.Event = field(default_factory=threading.Event)
     """Once it is set, everything ends within seconds, to be gone on with later."""
     pulse: Pulse = field(default_factory=Pulse)
+    bound: Bound = field(default_factory=Bound)
+    measure: Measure = UNMEASURED
 
-    def fetch_due(self) -> bool:
-        """Read one source, until what it told is indexed. Raises Stopped."""
-        return self._first_due(FETCHES)
+    def fetch_due(self, source: str | None = None) -> bool:
+        """Read one source, or this one if it is due, until what it told is indexed. Raises Stopped."""
+        return self._first_due(FETCHES, source)
 
-    def light_due(self) -> bool:
-        """Compare one source with its listing, or remove one. Raises Stopped."""
-        return self._first_due(LIGHT)
+    def light_due(self, source: str | None = None) -> bool:
+        """Compare one source, or this one, with its listing, or remove it. Raises Stopped."""
+        return self._first_due(LIGHT, source)
 
-    def index_due(self) -> bool:
+    def index_due(self, *, along: bool = False) -> bool:
         """Index what was read, of all sources in turn, until there is no more.
+
+        Args:
+            along: and until no source is being read any more.
 
         Raises:
             Stopped: what was begun is given back.
         """
         home, tally = self.home(), Tally()
-        with Heartbeat(home.database, stopping=self.stopping) as heartbeat:
-            coming = taken(home.database, heartbeat, self.pulse, lambda: True)
-            meter = Meter("", "indexing")
+        database, measured = home.database, Measured(self.measure, tally)
+
+        def is_over() -> bool:
+            return not (along and runs.any_in(database, "indexing"))
+
+        with Heartbeat(database, stopping=self.stopping, bound=self.bound) as heartbeat:
+            coming = taken(database, heartbeat, self.pulse, is_over)
             try:
-                for _ in home.carrying().carry_out(coming, meter, tally):
+                for step in home.carrying().carry_out(coming, Meter("", "indexing"), tally):
+                    heartbeat.moved(f"{step.item!r} was indexed" if step.item else None)
+                    measured.tell()
                     self.pulse.notify()
             except (RetryLater, AskTheOwner) as error:
                 after = error.after if isinstance(error, RetryLater) else _LATER
                 next_try = datetime.now(UTC) + after
-                batches.postpone(home.database, heartbeat.held(), next_try, str(error))
+                batches.postpone(database, heartbeat.held(), next_try, str(error))
         self.pulse.notify()
         return any(tally.counts.values()) or tally.unreadable_count > 0
 
-    def _first_due(self, kinds: frozenset[str]) -> bool:
+    def _first_due(self, kinds: frozenset[str], source: str | None) -> bool:
         home = self.home()
-        for due in schedule.due(home.database, datetime.now(UTC), is_gone):
+        for due in schedule.due(home.database, datetime.now(UTC), is_gone, source):
             if due.kind in kinds and self._ran(home, due):
                 return True
         return False
@@ -110,14 +125,16 @@ class Engine:
         except RetryLater:
             return False
         with (
-            _ending(home.database, due, run),
-            Heartbeat(home.database, run, self.stopping) as heartbeat,
+            _Ending(home.database, due, run),
+            Heartbeat(home.database, run, self.stopping, bound=self.bound) as heartbeat,
         ):
             source, tally = sources.find(home.database, due.source), Tally()
-            room = Room(home.database, run, home.pipeline(source), heartbeat, self.pulse)
+            pipeline = home.pipeline(source)
+            room = Room(home.database, run, pipeline, heartbeat, self.pulse, self.measure)
             telling = Telling(home.database, run, tally)
             room.until(room.is_still, "another worker, to end what it is at")
             if due.kind == "removal":
+                heartbeat.moved("its documents were removed")
                 _all(removing(room, telling, tally), heartbeat)
                 sources.remove(home.database, due.source)
             else:
@@ -135,10 +152,12 @@ def _do(work: _Work) -> None:
 def _read(work: _Work) -> None:
     """What changed, or what has failed, until all of it is indexed."""
     room = work.room
+    room.heartbeat.moved("the index was compared with the ledger")
     _all(work.telling.steps(room.pipeline.repair(work.tally)), room.heartbeat)
     runs.enter(room.database, room.run, "indexing")
     # What an earlier run has read comes first: the ledger is asked what is known.
     room.until(room.is_indexed, "the index, to take in what was read before")
+    room.heartbeat.moved("the source was read, from where it was left")
     room.fetch(_changes(work))
     room.until(room.is_indexed, "the index, to take in what was read")
 
@@ -157,7 +176,8 @@ def _changes(work: _Work) -> Iterable[Change]:
 def _listed(work: _Work) -> None:
     room, accepted = work.room, work.due.accepted or 0
     work.telling.begin("listing")
-    listing = work.connector.listing()
+    room.heartbeat.moved("the source listed what it has")
+    listing = _kept_up(work.connector.listing(), room.heartbeat)
     if work.due.kind == "prune":
         steps = room.pipeline.reconcile(listing, room.run, work.tally, accepted=accepted)
     else:
@@ -165,8 +185,17 @@ def _listed(work: _Work) -> None:
     _all(work.telling.steps(steps), room.heartbeat)
 
 
+def _kept_up(listing: Iterable[Listed], heartbeat: Heartbeat) -> Iterator[Listed]:
+    """The same, as long as the run is this worker's: nothing is written of what comes late."""
+    for listed in listing:
+        heartbeat.check()
+        heartbeat.moved()
+        yield listed
+
+
 def _all(steps: Iterable[object], heartbeat: Heartbeat) -> None:
     for _ in steps:
+        heartbeat.moved()
         heartbeat.check()
 
 
@@ -179,32 +208,60 @@ def _begun(database: Database, due: Due) -> int:
     return runs.begin(database, due.source, due.kind, holder, is_gone, due.accepted, due.seen)
 
 
-@contextmanager
-def _ending(database: Database, due: Due, run: int) -> Iterator[None]:
-    """Close the run as it came out. A failure of the source's is the run's; a mistake is raised.
+class _Ending:
+    """Closes a run as it came out. A failure of the source's is the run's; a mistake is told, and raised.
 
     It is noted first: a worker that looked between the two would find the same due again.
     """
-    began = datetime.now(UTC)
-    state: RunState = "interrupted"
-    error: str | None = "It was stopped; the next run goes on from there."
-    try:
-        yield
-        state, error = "done", None
-        _note(database, due, began)
-    except Ended:
-        pass
-    except NeedsDecision as failure:
-        _note(database, due, began)
-        runs.ask(database, run, str(failure), decision_of(failure))
-    except RetryLater as failure:
-        runs.wait(database, run, str(failure), datetime.now(UTC) + failure.after)
-    except AskTheOwner as failure:
-        state, error = "failed", str(failure)
-        _note(database, due, began)
-    finally:
-        # A run that has ended, waits or asks by now stays as it is.
-        runs.close(database, run, state, error)
+
+    def __init__(self, database: Database, due: Due, run: int) -> None:
+        self._database = database
+        self._due = due
+        self._run = run
+        self._began = datetime.now(UTC)
+
+    def __enter__(self) -> None:
+        """Nothing is to be done until it ends."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        """Whether the error, if there is one, is of those that are the run's."""
+        del kind, trace
+        surely(partial(self._close_ours, error))
+        return isinstance(error, RetryLater | AskTheOwner | NeedsDecision)
+
+    def _close_ours(self, error: BaseException | None) -> None:
+        # A run that is another's by now, or has been ended, stays as it is.
+        with suppress(Ended):
+            self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
+        database, run = self._database, self._run
+        match error:
+            case None:
+                self._note()
+                runs.close(database, run, "done")
+            case Ended():
+                runs.close(database, run, "interrupted", _STOPPED)
+            case NeedsDecision():
+                self._note()
+                runs.ask(database, run, str(error), decision_of(error))
+            case RetryLater():
+                runs.wait(database, run, str(error), datetime.now(UTC) + error.after)
+            case AskTheOwner():
+                self._note()
+                runs.close(database, run, "failed", str(error))
+            case _ if is_mistake(error):
+                runs.set_back(database, run, "failed", told(error))
+            case _:
+                runs.close(database, run, "interrupted", _STOPPED)
+
+    def _note(self) -> None:
+        _note(self._database, self._due, self._began)
 
 
 def _note(database: Database, due: Due, began: datetime) -> None:

@@ -1,7 +1,16 @@
-"""A worker says that it lives, every few seconds, in a thread of its own; and learns that it is to stop."""
+"""A worker says that it lives, every few seconds, in a thread of its own; and learns that it is to stop.
+
+A thread cannot be ended from outside. So where nothing moves for too long, it is its heartbeat that gives back
+what it holds, says why, and lets another take it up: what the thread says later is nobody's.
+"""
 
 import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import TracebackType
 
 from backend.store import batches, runs
@@ -10,9 +19,15 @@ from backend.store.database import Database
 from backend.store.runs import Ended
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.batches import Held
+from indexing.deadline import DeadlineExceeded
 
 BEAT = 2.0
 """Seconds between two signs of life; within so many a worker learns that its run was cancelled."""
+LOOK = 0.05
+"""Seconds between two looks at the database, where those who change it are in this process."""
+STILL = timedelta(minutes=15)
+"""In which something moves, or the work is given up. A request to a source is given up within minutes, and so
+is one to the index; a batch is embedded within a minute by the models that a processor can run at all."""
 
 
 class Stopped(Exception):
@@ -20,23 +35,53 @@ class Stopped(Exception):
 
 
 class Pulse:
-    """Wakes those who wait in this process for something that changed in the database."""
+    """Wakes those who wait in this process for something that changed in the database.
 
-    def __init__(self) -> None:
+    Args:
+        look: the seconds after which they look all the same: others change it too.
+        ring: called with every change, to wake other processes; it neither waits nor fails.
+    """
+
+    def __init__(self, look: float = LOOK, ring: Callable[[], object] = lambda: None) -> None:
         self._changed = threading.Condition()
+        self._look = look
+        self._ring = ring
 
     def notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
+        self._ring()
 
-    def wait(self, seconds: float) -> None:
-        """Until something changed here, but no longer: others change it too."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Until something changed here, but no longer than that, or than until the next look."""
         with self._changed:
-            self._changed.wait(seconds)
+            self._changed.wait(self._look if seconds is None else seconds)
+
+
+def _nobody(thread: threading.Thread) -> None:
+    """Is told."""
+    del thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """How long nothing may move, and who is told of a thread that does not come back even then."""
+
+    still: timedelta = STILL
+    stuck: Callable[[threading.Thread], object] = _nobody
+
+    @property
+    def grace(self) -> float:
+        """Seconds in which a thread that was given up may come back: half a minute, as a rule."""
+        return self.still.total_seconds() / 30
 
 
 class Heartbeat:
-    """Keeps up the lease of one run, where there is one, and of the batches that are taken meanwhile."""
+    """Keeps up the lease of one run, where there is one, and of the batches that are taken meanwhile.
+
+    Args:
+        bound: without one, nothing need ever move.
+    """
 
     def __init__(
         self,
@@ -44,15 +89,20 @@ class Heartbeat:
         run: int | None = None,
         stopping: threading.Event | None = None,
         lease: timedelta = LEASE,
+        bound: Bound | None = None,
     ) -> None:
         self._database = database
         self._run = run
         self._lease = lease
+        self._bound = bound
         self._stopping = stopping or threading.Event()
         self._lock = threading.Lock()
         self._held: set[tuple[int, int]] = set()
         self._ended: Ended | None = None
         self._over = threading.Event()
+        self._owner = threading.current_thread()
+        self._moved_at = time.monotonic()
+        self._doing = "the work began"
         self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
 
     def __enter__(self) -> "Heartbeat":
@@ -65,12 +115,15 @@ class Heartbeat:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """What is held still is given back."""
-        del kind, error, trace
+        """What is held still is given back; after a mistake in the program, for a while."""
+        del kind, trace
         self._over.set()
         self._thread.join()
-        if self._held:
-            batches.release(self._database, self._held)
+        held = self.held()
+        if held and error is not None and is_mistake(error):
+            surely(partial(batches.postpone, self._database, held, None, told(error)), self._lease)
+        elif held:
+            surely(partial(batches.release, self._database, held), self._lease)
 
     def check(self) -> None:
         """Raises Ended, Stopped: the work is to end here."""
@@ -78,6 +131,16 @@ class Heartbeat:
             raise self._ended
         if self._stopping.is_set():
             raise Stopped
+
+    def moved(self, doing: str | None = None) -> None:
+        """Something came of the work.
+
+        Args:
+            doing: what comes next, as the rest of a sentence: Nothing moved while …
+        """
+        self._moved_at = time.monotonic()
+        if doing is not None:
+            self._doing = doing
 
     def take(self, held: Held) -> None:
         with self._lock:
@@ -97,9 +160,15 @@ class Heartbeat:
                 self._ended = error
             except (RetryLater, AskTheOwner):
                 pass
-            self._over.wait(BEAT)
+            self._over.wait(self._pause())
+
+    def _pause(self) -> float:
+        return BEAT if self._bound is None else min(BEAT, self._bound.still.total_seconds() / 5)
 
     def _beat(self) -> None:
+        if self._bound and time.monotonic() - self._moved_at > self._bound.still.total_seconds():
+            self._give_up(self._bound)
+            return
         held = self.held()
         if held:
             still = batches.renew(self._database, held, self._lease)
@@ -107,3 +176,57 @@ class Heartbeat:
                 self._held -= held - still
         if self._run is not None:
             runs.beat(self._database, self._run, datetime.now(UTC) + self._lease)
+
+    def _give_up(self, bound: Bound) -> None:
+        """Let others take up what the thread does not come to an end with."""
+        reason = f"Nothing moved for {_minutes(bound.still)} while {self._doing}."
+        if held := self.held():
+            batches.postpone(self._database, held, None, reason)
+            with self._lock:
+                self._held -= held
+        if self._run is not None:
+            runs.set_back(self._database, self._run, "interrupted", reason)
+        self._ended = Ended(reason, "interrupted")
+        if not self._over.wait(bound.grace):
+            bound.stuck(self._owner)
+
+
+def surely(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
+    """Tell the database how something ended: now, or as soon as it answers again, and before the lease is over.
+
+    Then it is told by the lease itself, and a word that comes later is nobody's.
+    """
+    try:
+        tell()
+    except RetryLater:
+        threading.Thread(target=_again, args=(tell, lease), name="telling", daemon=True).start()
+
+
+def _again(tell: Callable[[], object], lease: timedelta) -> None:
+    end = time.monotonic() + lease.total_seconds()
+    while time.monotonic() < end:
+        time.sleep(BEAT)
+        with suppress(RetryLater):
+            tell()
+            return
+
+
+def is_mistake(error: BaseException) -> bool:
+    """Whether it is one of the program's, and none of the world's or of who stopped it."""
+    told_by_design = Stopped | RetryLater | AskTheOwner
+    return isinstance(error, Exception) and not isinstance(error, told_by_design)
+
+
+def told(error: BaseException) -> str:
+    """A mistake in the program, or a service that is too slow, for those who run it."""
+    if isinstance(error, DeadlineExceeded):
+        return (
+            "The time for it was up: a service that was asked, such as the embedder, is too slow."
+        )
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"A mistake in the program ({words[:300]}). The log says more."
+
+
+def _minutes(time: timedelta) -> str:
+    seconds = time.total_seconds()
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:g} seconds"

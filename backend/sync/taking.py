@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from backend.store import batches, runs
 from backend.store.database import Database
 from backend.sync.heartbeat import Heartbeat, Pulse
+from backend.sync.measure import UNMEASURED, Measure, timed
 from backend.sync.process import is_dead, this_process
 from connectors.connector import Change
-from indexing.batches import Held
+from indexing.batches import Batch, Held, item_of
 from indexing.pipeline import Pipeline
 
 MOST_OPEN = 8
 """Batches of a source that may wait to be indexed before reading it waits for them."""
-LOOK = 0.05
-"""Seconds between two looks at the database, where nothing in this process tells that it changed."""
 _PATIENCE = 0.5
 
 
@@ -29,6 +28,7 @@ class Room:
     pipeline: Pipeline
     heartbeat: Heartbeat
     pulse: Pulse
+    measure: Measure = UNMEASURED
 
     def fetch(self, changes: Iterable[Change]) -> None:
         """Save all that the source tells, a batch and its checkpoint at a time, never far ahead of the index.
@@ -38,12 +38,13 @@ class Room:
             RetryLater, AskTheOwner: the source's.
         """
         with closing(self.pipeline.read(changes)) as stream:
-            for batch in stream:
+            for batch in timed(self.measure, "fetch", stream):
                 self.heartbeat.check()
                 if batch.changes:
                     self._wait_for_room()
                 if batch.changes or batch.checkpoint:
                     batches.save(self.database, self.run, batch.changes, batch.checkpoint)
+                    self.heartbeat.moved(_after(batch))
                     self.pulse.notify()
         runs.fetched(self.database, self.run)
         self.pulse.notify()
@@ -55,7 +56,9 @@ class Room:
             return
         runs.note(self.database, self.run, waiting_for=waiting_for)
         while not done():
-            self.pulse.wait(LOOK)
+            # Who waits and says for what does not stand still; what is waited for has a bound of its own.
+            self.heartbeat.moved()
+            self.pulse.wait()
             self.heartbeat.check()
 
     def is_still(self) -> bool:
@@ -103,4 +106,9 @@ def taken(
             yield None
             told = time.monotonic()
         else:
-            pulse.wait(LOOK)
+            pulse.wait()
+
+
+def _after(batch: Batch) -> str:
+    item = item_of(batch.changes)
+    return f"the source was read, after {item!r}" if item else "the source was read"

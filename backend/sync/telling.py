@@ -6,6 +6,7 @@ from contextlib import closing
 
 from backend.store import runs
 from backend.store.database import Database
+from backend.sync.measure import counts
 from indexing.report import Progress, Tally
 
 _SECONDS = 1.0
@@ -48,8 +49,3 @@ class Telling:
         runs.tell(self._database, self._run, stage, item, more)
         self._told = now
         self._due = time.monotonic() + _SECONDS
-
-
-def counts(tally: Tally) -> dict[str, int]:
-    found: dict[str, int] = dict(tally.counts.items())
-    return found | {"unreadable": tally.unreadable_count}

@@ -4,10 +4,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
+from backend.store.database import Database
 from backend.sync.engine import Engine
 from backend.sync.heartbeat import Stopped
+from backend.sync.signing import SERVE, Signing
 from connectors.errors import AskTheOwner, RetryLater
+from indexing import arenas
+from indexing.deadline import DeadlineExceeded
 
 PAUSE = 2.0
 """Seconds between two looks for work, where nothing in this process tells of any."""
@@ -17,8 +23,20 @@ READERS = 8
 LOG = logging.getLogger("quarry.workers")
 
 
+@dataclass(frozen=True, slots=True)
+class _Post:
+    """What one thread does, and how it rests."""
+
+    name: str
+    due: Callable[[], bool]
+    rest: Callable[[float], object]
+
+
 class Workers:
     """Threads that do what is due: they read, they index, and they compare with listings.
+
+    One that does not come back from what it was at, long after that was given up, is left behind, and
+    another takes its place.
 
     Args:
         is_ready: waited for before anything begins.
@@ -27,41 +45,71 @@ class Workers:
     def __init__(
         self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE
     ) -> None:
-        self._engine = engine
+        arenas.few()  # before there are threads
+        bound = replace(engine.bound, stuck=self._leave_behind)
+        self._engine = engine = replace(engine, bound=bound)
         self._is_ready = is_ready
         self._pause = pause
-        read = ("fetch worker", engine.fetch_due, engine.stopping.wait)
-        index = ("index worker", engine.index_due, engine.pulse.wait)
-        light = ("light worker", engine.light_due, engine.stopping.wait)
-        self._threads = [
-            threading.Thread(target=self._work, args=(due, rest), name=name, daemon=True)
-            for name, due, rest in (*(read for _ in range(READERS)), index, light)
-        ]
+        self._lock = threading.Lock()
+        read = _Post("fetch worker", engine.fetch_due, engine.stopping.wait)
+        index = _Post("index worker", engine.index_due, engine.pulse.wait)
+        light = _Post("light worker", engine.light_due, engine.stopping.wait)
+        posts = (*(read for _ in range(READERS)), index, light)
+        self._threads = dict(map(self._staffed, posts))
+        self._left: list[threading.Thread] = []
+        self._signing = Signing(self._database, SERVE, engine.stopping)
 
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
+        self._signing.start()
 
     def stop(self, seconds: float) -> bool:
         """End between two steps; whether all had ended within so many seconds."""
         self._engine.stopping.set()
         self._engine.pulse.notify()
         end = time.monotonic() + seconds
-        for thread in self._threads:
+        with self._lock:
+            threads = [*self._threads, *self._left]
+        for thread in threads:
             if thread.ident is not None:
                 thread.join(max(0.0, end - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        self._signing.join(max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
 
-    def _work(self, due: Callable[[], bool], rest: Callable[[float], object]) -> None:
-        stopping = self._engine.stopping
-        while not stopping.is_set():
+    def _database(self) -> Database:
+        """Raises RetryLater: it is not ready yet."""
+        if not self._is_ready(self._pause):
+            raise RetryLater("Not ready yet.", after=timedelta(seconds=self._pause))
+        return self._engine.home().database
+
+    def _staffed(self, post: _Post) -> tuple[threading.Thread, _Post]:
+        thread = threading.Thread(target=self._work, args=(post,), name=post.name, daemon=True)
+        return thread, post
+
+    def _leave_behind(self, thread: threading.Thread) -> None:
+        with self._lock:
+            post = self._threads.pop(thread, None)
+            if post is None:
+                return
+            self._left.append(thread)
+            LOG.error("The %s does not come back; another takes its place.", post.name)
+            successor, post = self._staffed(post)
+            self._threads[successor] = post
+        successor.start()
+
+    def _is_wanted(self) -> bool:
+        return not self._engine.stopping.is_set() and threading.current_thread() in self._threads
+
+    def _work(self, post: _Post) -> None:
+        while self._is_wanted():
             if not self._is_ready(self._pause):
                 continue
             try:
-                found = due()
+                found = post.due()
             except Stopped:
                 return
-            except (AskTheOwner, RetryLater) as error:
+            except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
                 LOG.warning("Nothing could be done: %s", error)
                 found = False
             except Exception:
@@ -69,4 +117,4 @@ class Workers:
                 LOG.exception("A worker met a mistake.")
                 found = False
             if not found:
-                rest(self._pause)
+                post.rest(self._pause)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from backend.store import runs
-from backend.store.runs import Process, Run
+from backend.store.runs import Ended, Process, Run
 from backend.store.tables import runs as run_rows
 from connectors.errors import RetryLater
 from tests.support.store import Store, store_at
@@ -105,3 +106,31 @@ def test_history_is_newest_first_and_of_one_source(store: Store) -> None:
         numbers[1],
     ]
     assert runs.latest(store.database).keys() == {"desk", "web"}
+
+
+def test_a_run_in_vain_is_closed_and_another_waits_in_its_place(store: Store) -> None:
+    """A minute, then two; whoever worked on the first finds it closed."""
+    first = runs.begin(store.database, "desk", "prune", ME, alive, accepted=7)
+    runs.set_back(store.database, first, "interrupted", "Nothing moved.")
+    for minutes in (1, 2):
+        waiting = runs.latest(store.database)["desk"]
+        assert (waiting.kind, waiting.state, waiting.accepted) == ("prune", "waiting", 7)
+        assert waiting.waiting_for == "Nothing moved."
+        assert waiting.next_try == waiting.started_at + timedelta(minutes=minutes)
+        with pytest.raises(Ended, match="Nothing moved"):
+            runs.note(store.database, first, item="late")
+        with pytest.raises(Ended):
+            runs.set_back(store.database, first, "failed", "Again.")
+        runs.go_on(store.database, waiting.id, ME)
+        runs.set_back(store.database, waiting.id, "interrupted", "Nothing moved.")
+    done = runs.begin(store.database, "desk", "prune", ME, alive)
+    runs.set_back(store.database, done, "failed", "A mistake.")
+    latest = runs.latest(store.database)["desk"]
+    assert latest.next_try == latest.started_at + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("tries", "minutes"), [(0, 1), (1, 1), (2, 2), (5, 16), (10, 360), (99, 360)]
+)
+def test_the_wait_doubles_up_to_six_hours(tries: int, minutes: int) -> None:
+    assert runs.back_off(tries) == timedelta(minutes=minutes)

@@ -127,3 +127,20 @@ def test_failed_documents_make_a_retry_due(store: Store) -> None:
 )
 def test_each_try_waits_twice_as_long_up_to_a_day(tries: int, minutes: int) -> None:
     assert failures.back_off(tries) == minutes * MINUTE
+
+
+def test_a_removal_that_waits_is_due_at_its_time_as_the_same_run(store: Store) -> None:
+    schedule.ask(store.database, "desk", "removal")
+    assert kind_due(store) == "removal"
+    run = runs.begin(store.database, "desk", "removal", ME, alive)
+    runs.wait(store.database, run, "the index is away", datetime.now(UTC) + 5 * MINUTE)
+    assert due(store) is None
+    later = due(store, 6 * MINUTE)
+    assert later is not None
+    assert (later.kind, later.run) == ("removal", run)
+
+
+def test_one_source_can_be_asked_about_alone(store: Store) -> None:
+    now = datetime.now(UTC)
+    assert [one.source for one in schedule.due(store.database, now, alive, "desk")] == ["desk"]
+    assert schedule.due(store.database, now, alive, "web") == []

@@ -1,15 +1,24 @@
 """The sources."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from backend.store import sources
+from backend.store import batches, runs, schedule, sources
+from backend.store.runs import Process, Run
 from connectors.connector import Checkpoint
 from connectors.errors import AskTheOwner
 from indexing.ledger import Reached
 from tests.support.store import Store, document, store_at
+
+ME = Process("here", 1, "1")
+
+
+def gone(run: Run) -> bool:
+    del run
+    return True
 
 
 @pytest.fixture
@@ -69,3 +78,23 @@ def test_other_settings_begin_from_the_beginning(store: Store) -> None:
     other = sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
     assert other.checkpoint is None
     assert other.credential == "sealed"
+
+
+def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store) -> None:
+    desk = sources.find(store.database, "desk")
+    run = runs.begin(store.database, "desk", "incremental", ME, gone)
+    sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
+    with pytest.raises(runs.Ended, match="was changed"):
+        batches.save(store.database, run, [], Checkpoint("9"))
+    assert sources.find(store.database, "desk").checkpoint is None
+    (due,) = (
+        one for one in schedule.due(store.database, datetime.now(UTC), gone) if one.source == "desk"
+    )
+    assert due.kind == "incremental"
+
+
+def test_a_removal_goes_on_whatever_the_settings(store: Store) -> None:
+    desk = sources.find(store.database, "desk")
+    run = runs.begin(store.database, "desk", "removal", ME, gone)
+    sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
+    assert runs.find(store.database, run).state == "running"

@@ -1,26 +1,30 @@
 """What is due is done, by whatever worker comes first; what stands in the way is waited for, and said."""
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
-from backend.store import batches, failures, runs, schedule, sources
+from backend.store import batches, failures, runs, schedule, sources, tables
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
-from backend.sync import control
+from backend.sync import calls, control
+from backend.sync.calls import Call
 from backend.sync.engine import Engine
-from backend.sync.heartbeat import Stopped
+from backend.sync.heartbeat import Bound, Stopped
 from backend.sync.process import this_process
 from backend.sync.taking import MOST_OPEN
 from backend.sync.workers import Workers
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
-from connectors.document import Access, Document
+from connectors.document import EVERYBODY, Access, Document
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.batches import BatchSize
 from indexing.carrying import Carrying
@@ -107,8 +111,9 @@ class Office:
     def carrying(self) -> Carrying:
         return Carrying(EMBEDDER, self.keeper, self.store.ledger)
 
-    def engine(self) -> Engine:
-        return Engine(lambda: self)
+    def engine(self, still: float = 900.0) -> Engine:
+        """Gives up what does not move for so many seconds."""
+        return Engine(lambda: self, bound=Bound(still=timedelta(seconds=still)))
 
     def latest(self, source: str = "desk") -> Run:
         return runs.latest(self.database)[source]
@@ -416,3 +421,206 @@ def test_a_worker_that_is_to_stop_gives_back_what_it_holds(office: Office) -> No
 def _until_stopped(due: Callable[[], bool]) -> None:
     with pytest.raises(Stopped):
         due()
+
+
+# What stands still.
+
+STILL = 0.6
+"""Seconds."""
+
+
+@contextmanager
+def working(engine: Engine) -> Iterator[Workers]:
+    workers = Workers(engine, at_once, pause=0.1)
+    workers.start()
+    try:
+        yield workers
+    finally:
+        assert workers.stop(SOON)
+
+
+def test_a_source_that_says_nothing_any_more_is_given_up_with_its_reason(office: Office) -> None:
+    office.fill("desk", 6)
+    back = threading.Event()
+
+    def hang(number: int) -> Change | None:
+        if number == 4:
+            back.wait(SOON)
+        return None
+
+    office.shelves["desk"].before = hang
+    with working(office.engine(STILL)):
+        wait_for(lambda: office.state() == "waiting")
+        waiting, given_up = runs.history(office.database, "desk")
+        office.shelves["desk"].before = nothing
+        back.set()
+    reason = "Nothing moved for 0.6 seconds while the source was read, after 'About desk:0003'."
+    assert (given_up.state, given_up.error) == ("interrupted", reason)
+    assert waiting.waiting_for == reason
+    told = control.status(office.database, "desk")
+    assert (told.waiting_for, told.next_try) == (reason, waiting.next_try)
+    assert waiting.next_try is not None
+    assert timedelta(seconds=50) < waiting.next_try - waiting.started_at <= timedelta(minutes=1)
+    assert not office.engine().fetch_due()
+    control.request(office.database, "desk", "incremental")
+    worked(office, lambda: office.state() == "done")
+    assert office.store.ledger.count("desk") == 6
+    assert office.agrees()
+
+
+def test_who_comes_back_late_writes_nothing(office: Office) -> None:
+    """The listing hangs until another run has begun; then it names a reader that nobody else heard of."""
+    office.fill("desk", 2)
+    worked(office, done(office, "first"))
+    hanging, back = threading.Event(), threading.Event()
+    shelf = office.shelves["desk"]
+    listing = shelf.listing
+
+    def late() -> Iterator[Listed]:
+        hanging.set()
+        back.wait(SOON)
+        yield Listed("desk:0000", Access.to(["user:mallory@example.com"]))
+
+    shelf.listing = late  # type: ignore[method-assign]
+    due_again(office, "permissions")
+    thread = threading.Thread(target=office.engine(STILL).light_due)
+    thread.start()
+    wait_for(lambda: office.state() == "waiting")
+    assert hanging.is_set()
+    shelf.listing = listing  # type: ignore[method-assign]
+    due_again(office, "permissions")
+    assert office.engine().light_due()
+    back.set()
+    thread.join(SOON)
+    assert [run.state for run in runs.history(office.database, "desk")][:1] == ["done"]
+    assert office.keeper.held["desk:0000"].chunks[0].access == EVERYBODY
+    assert office.agrees()
+
+
+def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
+    office: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread that indexes is left behind, another takes its place; what it held is tried again later."""
+    office.fill("desk", 6)
+    monkeypatch.setattr(batches, "back_off", lambda tries: timedelta(seconds=0.1 * tries))
+    write, hung, back = office.keeper.write, threading.Event(), threading.Event()
+
+    def hang(changes: object) -> object:
+        if not hung.is_set():
+            hung.set()
+            back.wait(SOON)
+        return write(changes)  # type: ignore[arg-type]
+
+    office.keeper.write = hang  # type: ignore[method-assign, assignment]
+    with working(office.engine(STILL)):
+        wait_for(lambda: office.state() == "done")
+        assert office.agrees()
+        back.set()
+    assert "The index worker does not come back" in caplog.text
+    assert office.store.ledger.count("desk") == 6
+    assert office.agrees()
+
+
+def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.fill("desk", 2)
+    monkeypatch.setattr(random, "uniform", max)
+    write = office.keeper.write
+
+    def broken(changes: object) -> object:
+        del changes
+        raise KeyError("tags")
+
+    office.keeper.write = broken  # type: ignore[method-assign, assignment]
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") == 1)
+    for seconds in (13, 26, 52):  # ten, doubled each time, three tenths more
+        before = datetime.now(UTC)
+        with pytest.raises(KeyError):
+            engine.index_due()
+        run = office.latest()
+        assert run.waiting_for == "A mistake in the program (KeyError: 'tags'). The log says more."
+        assert run.next_try is not None
+        assert 0 <= (run.next_try - before).total_seconds() - seconds < 5
+        assert not engine.index_due()
+        with office.database.writing() as connection:
+            connection.execute(update(tables.batches).values(next_try=None))
+    office.keeper.write = write  # type: ignore[method-assign]
+    while reader.is_alive():
+        engine.index_due()
+    assert office.latest().state == "done"
+    assert office.agrees()
+
+
+def test_a_mistake_while_a_source_is_read_is_told_and_tried_again_later(office: Office) -> None:
+    office.fill("desk", 2)
+
+    def broken(number: int) -> Change | None:
+        raise KeyError(number)
+
+    office.shelves["desk"].before = broken
+    with pytest.raises(KeyError):
+        office.engine().fetch_due()
+    waiting, failed = runs.history(office.database, "desk")
+    assert failed.state == "failed"
+    assert failed.error == waiting.waiting_for
+    assert str(failed.error).startswith("A mistake in the program (KeyError: 0)")
+    assert not office.engine().fetch_due()
+
+
+def test_who_waits_for_the_index_does_not_stand_still(office: Office) -> None:
+    office.fill("desk", 60)
+    engine = office.engine(STILL)
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: _latest_waits_for(office, "the index"))
+    time.sleep(3 * STILL)
+    assert office.state() == "running"
+    while reader.is_alive():
+        engine.index_due()
+    assert office.latest().state == "done"
+
+
+def test_one_source_alone_is_done_if_it_is_due(office: Office) -> None:
+    office.fill("desk", 1)
+    engine = office.engine()
+    assert not engine.fetch_due("web")
+    assert not engine.light_due("desk")
+    reader = threading.Thread(target=engine.fetch_due, args=("desk",))
+    reader.start()
+    while reader.is_alive():
+        engine.index_due()
+    assert office.latest().state == "done"
+    assert not engine.fetch_due("desk")
+
+
+def test_indexing_along_ends_with_the_reading(office: Office) -> None:
+    office.fill("desk", 20)
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") > 0)
+    assert engine.index_due(along=True)
+    reader.join(SOON)
+    assert office.latest().state == "done"
+
+
+def test_what_is_due_is_told_by_queue_and_source(office: Office) -> None:
+    desk = sources.find(office.database, "desk")
+    assert calls.due(office.database) == [Call("fetch", desk.id)]
+    office.fill("desk", 1)
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") > 0)
+    assert calls.due(office.database) == [Call("index", desk.id)]
+    while reader.is_alive():
+        engine.index_due()
+    assert calls.due(office.database) == []
+    due_again(office, "prune")
+    assert calls.due(office.database) == [Call("light", desk.id)]
+    control.pause(office.database, "desk")
+    assert calls.due(office.database) == []

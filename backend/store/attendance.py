@@ -1,0 +1,57 @@
+"""Which workers live: each says so now and then, and what keeps it from its work."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import ColumnElement, and_, delete, select
+
+from backend.store import runs
+from backend.store.database import Database, upsert
+from backend.store.runs import Process
+from backend.store.tables import workers
+
+FRESH = timedelta(seconds=45)
+"""Within which a worker that lives has said so again: three times over."""
+_FORGOTTEN = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    process: Process
+    queue: str
+    """That it works on; `beat`: it tells the others what is due."""
+    seen_at: datetime
+    trouble: str | None
+
+
+def sign(database: Database, process: Process, queue: str, trouble: str | None = None) -> None:
+    """Say that this process works on a queue. Those that have not been heard of for a day are forgotten."""
+    now = datetime.now(UTC)
+    row = runs.held_by(process) | {"queue": queue, "seen_at": now, "trouble": trouble}
+    with database.writing() as connection:
+        upsert(connection, workers, [row])
+        connection.execute(delete(workers).where(workers.c.seen_at < now - _FORGOTTEN))
+
+
+def leave(database: Database, process: Process) -> None:
+    """The process ends."""
+    with database.writing() as connection:
+        connection.execute(delete(workers).where(_is(process)))
+
+
+def present(database: Database) -> list[Present]:
+    """Those that were heard of a moment ago, by queue."""
+    since = datetime.now(UTC) - FRESH
+    query = select(workers).where(workers.c.seen_at > since)
+    with database.reading() as connection:
+        found = connection.execute(query.order_by(workers.c.queue, workers.c.host)).all()
+    return [
+        Present(
+            process=runs.holder_of(row), queue=row.queue, seen_at=row.seen_at, trouble=row.trouble
+        )
+        for row in found
+    ]
+
+
+def _is(process: Process) -> ColumnElement[bool]:
+    return and_(*(workers.c[name] == value for name, value in runs.held_by(process).items()))

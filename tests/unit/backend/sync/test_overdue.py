@@ -1,0 +1,56 @@
+"""What is due and does not begin says why."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from backend.store.attendance import Present
+from backend.store.runs import Process
+from backend.sync import overdue
+
+NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
+SINCE = NOW - timedelta(minutes=5)
+QUEUES = ("beat", "fetch", "index", "light")
+
+
+def present(*queues: str, trouble: str | None = None) -> list[Present]:
+    return [
+        Present(
+            process=Process("here", number, "1"),
+            queue=queue,
+            seen_at=NOW,
+            trouble=trouble if queue == "beat" else None,
+        )
+        for number, queue in enumerate(queues)
+    ]
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        {},
+        {"prune": None},
+        {"incremental": NOW - timedelta(seconds=50)},
+        {"prune": NOW + timedelta(days=1)},
+    ],
+)
+def test_what_has_not_been_due_for_long_says_nothing(starts: dict[str, datetime | None]) -> None:
+    assert overdue.told(starts, [], NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("signed", "words"),
+    [
+        (present(), "Nobody works: start quarry serve"),
+        (present("serve"), "busy with other sources"),
+        (present(*QUEUES), "busy with other sources"),
+        (present("beat", "index", "light"), "Start quarry worker --queue fetch."),
+        (present("index", "light", "fetch"), "Start quarry beat."),
+        (present(*QUEUES, trouble="The broker does not answer."), "The broker does not answer."),
+    ],
+)
+def test_what_is_overdue_says_since_when_and_what_to_do(signed: list[Present], words: str) -> None:
+    told = overdue.told({"incremental": SINCE, "prune": None}, signed, NOW)
+    assert told is not None
+    assert told.startswith(f"Due since {SINCE.astimezone():%Y-%m-%d %H:%M}. ")
+    assert words in told
