@@ -36,8 +36,13 @@ def doing(source: SourceWire) -> str:
     if run is None or source.state not in OPEN:
         return ""
     if run.waiting_for and source.state == "waiting":
-        return f"Waits for {run.waiting_for}"
+        return _waits(run.waiting_for)
     rate = f"{source.rate:.1f} a second" if source.rate else ""
     told = (called(run.kind), run.stage, counted(run.counts), rate, run.item)
-    waits = f"waits for {run.waiting_for}" if run.waiting_for else ""
+    waits = _waits(run.waiting_for) if run.waiting_for else ""
     return " · ".join(filter(None, (*told, waits)))
+
+
+def _waits(reason: str) -> str:
+    """A reason is what is waited for, or a sentence that says what happened."""
+    return reason if reason[:1].isupper() else f"Waits for {reason}"

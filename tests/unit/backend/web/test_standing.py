@@ -29,6 +29,8 @@ def test_what_it_waits_for_is_told() -> None:
     stands = _stands("waiting", waiting_for="the service, which is busy.")
     assert stands.doing == "Waits for the service, which is busy."
     assert stands.is_open
+    stuck = _stands("waiting", waiting_for="Nothing moved for 15 minutes while a.md was read.")
+    assert stuck.doing == "Nothing moved for 15 minutes while a.md was read."
 
 
 @pytest.mark.parametrize(
