@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 PUBLIC = "public"
@@ -29,6 +30,7 @@ class Span:
         return text[self.start : self.end]
 
 
+@lru_cache(maxsize=16_384)
 def reader_token(text: str) -> str:
     """The reader token that `text` spells; e-mail addresses are compared in lower case.
 

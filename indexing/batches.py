@@ -19,7 +19,10 @@ DocumentChange: TypeAlias = Document | Deletion | Unchanged | Unreadable
 class BatchSize:
     """A batch ends with whichever is reached first; one document may exceed the characters."""
 
-    documents: int = 64
+    documents: int = 256
+    first: int = 8
+    """Documents of the first batch; of each that follows twice as many, up to `documents`. So the first can
+    be embedded while the source is read on."""
     characters: int = 300_000
     changes: int = 1000
     seconds: float = 5.0
@@ -115,6 +118,7 @@ def weighed(items: Iterable[W], characters: int) -> Iterator[list[W]]:
 class _Pending:
     def __init__(self, size: BatchSize) -> None:
         self._size = size
+        self._most = min(size.first, size.documents)
         self._begin()
 
     def _begin(self) -> None:
@@ -133,7 +137,7 @@ class _Pending:
 
     def is_full(self) -> bool:
         return bool(self.changes) and (
-            self._documents >= self._size.documents
+            self._documents >= self._most
             or self._characters >= self._size.characters
             or len(self.changes) >= self._size.changes
             or time.monotonic() - self._began >= self._size.seconds
@@ -141,5 +145,7 @@ class _Pending:
 
     def taken(self) -> Batch:
         batch = Batch(tuple(self.changes.values()), self.checkpoint)
+        if self._documents >= self._most:
+            self._most = min(2 * self._most, self._size.documents)
         self._begin()
         return batch

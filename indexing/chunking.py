@@ -2,7 +2,7 @@
 
 Ours rather than a library's: those that keep spans (semchunk) count the tokens of every piece they
 try, know neither 。 nor tables, and cannot be told of the lines that stand around a piece. Here
-each section is tokenised once to plan the cuts and once to prove them.
+each section is tokenised once to plan the cuts and once to prove them; a short one once.
 """
 
 import hashlib
@@ -27,6 +27,8 @@ _FEWEST_TOKENS = 32
 _HEADER_SHARE = 4
 _MARGIN = 2
 """Tokens kept free: a piece may tokenise a little longer by itself than within its text."""
+_SHORT = 5
+"""Characters a token: a section of no more is likely to be one chunk, which is then all that is asked."""
 
 _LINE = re.compile(r"[^\n\r]+")
 _RULE = re.compile(r"\|?[\s:|+-]*-[\s:|+-]*")
@@ -86,12 +88,22 @@ def _passages(
         return
     first = framer.frame(_headings(section))
     header = _header(section, units)
+    whole = _Passage(number, section, Span(units[0].start, units[-1].end), first)
+    if not header and _is_one(whole, framer, limit):
+        yield whole
+        return
     fitting = header if framer.tokens(header) * _HEADER_SHARE <= limit else ""
     later = first.with_header(fitting)
     room = max(1, limit - framer.tokens(later.around("")) - _MARGIN)
     text = TokenisedText(section.text, embedder.token_ends(section.text))
     for i, span in enumerate(text.packed(units, room)):
         yield _Passage(number, section, span, later if i else first)
+
+
+def _is_one(whole: _Passage, framer: Framer, limit: int) -> bool:
+    """Whether a short section is a chunk as it is; not known of a longer one."""
+    text = whole.embedded_text
+    return len(text) <= limit * _SHORT and framer.tokens(text) <= limit - _MARGIN
 
 
 def _proven(planned: Sequence[_Passage], embedder: Embedder, limit: int) -> Iterator[_Passage]:

@@ -7,12 +7,10 @@ more of the exact terms before fewer. Fusing z-scores follows the standardised C
 Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from indexing.index import Evidence
 
@@ -49,7 +47,25 @@ class Candidates(Generic[Key]):
 class Placed(Generic[Key]):
     key: Key
     score: float
-    evidence: Evidence
+    legs: "_Legs[Key]"
+
+    @property
+    def cosine(self) -> float | None:
+        """`None` where the vector leg did not find it."""
+        return self.legs.found.vector.get(self.key)
+
+    def evidence(self, cosine: float | None, word_share: float) -> Evidence:
+        """What the legs tell of it; `cosine` is for what the vector leg did not find."""
+        found, ranks, key = self.legs.found, self.legs.ranks, self.key
+        return Evidence(
+            cosine=found.vector.get(key, cosine),
+            bm25=found.keyword.get(key),
+            word_share=word_share,
+            exact=found.exact[key].terms if key in found.exact else 0,
+            vector_rank=ranks.vector.get(key),
+            keyword_rank=ranks.keyword.get(key),
+            exact_rank=ranks.exact.get(key),
+        )
 
 
 def candidates(size: int) -> int:
@@ -58,33 +74,35 @@ def candidates(size: int) -> int:
 
 
 def ranked(
-    found: Candidates[Key], alpha: float, size: int, weight: Callable[[Key], float]
+    found: Candidates[Key], alpha: float, size: int, weights: Mapping[Key, float]
 ) -> list[Placed[Key]]:
     """The best `size` candidates, best first; equals by the rank of the exact leg, then by key.
 
-    `weight` multiplies the score of a candidate; 1 is neutral.
+    `weights` multiply the scores of the candidates that they name; 1 is neutral.
     """
-    scores = _combined(found, alpha, weight)
-    ranks = _Ranks.of(found)
-    order = sorted(scores)
-    # Each sort keeps the order of the one before it among its equals.
-    if found.exact:
-        order.sort(key=lambda key: ranks.exact.get(key, len(scores)))
-    order.sort(key=scores.__getitem__, reverse=True)
-    if found.exact:
-        order.sort(key=lambda key: -found.exact[key].terms if key in found.exact else 0)
-    return [Placed(key, scores[key], _evidence(found, ranks, key)) for key in order[:size]]
+    scores = _combined(found, alpha)
+    for key in weights.keys() & scores.keys():
+        scores[key] *= weights[key]
+    legs = _Legs(found, _Ranks.of(found))
+    best = sorted(_leading(found, scores, size), key=legs.order(scores))
+    return [Placed(key, scores[key], legs) for key in best[:size]]
 
 
-def _combined(
-    found: Candidates[Key], alpha: float, weight: Callable[[Key], float]
-) -> dict[Key, float]:
-    """The weighted sum of what each leg says of a candidate, times the candidate's weight."""
+def _combined(found: Candidates[Key], alpha: float) -> dict[Key, float]:
+    """The weighted sum of what each leg says of a candidate."""
     scores = dict.fromkeys(found.exact, 0.0)
     for share, leg in ((1.0 - alpha, found.keyword), (alpha, found.vector)):
-        for key, score in _standardised(leg).items():
+        for key, score in zip(leg, _standardised(leg.values()), strict=True):
             scores[key] = scores.get(key, 0.0) + share * score
-    return {key: score * weight(key) for key, score in scores.items()}
+    return scores
+
+
+def _leading(found: Candidates[Key], scores: Mapping[Key, float], size: int) -> list[Key]:
+    """The `size` best of the sum with their equals, and all of the exact leg; to sort all takes longer."""
+    if len(scores) <= size:
+        return list(scores)
+    floor = sorted(scores.values())[-size]
+    return [key for key, score in scores.items() if score >= floor or key in found.exact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +114,38 @@ class _Ranks(Generic[Key]):
     @classmethod
     def of(cls, found: Candidates[Key]) -> "_Ranks[Key]":
         return cls(
-            _ranks([(-score, key) for key, score in found.keyword.items()]),
-            _ranks([(-score, key) for key, score in found.vector.items()]),
-            _ranks([((-m.terms, -m.score), key) for key, m in found.exact.items()]),
+            _ranks(found.keyword),
+            _ranks(found.vector),
+            _ranks({key: (match.terms, match.score) for key, match in found.exact.items()}),
         )
 
 
-def _ranks(
-    scored: list[tuple[float, Key]] | list[tuple[tuple[int, float], Key]],
-) -> dict[Key, int]:
-    return {key: rank for rank, (_, key) in enumerate(sorted(scored), start=1)}
+def _ranks(leg: Mapping[Key, float] | Mapping[Key, tuple[int, float]]) -> dict[Key, int]:
+    """Counted from 1, equals by key."""
+    # To sort by key takes longer than all the rest, and mostly there are no equals.
+    keys = leg if len(set(leg.values())) == len(leg) else sorted(leg)
+    order = sorted(keys, key=leg.__getitem__, reverse=True)
+    return dict(zip(order, range(1, len(order) + 1), strict=True))
 
 
-def _evidence(found: Candidates[Key], ranks: _Ranks[Key], key: Key) -> Evidence:
-    return Evidence(
-        cosine=found.vector.get(key),
-        bm25=found.keyword.get(key),
-        exact=found.exact[key].terms if key in found.exact else 0,
-        vector_rank=ranks.vector.get(key),
-        keyword_rank=ranks.keyword.get(key),
-        exact_rank=ranks.exact.get(key),
-    )
+@dataclass(frozen=True, slots=True)
+class _Legs(Generic[Key]):
+    """What all places of one ranking share."""
+
+    found: Candidates[Key]
+    ranks: _Ranks[Key]
+
+    def order(self, scores: Mapping[Key, float]) -> Callable[[Key], tuple[int, float, int, Key]]:
+        """To sort by: more exact terms, the higher score, the better match of the terms, the key."""
+        exact, ranks, last = self.found.exact, self.ranks.exact, len(scores)
+        if not exact:
+            return lambda key: (0, -scores[key], last, key)
+        return lambda key: (
+            -exact[key].terms if key in exact else 0,
+            -scores[key],
+            ranks.get(key, last),
+            key,
+        )
 
 
 def is_common(holders: int, chunks: int) -> bool:
@@ -131,25 +160,26 @@ def is_common(holders: int, chunks: int) -> bool:
 def word_share(words: Sequence[str], held: str) -> float:
     """Of `words`, each with a space on both sides, that stand in `held`."""
     spaced = f" {held} "
-    return sum([word in spaced for word in words]) / len(words) if words else 0.0
+    return sum(map(spaced.__contains__, words)) / len(words) if words else 0.0
 
 
-def _standardised(scores: Mapping[Key, float]) -> dict[Key, float]:
+def _standardised(scores: Iterable[float]) -> list[float]:
     """Shifted z-scores, none below zero. Where all scores are equal each counts as the mean."""
-    values = np.fromiter(scores.values(), np.float64, len(scores))
-    mean, deviation = _mean_and_deviation(values)
+    scores = list(scores)
+    mean, deviation = _mean_and_deviation(scores)
     if deviation == 0.0:
-        return dict.fromkeys(scores, SHIFT)
-    standard = np.maximum(0.0, (values - mean) / deviation + SHIFT)
-    return dict(zip(scores, standard.tolist(), strict=True))
+        return [SHIFT] * len(scores)
+    standard = [(score - mean) / deviation + SHIFT for score in scores]
+    return [each if each > 0.0 else 0.0 for each in standard]
 
 
-def _mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_deviation(scores: Iterable[float]) -> tuple[float, float]:
     # Sorted, because the sum of floats depends a little on their order.
-    values = np.sort(values)
-    if len(values) == 0:
+    ordered = sorted(scores)
+    if not ordered:
         return 0.0, 0.0
+    mean, least, most = sum(ordered) / len(ordered), ordered[0], ordered[-1]
     # Scores that differ by rounding alone are one score; measured by it they would seem far apart.
-    noise = 1e-6 * max(abs(values[0]), abs(values[-1]))
-    deviation = float(values.std()) if values[-1] - values[0] > noise else 0.0
-    return float(values.mean()), deviation
+    if most - least <= 1e-6 * max(abs(least), abs(most)):
+        return mean, 0.0
+    return mean, math.dist(ordered, [mean] * len(ordered)) / math.sqrt(len(ordered))

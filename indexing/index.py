@@ -135,6 +135,8 @@ class Replace:
 @dataclass(frozen=True, slots=True)
 class Delete:
     document_id: str
+    up_to: int | None = None
+    """The last generation that is meant: of a later one nothing is touched. `None`: whichever there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,8 @@ class Amend:
     sets: frozenset[str] | None = None
     boost: float | None = None
     hidden: bool | None = None
+    up_to: int | None = None
+    """As of `Delete`."""
 
 
 IndexChange: TypeAlias = Replace | Delete | Amend
@@ -158,7 +162,7 @@ class Written:
     deleted: int = 0
     amended: int = 0
     stale: tuple[str, ...] = ()
-    """Ids whose Replace was older than what the index holds."""
+    """Ids whose change was older than what the index holds: it was not made."""
     missing: tuple[str, ...] = ()
     """Ids that a Delete or an Amend named and the index does not hold."""
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from indexing.deadline import Deadline
 from indexing.embedding import EmbedderIdentity, Vectors
-from indexing.tokenization import ModelTokenizer
+from indexing.tokenization import Ids, ModelTokenizer
 
 # On import OpenVINO reports its use over the network, from a forked process. A module that is None
 # cannot be imported, and without this one it keeps quiet.
@@ -162,7 +162,7 @@ class OpenVinoModel:
             vectors[batch] = self._infer([ids[i] for i in batch])
         return normalised(vectors)
 
-    def _infer(self, batch: Sequence[Sequence[int]]) -> Vectors:
+    def _infer(self, batch: Sequence[Ids]) -> Vectors:
         tokens, mask = padded(batch, self._record)
         with self._request() as request:
             outputs: Vectors = request.infer({0: tokens, 1: mask})[0]
@@ -208,7 +208,7 @@ def _joins(length: int, texts: int, shortest: int) -> bool:
 
 
 def padded(
-    batch: Sequence[Sequence[int]], record: ModelRecord
+    batch: Sequence[Ids], record: ModelRecord
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Token ids and attention mask, both of shape (texts, longest text rounded up)."""
     longest = max(map(len, batch))

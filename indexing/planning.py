@@ -62,14 +62,15 @@ def planned(
 ) -> Prepared | Step:
     """`entry` is what the ledger holds of the document; `source` is whose change this is.
 
-    No version is of a lower generation than `lowest`: a batch that is carried out late, by a worker that
-    nobody had heard of, cannot be taken for newer than what came after it.
+    No version is of a lower generation than `lowest`, and none that is later is deleted or amended: a batch
+    that is carried out late, by a worker that nobody had heard of, undoes nothing of what came after it.
     """
     match change:
         case Document():
             return _planned_document(change, entry, embedder, lowest)
         case Deletion(gone):
-            return Step((Removed(gone),), Delete(gone), "deleted" if entry else None)
+            delete = Delete(gone, up_to=_latest(entry, lowest))
+            return Step((Removed(gone),), delete, "deleted" if entry else None)
         case Unchanged(same, version):
             return Step((Noted(same, version),), outcome="unchanged")
         case Unreadable():
@@ -98,7 +99,7 @@ def _planned_document(
         _check_text(document)
         digest = content_hash(document)
         if entry and entry.kept and entry.content_hash == digest:
-            return _same_content(document, entry)
+            return _same_content(document, entry, lowest)
         chunks = tuple(chunks_of(document, embedder))
     except CONTENT_ERRORS as error:
         return Step((_failed(document.id, document.source, document.title, error),))
@@ -144,13 +145,18 @@ def printable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _same_content(document: Document, entry: Entry) -> Step:
+def _latest(entry: Entry | None, lowest: int) -> int:
+    """The generation that the index holds at most, unless another worker has gone on."""
+    return max(entry.generation, lowest) if entry else lowest
+
+
+def _same_content(document: Document, entry: Entry, lowest: int) -> Step:
     noted = Noted(document.id, document.version)
     if document.access == entry.access:
         return Step((noted,), outcome="unchanged")
     return Step(
         (Amended(document.id, document.access), noted),
-        Amend(document_id=document.id, access=document.access),
+        Amend(document_id=document.id, access=document.access, up_to=_latest(entry, lowest)),
         "amended",
     )
 

@@ -67,6 +67,15 @@ def batches(changes: Iterable[IndexChange], dimension: int, limits: BatchLimits)
         yield batch
 
 
+def is_stale(item: Item, generation: int) -> bool:
+    """Whether the item is older than the generation that an index holds of its document."""
+    match item:
+        case Prepared(change=change):
+            return generation > change.generation
+        case Delete(up_to=up_to) | Amend(up_to=up_to):
+            return up_to is not None and generation > up_to
+
+
 def is_storable(text: str) -> bool:
     """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
     return _UNSTORABLE.search(text) is None
@@ -86,11 +95,11 @@ def _item(change: IndexChange, dimension: int) -> Item:
 def _prepared(change: Replace, dimension: int) -> Prepared:
     _check_vectors(change, dimension)
     _check_chunks(change)
-    texts = [chunk.embedded_text for chunk in change.chunks]
+    found = [analysis.both_words(chunk.embedded_text) for chunk in change.chunks]
     return Prepared(
         change,
-        tuple(" ".join(analysis.words(text)) for text in texts),
-        tuple(" ".join(analysis.plain_words(text)) for text in texts),
+        tuple(" ".join(words) for words, _ in found),
+        tuple(" ".join(plain) for _, plain in found),
     )
 
 

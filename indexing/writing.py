@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from connectors.errors import RetryLater
+from indexing import arenas
 from indexing.batches import Held, pages
 from indexing.embedding import Embedder, Vectors
 from indexing.index import Amend, IndexChange, IndexKeeper, Replace
@@ -95,6 +96,8 @@ class Writing:
         Whoever makes the plans enters their ids to `in_flight` first. No plan is written before all
         earlier ones have been saved.
         """
+        arenas.few()
+        giving = arenas.Giving()
         with ThreadPoolExecutor(1, "planner") as planner, ThreadPoolExecutor(1, "writer") as writer:
             try:
                 coming = planner.submit(next, plans, None)
@@ -108,6 +111,7 @@ class Writing:
                     if saving:
                         yield _saved(saving.result(), meter)
                     saving = writer.submit(self._write_and_leave, embedded, in_flight, tally)
+                    giving.now_and_then()
                 if saving:
                     yield _saved(saving.result(), meter)
             finally:

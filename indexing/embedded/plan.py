@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from indexing.embedded import sql
 from indexing.embedded.database import Connection, json_list
 from indexing.index import Amend, Delete, Written
-from indexing.preparing import Batch, Prepared
+from indexing.preparing import Batch, Prepared, is_stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,10 @@ def planned(connection: Connection, batch: Batch) -> Plan:
     stale, missing = [], []
     for item in batch:
         known = held.get(item.document_id)
-        if isinstance(item, Prepared):
-            if known is not None and known.generation > item.change.generation:
-                stale.append(item.document_id)
-            else:
-                plan.replaced.append((item, known))
+        if known is not None and is_stale(item, known.generation):
+            stale.append(item.document_id)
+        elif isinstance(item, Prepared):
+            plan.replaced.append((item, known))
         elif known is None:
             missing.append(item.document_id)
         elif isinstance(item, Delete):

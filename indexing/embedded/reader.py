@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -159,9 +158,10 @@ class _Search:
         self._deadline.check()
         exact = legs.exact(self._view, seen, query, self._door) if query.exact else {}
         slots = [*{**keyword, **nearest, **exact}]
-        boosts = dict(zip(slots, self._view.columns.boosts(_numbers(slots)).tolist(), strict=True))
+        boosts = self._view.columns.boosts(_numbers(slots)).tolist()
+        weights = {slot: boost for slot, boost in zip(slots, boosts, strict=True) if boost != 1.0}
         candidates = Candidates(keyword=keyword, vector=nearest, exact=exact)
-        return hybrid.ranked(candidates, query.alpha, query.size, boosts.__getitem__)
+        return hybrid.ranked(candidates, query.alpha, query.size, weights)
 
     def _fetched(self, rankings: Sequence[Ranking]) -> dict[int, Fetched]:
         """By slot; what stands in several rankings is read once."""
@@ -181,11 +181,7 @@ class _Search:
             Hit(
                 fetched[place.key].chunk,
                 place.score,
-                replace(
-                    place.evidence,
-                    cosine=cosine,
-                    word_share=hybrid.word_share(words, fetched[place.key].words),
-                ),
+                place.evidence(cosine, hybrid.word_share(words, fetched[place.key].words)),
             )
             for place, cosine in zip(places, cosines, strict=True)
         )

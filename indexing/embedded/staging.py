@@ -192,15 +192,22 @@ def _amendment(change: Amend, held: Held, interned: Interned) -> Amendment:
 
 
 def _add_rows(connection: Connection, versions: Sequence[Version]) -> None:
-    for version in versions:
-        first = version.first_row
-        numbered = enumerate(version.prepared.change.chunks, start=first)
-        connection.executemany(
-            sql.ADD_CHUNK, (rows.chunk_row(row, version.ordinal, chunk) for row, chunk in numbered)
-        )
-        connection.executemany(sql.ADD_WORDS, enumerate(version.prepared.words, start=first))
-        blobs = map(np.ndarray.tobytes, version.halves)
-        connection.executemany(sql.ADD_VECTOR, enumerate(blobs, start=first))
+    numbered = [(version, enumerate(version.prepared.change.chunks)) for version in versions]
+    connection.executemany(
+        sql.ADD_CHUNK,
+        (
+            rows.chunk_row(version.first_row + place, version.ordinal, chunk)
+            for version, chunks in numbered
+            for place, chunk in chunks
+        ),
+    )
+    words = (enumerate(version.prepared.words, version.first_row) for version in versions)
+    connection.executemany(sql.ADD_WORDS, chain.from_iterable(words))
+    blobs = (
+        enumerate(map(np.ndarray.tobytes, version.halves), version.first_row)
+        for version in versions
+    )
+    connection.executemany(sql.ADD_VECTOR, chain.from_iterable(blobs))
 
 
 def _entries(versions: Sequence[Version]) -> Iterator[Entry]:

@@ -180,7 +180,8 @@ def nearest(
     if number < GATHERED_SHARE * len(allowed):
         found = _among(files, quantised, np.flatnonzero(allowed), candidates)
     else:
-        found = _among_all(files, quantised, allowed, min(number, candidates))
+        hidden = ~allowed if number < len(allowed) else None
+        found = _among_all(files, quantised, hidden, min(number, candidates))
     return [
         _rescored(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
     ]
@@ -194,11 +195,11 @@ def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> l
     return [selected.take(_largest(row, count)) for row in scores]
 
 
-def _among_all(files: VectorFiles, queries: Int8s, allowed: Mask, count: int) -> list[Slots]:
-    """The same for at least so many; vectors that are not allowed are scanned too, and put last."""
+def _among_all(files: VectorFiles, queries: Int8s, hidden: Mask | None, count: int) -> list[Slots]:
+    """The same for at least so many; vectors that are hidden are scanned too, and put last."""
     scores = scaled_dots(files.bytes, files.scales, queries)
-    if not allowed.all():
-        scores += ~allowed * LAST
+    if hidden is not None:
+        scores += hidden * LAST
     return [_largest(row, count) for row in scores]
 
 

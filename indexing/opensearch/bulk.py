@@ -6,10 +6,10 @@ Whatever else is refused ends the write and names the document.
 
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 from opensearchpy import OpenSearch
@@ -57,6 +57,7 @@ class Conflict:
 Outcome: TypeAlias = Stored | Conflict
 _Item: TypeAlias = Mapping[str, Any]
 Answer = TypeVar("Answer")
+Told = TypeVar("Told")
 
 
 class Bulk:
@@ -85,14 +86,13 @@ class Bulk:
             self._deliver(first)
             return
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            under_way: deque[Future[list[Outcome]]] = deque(
-                pool.submit(self._deliver, request) for request in (first, second)
-            )
-            for request in requests:
-                under_way.popleft().result()
-                under_way.append(pool.submit(self._deliver, request))
-            for future in under_way:
-                future.result()
+            under_way: set[Future[list[Outcome]]] = set()
+            for request in chain((first, second), requests):
+                if len(under_way) == IN_FLIGHT:
+                    under_way = _less(under_way)
+                under_way.add(pool.submit(self._deliver, request))
+            while under_way:
+                under_way = _less(under_way)
 
     def send_conditional(self, actions: Sequence[Action]) -> list[Outcome]:
         """Write records on conditions that their actions name; what came of each. Raises as `send`."""
@@ -134,6 +134,14 @@ class Bulk:
             lambda: self._client.bulk(body=body, index=self._alias, params=PARAMETERS), pauses
         )
         return [next(iter(item.values())) for item in answer["items"]]
+
+
+def _less(under_way: set[Future[Told]]) -> set[Future[Told]]:
+    """What is left once one of them is done, or several are. Raises what those did."""
+    done, left = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in done:
+        future.result()
+    return left
 
 
 class Pauses:

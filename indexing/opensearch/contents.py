@@ -13,7 +13,13 @@ from indexing.index import IndexedDocument, Replace
 from indexing.opensearch import errors
 from indexing.opensearch.documents import Documents
 from indexing.opensearch.names import chunk_id
-from indexing.opensearch.records import DocumentRecord, Source, chunk_of, document_record
+from indexing.opensearch.records import (
+    DocumentRecord,
+    Source,
+    chunk_of,
+    document_record,
+    document_source,
+)
 
 PAGE = 1_000
 """Documents of one request."""
@@ -119,11 +125,12 @@ class Export:
 
     def _replace(self, record: DocumentRecord, sources: Sequence[Mapping[str, Any]]) -> Replace:
         vectors = np.array([source["vector"] for source in sources], np.float32)
+        document = document_source(record)
         return Replace(
             document_id=record.id,
             generation=record.generation,
             content_hash=record.content_hash,
-            chunks=tuple(chunk_of(source, record) for source in sources),
+            chunks=tuple(chunk_of(source, document) for source in sources),
             vectors=_unit(vectors.reshape(-1, self._dimension)),
         )
 

@@ -4,7 +4,7 @@ A chunk counts if the record of its document comes, which it does to who may rea
 version. Both are read in one search, and lie in one shard: they are of one state.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.document import Readers
@@ -14,7 +14,7 @@ from indexing.opensearch import queries
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.names import key_of, version_of
 from indexing.opensearch.queries import LARGEST
-from indexing.opensearch.records import DocumentRecord, Source, chunk_of, document_record
+from indexing.opensearch.records import Source, chunk_of
 from indexing.opensearch.searches import Answer
 
 
@@ -25,18 +25,18 @@ class Shown:
     """Its indexed words with a space between them."""
 
 
-def passes(sets: frozenset[str], filters: Filters) -> bool:
+def passes(sets: Collection[str], filters: Filters) -> bool:
     """Of what a filter asks for only the sets of a document can change while it is found."""
     return filters.sets is None or not filters.sets.isdisjoint(sets)
 
 
-def counts(chunk: str, known: Mapping[str, DocumentRecord], filters: Filters) -> bool:
+def counts(chunk: str, known: Mapping[str, Source], filters: Filters) -> bool:
     """Whether the chunk of this id is one of a document that is known to come, and to pass."""
-    record = known.get(key_of(chunk))
+    document = known.get(key_of(chunk))
     return (
-        record is not None
-        and record.version.name == version_of(chunk)
-        and passes(record.sets, filters)
+        document is not None
+        and document["version"] == version_of(chunk)
+        and passes(document["sets"], filters)
     )
 
 
@@ -72,23 +72,19 @@ def _by_key(ids: Iterable[str]) -> dict[str, list[str]]:
 def shown(answers: Iterable[Answer]) -> Iterator[tuple[str, Shown]]:
     """By chunk id, what may be shown."""
     for answer in answers:
-        for source, record in _counting(answer):
-            yield source["chunk"], Shown(chunk_of(source, record), source["words"])
+        known = records(answer)
+        for hit in answer.hits:
+            source = hit["_source"]
+            document = known.get(source["key"])
+            if (
+                document is not None
+                and source["kind"] == "chunk"
+                and source["version"] == document["version"]
+            ):
+                yield hit["_id"], Shown(chunk_of(source, document), source["words"])
 
 
-def records(answer: Answer) -> dict[str, DocumentRecord]:
-    """The documents that came, by key."""
+def records(answer: Answer) -> dict[str, Source]:
+    """The records of the documents that came, by key."""
     sources = [hit["_source"] for hit in answer.hits]
-    return {
-        source["key"]: document_record(source) for source in sources if source["kind"] != "chunk"
-    }
-
-
-def _counting(answer: Answer) -> Iterator[tuple[Source, DocumentRecord]]:
-    """The chunks that count, each with its document."""
-    known = records(answer)
-    for hit in answer.hits:
-        source = hit["_source"]
-        record = known.get(source["key"])
-        if source["kind"] == "chunk" and record and record.version.name == source["version"]:
-            yield source, record
+    return {source["key"]: source for source in sources if source["kind"] != "chunk"}

@@ -18,6 +18,8 @@ CHECKED = 100
 Leg: TypeAlias = tuple[Literal["keyword", "vector", "exact"], int] | tuple[Literal["holders"], str]
 """With the number of its query; with a term, how many chunks hold that; with none, how many there are."""
 EVERYTHING = ""
+_NEUTRAL = [1.0]
+"""As a column of an answer has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Leads:
     candidates: list[Candidates[str]]
     """Of each query, by chunk id."""
     boosts: Mapping[str, float]
+    """Of chunks, by id, that have any."""
     common: frozenset[str]
     """Exact terms that too many chunks hold to name any of them."""
     partial: bool
@@ -137,9 +140,10 @@ class Legs:
     ) -> Candidates[str]:
         keyword = _scored(answers.get(("keyword", number)), boosts)
         vector = _scored(answers.get(("vector", number)), boosts)
+        factor, cosine = self.scales.bm25, self.scales.cosine
         return Candidates(
-            keyword={chunk: score * self.scales.bm25 for chunk, score in keyword},
-            vector={chunk: self.scales.cosine(score) for chunk, score in vector},
+            keyword={chunk: score * factor for chunk, score in keyword.items()},
+            vector={chunk: cosine(score) for chunk, score in vector.items()},
             exact=dict(_matches(answers.get(("exact", number)), terms, boosts)),
         )
 
@@ -170,14 +174,15 @@ def _common(answers: Mapping[Leg, Answer]) -> frozenset[str]:
     return frozenset(str(term) for term, holders in counts.items() if is_common(holders, chunks))
 
 
-def _scored(answer: Answer | None, boosts: dict[str, float]) -> list[tuple[str, float]]:
-    """The chunks of a leg with their scores; their boosts are noted."""
-    found = []
+def _scored(answer: Answer | None, boosts: dict[str, float]) -> dict[str, float]:
+    """The chunks of a leg with their scores; boosts that change something are noted."""
+    found: dict[str, float] = {}
     for hit in answer.hits if answer else ():
         columns = hit["fields"]
-        (chunk,) = columns["chunk"]
-        boosts[chunk] = columns["boost"][0]
-        found.append((chunk, hit["_score"]))
+        chunk = columns["chunk"][0]
+        found[chunk] = hit["_score"]
+        if columns["boost"] != _NEUTRAL:
+            boosts[chunk] = columns["boost"][0]
     return found
 
 

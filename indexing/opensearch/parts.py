@@ -10,7 +10,7 @@ from indexing.opensearch import door, queries
 from indexing.opensearch.errors import SOON
 from indexing.opensearch.names import document_key
 from indexing.opensearch.queries import LARGEST, MOST_SPANS, Interval
-from indexing.opensearch.records import DocumentRecord
+from indexing.opensearch.records import Source
 from indexing.opensearch.searches import Answer, Searches
 from indexing.preparing import is_storable
 
@@ -61,18 +61,18 @@ def many(wanted: Spans, readers: Readers, searches: Searches) -> Places:
     Raises:
         RetryLater: a part of the index did not answer.
     """
-    known: dict[str, DocumentRecord] = {}
+    known: dict[str, Source] = {}
     for answer in searches.ask(dict(enumerate(door.documents(list(wanted), readers)))).values():
         known |= door.records(_whole(answer))
     found: Places = {}
     for page in _pages(wanted, known):
-        versions = [known[key].version.name for key in page]
+        versions = [known[key]["version"] for key in page]
         body = queries.of_versions(queries.parts(page, readers, LARGEST), versions)
         found |= _places([_whole(searches.ask({0: body})[0])])
     return found
 
 
-def _pages(wanted: Spans, known: Mapping[str, DocumentRecord]) -> Iterator[Spans]:
+def _pages(wanted: Spans, known: Mapping[str, Source]) -> Iterator[Spans]:
     """What is there of it, a little at a time."""
     page: dict[str, list[Interval]] = {}
     chunks = pieces = 0
@@ -86,9 +86,9 @@ def _pages(wanted: Spans, known: Mapping[str, DocumentRecord]) -> Iterator[Spans
         yield page
 
 
-def _pieces(wanted: Spans, known: Mapping[str, DocumentRecord]) -> Iterator[tuple[str, Interval]]:
+def _pieces(wanted: Spans, known: Mapping[str, Source]) -> Iterator[tuple[str, Interval]]:
     for key, intervals in wanted.items():
-        count = known[key].version.chunks if key in known else 0
+        count = known[key]["chunks"] if key in known else 0
         for start, end in intervals:
             for first in range(start, min(end, count), PAGE):
                 yield key, (first, min(first + PAGE, end, count))

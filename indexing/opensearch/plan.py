@@ -23,7 +23,7 @@ from indexing.opensearch.records import (
     Version,
     record_of,
 )
-from indexing.preparing import Item, Prepared
+from indexing.preparing import Item, Prepared, is_stale
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,10 @@ def planned(batch: Iterable[Item], held: Mapping[str, Held]) -> Plan:
     missing: list[str] = []
     for item in batch:
         known = held.get(item.document_id)
-        if isinstance(item, Prepared):
-            if known and known.record.generation > item.change.generation:
-                stale.append(item.document_id)
-            else:
-                works.append(_replacement(item, known))
+        if known and is_stale(item, known.record.generation):
+            stale.append(item.document_id)
+        elif isinstance(item, Prepared):
+            works.append(_replacement(item, known))
         elif known is None:
             missing.append(item.document_id)
         else:

@@ -39,6 +39,14 @@ _COLUMNS: Body = {
     "track_total_hits": False,
 }
 
+_SHOWN = [
+    *("key", "kind", "version"),
+    *("position", "place", "words"),
+    *("id", "chunks", "source", "media_type", "sets", "tags", "boost", "created", "updated"),
+    *("said.title", "said.owners", "said.access", "said.hidden"),
+]
+"""Of records of chunks and of documents: what the door and a chunk that is shown need."""
+
 
 # --- conditions
 
@@ -240,7 +248,7 @@ def _sources(condition: Body, size: int) -> Body:
     return {
         "size": size,
         "query": {"bool": {"filter": [condition]}},
-        "_source": {"excludes": ["vector", "plain"]},
+        "_source": _SHOWN,
         "track_total_hits": False,
     }
 

@@ -251,29 +251,29 @@ def _place(chunk: Chunk) -> Source:
     }
 
 
-def chunk_of(source: Mapping[str, Any], record: DocumentRecord) -> Chunk:
+def chunk_of(source: Mapping[str, Any], document: Mapping[str, Any]) -> Chunk:
     """A chunk from its own record and its document's, which is right where the two differ."""
-    place = source["place"]
+    place, said = source["place"], document["said"]
     embedded, text = place["embedded"], place["text"]
     return Chunk(
-        document_id=record.id,
+        document_id=document["id"],
         position=source["position"],
         text=text if isinstance(text, str) else embedded[text[0] : text[1]],
         embedded_text=embedded,
         section=place["section"],
         span=Span(*place["span"]),
-        title=record.title,
+        title=said["title"],
         link=place["link"],
-        source=record.source,
-        media_type=record.media_type,
-        access=record.access,
+        source=document["source"],
+        media_type=document["media_type"],
+        access=_access(tuple(said["access"])),
         page=place["page"],
         heading_path=tuple(place["headings"]),
-        tags=record.tags,
-        sets=record.sets,
-        owners=record.owners,
-        boost=record.boost,
-        hidden=record.hidden,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
+        tags=frozenset(document["tags"]),
+        sets=frozenset(document["sets"]),
+        owners=tuple(Person(name, email) for name, email in said["owners"]),
+        boost=document["boost"],
+        hidden=said["hidden"],
+        created_at=to_moment(document["created"]),
+        updated_at=to_moment(document["updated"]),
     )

@@ -5,10 +5,15 @@ This is the short form; `python -m tests.benchmarks.kills` is the long one.
 
 from pathlib import Path
 
+from tests.support.databases import Databases
 from tests.support.kills import Place, Trial
+from tests.support.opensearch_server import url_of
+from tests.support.scaled_kills import scaled_place
 
 KILLS = 20
 DOCUMENTS = 200
+SCALED_KILLS = 8
+"""Of processes that take seconds to come to something."""
 
 
 def test_whatever_is_killed_source_ledger_and_index_agree_in_the_end(
@@ -19,3 +24,13 @@ def test_whatever_is_killed_source_ledger_and_index_agree_in_the_end(
     assert toll.kills == KILLS
     # Most of them came in the middle of something.
     assert toll.runs.get("interrupted", 0) > 0
+
+
+def test_so_they_do_over_a_broker_and_a_cluster(tmp_path: Path, postgresql: Databases) -> None:
+    with (
+        postgresql.new() as database,
+        scaled_place(tmp_path, database, url_of("opensearch-2")) as place,
+    ):
+        toll = Trial(place, documents=DOCUMENTS, seed=1).run(SCALED_KILLS)
+    assert toll.kills == SCALED_KILLS
+    assert toll.runs.get("done", 0) > 0

@@ -832,6 +832,20 @@ def test_writing_tells_what_it_did(index: Index, keeper: IndexKeeper) -> None:
     assert found(index, query("older newer one two three")) == ["a"]
 
 
+def test_what_comes_late_touches_no_later_version(index: Index, keeper: IndexKeeper) -> None:
+    keeper.write([document("a", "text", generation=7), document("b", "text", generation=7)])
+    late: list[IndexChange] = [Delete("a", up_to=6), Amend(document_id="b", access=NOBODY, up_to=6)]
+    assert keeper.write(late) == Written(stale=("a", "b"))
+    assert sorted(found(index, query("text"))) == ["a", "b"]
+    in_time: list[IndexChange] = [
+        Delete("a", up_to=7),
+        Amend(document_id="b", access=NOBODY, up_to=8),
+    ]
+    assert keeper.write(in_time) == Written(deleted=1, amended=1)
+    assert found(index, query("text")) == []
+    assert keeper.write([Delete("a", up_to=1)]) == Written(missing=("a",))
+
+
 def test_the_same_generation_may_be_written_again(index: Index, keeper: IndexKeeper) -> None:
     keeper.write([document("a", "before"), document("a", "after")])
     assert found(index, query("before")) == []

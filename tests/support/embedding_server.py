@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -32,6 +32,8 @@ class EmbeddingServer:
     """Given one by one, before it begins to serve."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
+    seconds: float = 0.0
+    """Every answer takes so long, at least."""
 
     def reply(self, body: dict[str, Any], authorization: str | None) -> Reply:
         self.requests.append(body)
@@ -59,13 +61,14 @@ def embedding_server(key: str | None = None) -> Iterator[EmbeddingServer]:
             said = Reply(404)
             if self.path == "/v1/embeddings":
                 said = state.reply(body, self.headers["Authorization"])
-            state.closing.wait(said.seconds)
+            state.closing.wait(max(said.seconds, state.seconds))
             self.send_response(said.status)
             for name, value in said.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(said.body.encode())))
             self.end_headers()
-            self.wfile.write(said.body.encode())
+            with suppress(BrokenPipeError, ConnectionResetError):  # who asked may be gone
+                self.wfile.write(said.body.encode())
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Tests speak for themselves."""

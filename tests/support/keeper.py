@@ -52,10 +52,11 @@ class MemoryKeeper:
 
     def _write(self, change: IndexChange, written: Written) -> Written:
         held = self.held.get(change.document_id)
+        latest = change.generation if isinstance(change, Replace) else change.up_to
+        if held and latest is not None and latest < held.generation:
+            return replace(written, stale=(*written.stale, change.document_id))
         match change:
             case Replace():
-                if held and change.generation < held.generation:
-                    return replace(written, stale=(*written.stale, change.document_id))
                 self.held[change.document_id] = change
                 chunks = written.chunks + len(change.chunks)
                 return replace(written, replaced=written.replaced + 1, chunks=chunks)

@@ -1,17 +1,21 @@
-"""A changing folder that is kept in step by worker processes, which are killed at random moments."""
+"""A changing folder that is kept in step by worker processes, which are killed at random moments.
+
+Here with all of it in one folder; `scaled_kills` has the same over PostgreSQL, Redis and OpenSearch.
+"""
 
 import json
 import multiprocessing
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Protocol
 
 from backend.store import batches, runs, schedule, sources
 from backend.store.contents import Contents
@@ -20,12 +24,14 @@ from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
 from backend.sync.engine import Engine
 from backend.sync.workers import Workers
+from connectors.connector import Connector
 from connectors.document import Access, Document
 from connectors.sources.folder import FolderConnector, FolderSettings
 from indexing.batches import BatchSize
 from indexing.carrying import Carrying
 from indexing.chunking import chunks_of
 from indexing.embedded import open_keeper
+from indexing.embedding import Embedder
 from indexing.hashing import HashingEmbedder
 from indexing.index import IndexKeeper
 from indexing.ledger import Ledger
@@ -34,14 +40,61 @@ from indexing.pipeline import Pipeline
 SOURCE = "desk"
 DRAWERS = 8
 EMBEDDER = HashingEmbedder()
-_SIZE = BatchSize(documents=24)
+_SIZE = BatchSize(documents=24, first=24)
 _SPAWNING = multiprocessing.get_context("forkserver")
-_SPAWNING.set_forkserver_preload([__name__])
+_SPAWNING.set_forkserver_preload([__name__, "tests.support.scaled_kills"])
+
+
+class Kept(Protocol):
+    """A home whose source is to be looked at."""
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    @property
+    def database(self) -> Database: ...
+
+    @property
+    def keeper(self) -> IndexKeeper: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def connector(self, source: Source) -> Connector: ...
+
+
+class Site(Protocol):
+    """Where a trial takes place, and who works there."""
+
+    @property
+    def files(self) -> Path:
+        """The folder that is kept in step."""
+        ...
+
+    @property
+    def home(self) -> Kept: ...
+
+    @property
+    def crew(self) -> Sequence[Callable[[], BaseProcess]]:
+        """How each of the processes is started, which are killed and started again."""
+        ...
+
+    @property
+    def longest(self) -> float:
+        """Seconds from one kill to the next, at most: those who work come to something between."""
+        ...
+
+
+def started(target: Callable[..., object], *arguments: object) -> BaseProcess:
+    """A process that ends with this one; modules that it needs are loaded already."""
+    process = _SPAWNING.Process(target=target, args=arguments, daemon=True)
+    process.start()
+    return process
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where everything of one such home lies. Implements `backend.sync.engine.Home`."""
+    """All in one folder, but for the database, with two workers. Implements `backend.sync.engine.Home`."""
 
     folder: Path
     url: str
@@ -49,6 +102,22 @@ class Place:
     @property
     def files(self) -> Path:
         return self.folder / "files"
+
+    @property
+    def home(self) -> Kept:
+        return self
+
+    @property
+    def crew(self) -> Sequence[Callable[[], BaseProcess]]:
+        return [partial(started, _work, Place(self.folder, self.url)) for _ in range(2)]
+
+    @property
+    def longest(self) -> float:
+        return 0.8
+
+    @property
+    def embedder(self) -> Embedder:
+        return EMBEDDER
 
     @cached_property
     def database(self) -> Database:
@@ -86,12 +155,13 @@ class Toll:
 
 @dataclass
 class Trial:
-    """So many kills of one of two workers, with changes of the folder between them."""
+    """So many kills of one of the workers, with changes of the folder between them."""
 
-    place: Place
+    site: Site
     documents: int
     seed: int
     chance: random.Random = field(init=False)
+    crew: Sequence[Callable[[], BaseProcess]] = ()
     workers: list[BaseProcess] = field(default_factory=list)
     stages: dict[str, int] = field(default_factory=dict)
     made: int = 0
@@ -102,15 +172,16 @@ class Trial:
     def run(self, kills: int) -> Toll:
         """Raises AssertionError: at the end, source, ledger and index do not agree."""
         began = time.monotonic()
-        with closing(self.place.database) as database:
-            sources.add(database, SOURCE, "folder", {"path": str(self.place.files)})
+        with closing(self.site.home.database) as database:
+            sources.add(database, SOURCE, "folder", {"path": str(self.site.files)})
             for kind in ("incremental", "permissions", "prune"):
                 schedule.set_every(database, SOURCE, kind, timedelta(seconds=1))
             for _ in range(self.documents):
                 self.create()
             self.grant()
             try:
-                self.workers = [self.worker(), self.worker()]
+                self.crew = self.site.crew
+                self.workers = [start() for start in self.crew]
                 for _ in range(kills):
                     self.kill_one()
                 self.come_to_rest()
@@ -118,7 +189,7 @@ class Trial:
                 for worker in self.workers:
                     worker.kill()
                     worker.join()
-            check(self.place)
+            check(self.site.home, SOURCE)
             ended: dict[str, int] = {}
             for run in runs.history(database, SOURCE, limit=1_000_000):
                 ended[run.state] = ended.get(run.state, 0) + 1
@@ -130,24 +201,17 @@ class Trial:
             seconds=time.monotonic() - began,
         )
 
-    def worker(self) -> BaseProcess:
-        process = _SPAWNING.Process(
-            target=_work, args=(Place(self.place.folder, self.place.url),), daemon=True
-        )
-        process.start()
-        return process
-
     def kill_one(self) -> None:
         for _ in range(self.chance.randrange(1, 12)):
             self.change()
-        time.sleep(self.chance.uniform(0.02, 0.8))
+        time.sleep(self.chance.uniform(0.02, self.site.longest))
         number = self.chance.randrange(len(self.workers))
-        latest = runs.latest(self.place.database).get(SOURCE)
+        latest = runs.latest(self.site.home.database).get(SOURCE)
         stage = "between runs" if latest is None or latest.state != "running" else latest.stage
         self.stages[stage] = self.stages.get(stage, 0) + 1
         self.workers[number].kill()
         self.workers[number].join()
-        self.workers[number] = self.worker()
+        self.workers[number] = self.crew[number]()
 
     def change(self) -> None:
         steps = [self.create, self.edit, self.edit, self.delete, self.move, self.grant]
@@ -155,7 +219,7 @@ class Trial:
 
     def create(self) -> None:
         self.made += 1
-        drawer = self.place.files / f"drawer-{self.chance.randrange(DRAWERS)}"
+        drawer = self.site.files / f"drawer-{self.chance.randrange(DRAWERS)}"
         drawer.mkdir(parents=True, exist_ok=True)
         self.write(drawer / f"{self.made:05}.md")
 
@@ -179,7 +243,7 @@ class Trial:
             for number in range(DRAWERS)
         ]
         # JSON is YAML.
-        _put(self.place.files / "access.yaml", json.dumps({"rules": rules}))
+        _put(self.site.files / "access.yaml", json.dumps({"rules": rules}))
 
     def write(self, path: Path) -> None:
         self.made += 1
@@ -189,11 +253,11 @@ class Trial:
         _put(path, f"# Note {self.made}\n\nIt is version {self.made}. {words}\n")
 
     def files(self) -> list[Path]:
-        return sorted(self.place.files.rglob("*.md"))
+        return sorted(self.site.files.rglob("*.md"))
 
     def come_to_rest(self) -> None:
         """Nothing changes any more: one last run of each kind, and none that is still to come."""
-        database = self.place.database
+        database = self.site.home.database
         for kind in ("incremental", "permissions", "prune"):
             schedule.set_every(database, SOURCE, kind, timedelta(0))
         for kind in ("incremental", "prune"):
@@ -203,13 +267,13 @@ class Trial:
         self.rest()
 
     def rest(self) -> None:
-        _until(lambda: _is_at_rest(self.place.database))
+        _until(lambda: _is_at_rest(self.site.home.database))
 
 
-def check(place: Place) -> None:
-    """That source, ledger and index agree to the last word. Raises AssertionError."""
-    expected = {each.id: each for each in _in_source(place)}
-    told = {each.id: each for each in place.ledger.survey(SOURCE, "")}
+def check(place: Kept, name: str) -> None:
+    """That source, ledger and index agree to the last word; no other source is there. Raises AssertionError."""
+    expected = {each.id: each for each in _in_source(place, name)}
+    told = {each.id: each for each in place.ledger.survey(name, "")}
     held = {each.document_id: each for each in place.keeper.export()}
     assert told.keys() == expected.keys()
     assert held.keys() == expected.keys()
@@ -217,13 +281,13 @@ def check(place: Place) -> None:
         line, entry = told[document_id], held[document_id]
         assert place.ledger.document(document_id) == document
         assert (line.generation, line.chunks) == (entry.generation, len(entry.chunks))
-        assert entry.chunks == tuple(chunks_of(document, EMBEDDER))
+        assert entry.chunks == tuple(chunks_of(document, place.embedder))
     assert {each.id for each in place.keeper.survey()} == expected.keys()
-    assert batches.count(place.database, SOURCE) == 0
+    assert batches.count(place.database, name) == 0
 
 
-def _in_source(place: Place) -> Iterator[Document]:
-    connector = place.connector(sources.find(place.database, SOURCE))
+def _in_source(place: Kept, name: str) -> Iterator[Document]:
+    connector = place.connector(sources.find(place.database, name))
     access: dict[str, Access] = {each.document_id: each.access for each in connector.listing()}
     for change in connector.changes(None, lambda ids: dict.fromkeys(ids[:0], "")):
         if isinstance(change, Document):

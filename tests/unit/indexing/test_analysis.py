@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.analysis import (
+    both_words,
     exact_terms,
     exact_words,
     holds,
@@ -140,6 +141,17 @@ def test_folding_a_text_twice_is_folding_it_once(text: str) -> None:
 def test_words_of_two_lines_are_the_words_of_each(first: str, second: str) -> None:
     assert words(f"{first}\n{second}") == words(first) + words(second)
     assert plain_words(f"{first}\n{second}") == plain_words(first) + plain_words(second)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127), max_size=60))
+def test_a_text_of_ascii_is_cut_as_if_it_were_not(text: str) -> None:
+    assert words(text) + words("ж") == words(f"{text}\nж")
+    assert plain_words(text) + plain_words("ж") == plain_words(f"{text}\nж")
+
+
+@given(TEXTS)
+def test_both_kinds_of_words_are_those_of_each(text: str) -> None:
+    assert both_words(text) == (words(text), plain_words(text))
 
 
 @given(SPELLED)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from connectors.connector import Deletion, Unreadable
+from connectors.document import Access
+from connectors.errors import RetryLater
 from indexing.batches import DocumentChange, Held
 from indexing.carrying import Carrying
 from indexing.hashing import HashingEmbedder
@@ -76,6 +78,33 @@ def test_a_batch_that_was_taken_over_is_not_written() -> None:
     with pytest.raises(LostLease):
         desk.carry_out(held(1, [document("desk:a")], still=False))
     assert (desk.keeper.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Deletion("desk:a"),
+        document("desk:a", access=Access.to(["group:hr"])),
+        document("desk:a", "2"),
+    ],
+    ids=["a deletion", "readers", "a version"],
+)
+def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after(
+    late: DocumentChange,
+) -> None:
+    """It held the batch when it looked; before it wrote, another had done that batch and a later one."""
+    desk = Desk()
+    desk.carry_out(held(4, [document("desk:a")]))
+
+    def others_go_on() -> bool:
+        desk.carry_out(held(5, [late]), held(6, [document("desk:a", text="Leave is 30 days.")]))
+        return True
+
+    stalled = Held(number=5, fence=1, source="desk", changes=(late,), is_still=others_go_on)
+    with pytest.raises(RetryLater, match="newer versions"):
+        desk.carry_out(stalled)
+    assert desk.keeper.held["desk:a"].generation == 6
+    assert [each.batch for each in desk.ledger.finished] == [4, 5, 6]
 
 
 def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -> None:

@@ -174,7 +174,7 @@ def test_other_readers_are_amended_without_new_vectors() -> None:
     desk.index(document())
     report = desk.index(document(version="2", access=HR))
     assert counts(report) == {"amended": 1}
-    assert desk.keeper.log[-1] == Amend(document_id="desk:a", access=HR)
+    assert desk.keeper.log[-1] == Amend(document_id="desk:a", access=HR, up_to=1)
     assert desk.ledger.document("desk:a") == document(version="2", access=HR)
     assert desk.agrees()
 
@@ -188,10 +188,16 @@ def test_a_deletion_goes_through_index_and_ledger() -> None:
 
 
 def test_documents_of_a_batch_are_embedded_and_written_together() -> None:
-    desk = Desk(BatchSize(documents=10))
+    desk = Desk(BatchSize(documents=10, first=10))
     desk.index(*(document(f"desk:{number}") for number in range(25)))
     assert desk.embedder.calls == [10, 10, 5]
     assert desk.ledger.saves == 3
+
+
+def test_batches_grow_so_that_the_first_is_embedded_soon() -> None:
+    desk = Desk(BatchSize(documents=16, first=4))
+    desk.index(*(document(f"desk:{number}") for number in range(50)))
+    assert desk.embedder.calls == [4, 8, 16, 16, 6]
 
 
 def test_a_batch_ends_by_its_characters_too() -> None:

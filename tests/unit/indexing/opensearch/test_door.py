@@ -19,7 +19,12 @@ def _prepared(name: str, **fields: Any) -> Prepared:
 
 
 def _answer(*sources: dict[str, Any]) -> Answer:
-    return Answer([{"_source": source} for source in sources], 0, partial=False, facets={})
+    return Answer(
+        [{"_id": source.get("chunk", source["key"]), "_source": source} for source in sources],
+        0,
+        partial=False,
+        facets={},
+    )
 
 
 def test_a_chunk_counts_if_its_document_came_and_names_its_version() -> None:
@@ -45,7 +50,7 @@ def test_a_chunk_is_told_as_its_document_says_now() -> None:
 
 def test_a_filter_of_sets_holds_for_what_the_document_says() -> None:
     record = record_of(_prepared("a", sets=frozenset({"hr", "it"})), Version("v", 2))
-    known, name = {record.key: record}, f"{record.key}.v.0"
+    known, name = {record.key: document_source(record)}, f"{record.key}.v.0"
     assert door.counts(name, known, Filters())
     assert door.counts(name, known, Filters(sets=frozenset({"it", "x"})))
     assert not door.counts(name, known, Filters(sets=frozenset({"x"})))

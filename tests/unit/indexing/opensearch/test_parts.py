@@ -9,7 +9,7 @@ from indexing.chunk import ChunkRange
 from indexing.opensearch import parts
 from indexing.opensearch.names import document_key
 from indexing.opensearch.queries import MOST_SPANS
-from indexing.opensearch.records import DocumentRecord, Version
+from indexing.opensearch.records import DocumentRecord, Source, Version, document_source
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda i: i[0] < i[1])
@@ -42,12 +42,12 @@ def test_what_is_nowhere_is_not_asked_for() -> None:
     assert parts.spans(ranges) == {document_key("a"): [(0, 1), (2, 6)]}
 
 
-def _known(key: str, chunks: int) -> dict[str, DocumentRecord]:
+def _known(key: str, chunks: int) -> dict[str, Source]:
     version = Version("v", chunks)
     record = DocumentRecord(
         id="a", state="document", generation=1, content_hash="h", version=version
     )
-    return {key: record}
+    return {key: document_source(record)}
 
 
 def test_a_page_holds_no_more_chunks_than_it_may() -> None:

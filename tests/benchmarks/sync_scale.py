@@ -1,0 +1,343 @@
+"""A run over many synthetic documents: memory, rate against the embedder alone, and two sources at once.
+
+    .venv/bin/python -m tests.benchmarks.sync_scale [--documents 100000] [--shared 5000]
+
+The engine's own worker threads read a source that makes its documents up, each about one chunk, embed them
+with the real model and write index and ledger. Ten times in the run the source holds back: what was read is
+indexed to its end, and the embedder alone is given some of the same chunks. So the two take turns, and a machine
+that is slower for a while is so for both. Then two more sources share the workers: one has begun when the
+other comes.
+
+Wanted: no growth of memory after the first tenth but for what the index maps; a rate of at least 0.9
+of the embedder alone; while both sources have work, each gets half of it.
+"""
+
+import argparse
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from backend.sample import handbook
+from backend.store import batches, documents, schedule, sources
+from backend.store.contents import Contents
+from backend.store.database import Database, open_database, sqlite_url
+from backend.store.ledger import StoredLedger
+from backend.store.sources import Source
+from backend.sync.control import status
+from backend.sync.engine import Engine
+from backend.sync.workers import Workers
+from connectors.connector import Change, Check, Checkpoint, Known, Listed
+from connectors.document import EVERYBODY, Document, Section
+from indexing.batches import BatchSize, pages
+from indexing.carrying import Carrying
+from indexing.chunking import chunks_of
+from indexing.embedded import open_keeper
+from indexing.embedding import Embedder
+from indexing.index import IndexKeeper
+from indexing.pipeline import Pipeline
+from tests.support.models import minilm
+
+LEGS = 10
+PARTS = 5
+WORDS = 120
+"""Of a document: with its title most of one chunk."""
+ALONE = 2_048
+"""Chunks that the embedder is given alone after each leg, at most."""
+TEXTS_A_CALL = 1024
+_DOCUMENTS_A_CHECKPOINT = 200
+_NEVER = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A source that makes documents up. Implements `connectors.connector.Connector`."""
+
+    source: str
+    count: int
+    vocabulary: Sequence[str]
+    passed: Callable[[int], object] = int
+    """Told how many documents it has yielded, before it goes on."""
+
+    def document(self, number: int) -> Document:
+        """The same one every time."""
+        chance = Random(f"{self.source} {number}")
+        return Document(
+            id=f"{self.source}:{number:07}",
+            source=self.source,
+            title=" ".join(chance.choices(self.vocabulary, k=4)),
+            sections=(Section(text=" ".join(chance.choices(self.vocabulary, k=WORDS)) + "."),),
+            link=f"https://{self.source}.test/{number}",
+            media_type="text/plain",
+            access=EVERYBODY,
+            version="1",
+        )
+
+    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+        del known
+        for number in range(int(since.value) if since else 0, self.count):
+            yield self.document(number)
+            if not (number + 1) % _DOCUMENTS_A_CHECKPOINT:
+                yield Checkpoint(str(number + 1))
+            self.passed(number + 1)
+        yield Checkpoint(str(self.count))
+
+    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        yield from (self.document(int(each.partition(":")[2])) for each in document_ids)
+
+    def listing(self) -> Iterator[Listed]:
+        yield from (Listed(f"{self.source}:{number:07}", EVERYBODY) for number in range(self.count))
+
+    def check(self) -> Iterator[Check]:
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where everything lies. Implements `backend.sync.engine.Home`."""
+
+    folder: Path
+    connectors: dict[str, Made] = field(default_factory=dict)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        return minilm()
+
+    @cached_property
+    def database(self) -> Database:
+        return open_database(sqlite_url(self.folder / "quarry.db"))
+
+    @cached_property
+    def keeper(self) -> IndexKeeper:
+        return open_keeper(self.folder / "index", self.embedder.identity)
+
+    @cached_property
+    def ledger(self) -> StoredLedger:
+        return StoredLedger(self.database, Contents(self.folder / "sections"))
+
+    def connector(self, source: Source) -> Made:
+        return self.connectors[source.name]
+
+    def pipeline(self, source: Source) -> Pipeline:
+        return Pipeline(source.name, self.embedder, self.keeper, self.ledger)
+
+    def carrying(self) -> Carrying:
+        return Carrying(self.embedder, self.keeper, self.ledger)
+
+    def add(self, made: Made) -> None:
+        """A source that is read at once, and compared with no listing."""
+        self.connectors[made.source] = made
+        sources.add(self.database, made.source, "folder", {})
+        for kind in schedule.LISTING:
+            schedule.set_every(self.database, made.source, kind, _NEVER)
+
+    def indexed(self, source: str) -> int:
+        return documents.counts(self.database, source).get(source, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """A tenth of the run, and the embedder alone on some of its chunks."""
+
+    documents: int
+    seconds: float
+    processor: float
+    """Seconds of processor time, of all threads."""
+    alone: float
+    """Seconds that the embedder alone needs for as many chunks."""
+    alone_processor: float
+
+
+@dataclass
+class Turns:
+    """The run and the embedder alone take turns: told of every document that a source yields."""
+
+    place: Place
+    made: Made
+    marks: frozenset[int]
+    legs: list[Leg] = field(default_factory=list)
+    since: int = 0
+    began: float = 0.0
+    processor: float = 0.0
+
+    def begin(self) -> None:
+        self.began, self.processor = time.perf_counter(), time.process_time()
+
+    def passed(self, number: int) -> None:
+        if number not in self.marks:
+            return
+        while self.place.indexed(self.made.source) < number:
+            time.sleep(0.02)
+        while batches.count(self.place.database, self.made.source):
+            time.sleep(0.02)
+        seconds = time.perf_counter() - self.began
+        processor = time.process_time() - self.processor
+        share, alone, alone_processor = self._alone(range(self.since, number))
+        leg = Leg(
+            documents=number - self.since,
+            seconds=seconds,
+            processor=processor,
+            alone=alone / share,
+            alone_processor=alone_processor / share,
+        )
+        self.legs.append(leg)
+        print(
+            f"{number:7} documents: {leg.documents / seconds:5.0f} a second, alone"
+            f" {leg.documents / leg.alone:5.0f}, ratio {leg.alone / seconds:.2f}; processor"
+            f" {1000 * processor / leg.documents:.2f} ms a document, alone"
+            f" {1000 * leg.alone_processor / leg.documents:.2f}",
+            flush=True,
+        )
+        self.since = number
+        self.begin()
+
+    def _alone(self, numbers: range) -> tuple[float, float, float]:
+        """Which share of the documents was embedded; wall and processor seconds of it."""
+        some = numbers[-ALONE:]
+        embedder = self.place.embedder
+        texts = [
+            chunk.embedded_text
+            for number in some
+            for chunk in chunks_of(self.made.document(number), embedder)
+        ]
+        began, processor = time.perf_counter(), time.process_time()
+        for page in pages(texts, TEXTS_A_CALL):
+            embedder.embed_passages(page)
+        spent = time.perf_counter() - began, time.process_time() - processor
+        return len(some) / len(numbers), *spent
+
+
+class Memory(threading.Thread):
+    """What this process holds, looked at every second."""
+
+    def __init__(self, documents: Callable[[], int]) -> None:
+        super().__init__(name="memory", daemon=True)
+        self._documents = documents
+        self._over = threading.Event()
+        self.seen: list[tuple[int, float, float]] = []
+        """Documents, megabytes of its own, megabytes resident in all."""
+
+    def run(self) -> None:
+        while not self._over.wait(1.0):
+            self.seen.append((self._documents(), _megabytes("RssAnon"), _megabytes("VmRSS")))
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+    def report(self, count: int) -> None:
+        later = [each for each in self.seen if each[0] >= count / LEGS]
+        done, own, resident = (np.array(column) for column in zip(*later, strict=True))
+        slope = np.polyfit(done, own, 1)[0] * 10_000 if len(later) > 1 else float("nan")
+        print(
+            f"memory after the first tenth: {own[0]:.0f} MB of its own, at the end {own[-1]:.0f},"
+            f" at most {own.max():.0f}: {slope:+.2f} MB for 10,000 documents;"
+            f" resident with what the index maps {resident[0]:.0f} to {resident[-1]:.0f} MB"
+        )
+
+
+def batch_ends(count: int) -> list[int]:
+    """After how many documents a batch is full, up to the first that has at least `count`."""
+    size = BatchSize()
+    ends, most = [size.first], size.first
+    while ends[-1] < count:
+        most = min(2 * most, size.documents)
+        ends.append(ends[-1] + most)
+    return ends
+
+
+def whole_run(place: Place, engine: Engine, wanted: int, vocabulary: Sequence[str]) -> None:
+    ends = batch_ends(wanted)
+    count = ends[-1]
+    marks = {next(end for end in ends if end * LEGS >= count * leg) for leg in range(1, LEGS + 1)}
+    turns = Turns(place, Made("big", count, vocabulary), frozenset(marks))
+    place.add(Made("big", count, vocabulary, turns.passed))
+    memory = Memory(lambda: place.indexed("big"))
+    workers = Workers(engine, _at_once)
+    turns.begin()
+    memory.start()
+    workers.start()
+    _until_done(place.database, "big")
+    workers.stop(60)
+    memory.stop()
+    seconds = sum(leg.seconds for leg in turns.legs)
+    alone = sum(leg.alone for leg in turns.legs)
+    print(f"{count} documents in {seconds:.0f} s, the embedder alone {alone:.0f} s", end=": ")
+    print(f"ratio {alone / seconds:.3f}")
+    memory.report(count)
+
+
+def shared_run(place: Place, engine: Engine, count: int, vocabulary: Sequence[str]) -> None:
+    """One source is at full batches when the other comes; from that one's first full batch on, parts are told."""
+    ends = batch_ends(count)
+    full = [end for end in ends if end >= 2 * BatchSize().documents]
+    marks = full[:: max(1, len(full) // PARTS)]
+    workers = Workers(engine, _at_once)
+    place.add(Made("first", 4 * count, vocabulary))
+    workers.start()
+    _until_indexed(place, "first", full[0])
+    place.add(Made("second", count, vocabulary))
+    counts = []
+    for mark in marks:
+        _until_indexed(place, "second", mark)
+        counts.append((place.indexed("second"), place.indexed("first")))
+    workers.stop(60)
+    shares = [
+        (second - second_before) / (second - second_before + first - first_before)
+        for (second_before, first_before), (second, first) in pairwise(counts)
+    ]
+    told = " ".join(f"{share:.2f}" for share in shares)
+    print(f"share of the source that came second, in {len(shares)} parts of its run: {told}")
+
+
+def _until_indexed(place: Place, source: str, documents: int) -> None:
+    while place.indexed(source) < documents:
+        time.sleep(0.02)
+
+
+def _until_done(database: Database, source: str) -> None:
+    while (now := status(database, source)).state != "done":
+        if now.state in {"failed", "needs a decision"}:
+            raise RuntimeError(f"{source}: {now.error}")
+        time.sleep(0.1)
+
+
+def _megabytes(line: str) -> float:
+    """Of the file /proc/self/status, as proc(5) has it."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.partition(f"{line}:")[2].split(maxsplit=1)[0]) / 1024
+
+
+def _at_once(seconds: float) -> bool:
+    del seconds
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--shared", type=int, default=5_000)
+    given = parser.parse_args()
+    texts = (path.read_text(encoding="utf-8") for path in handbook().rglob("*.md"))
+    vocabulary = sorted(
+        {word for text in texts for word in text.split() if word.isalpha() and word.isascii()}
+    )
+    with TemporaryDirectory() as home:
+        place = Place(Path(home))
+        with closing(place.database):
+            for run, count in ((whole_run, given.documents), (shared_run, given.shared)):
+                if count:
+                    run(place, Engine(lambda: place), count, vocabulary)
+
+
+if __name__ == "__main__":
+    main()
