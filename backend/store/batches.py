@@ -67,6 +67,7 @@ def save(
                 "payload": payload,
                 "saved_at": datetime.now(UTC),
             }
+            _join(connection, source_id)
             connection.execute(insert(batches).values(row))
         if checkpoint is not None:
             reached = update(sources).where(sources.c.id == source_id)
@@ -80,7 +81,7 @@ def claim(
     source: str | None = None,
     lease: timedelta = LEASE,
 ) -> Held | None:
-    """Take the oldest batch of the source that has had the fewest turns lately, or of the one that is named.
+    """Take the oldest batch of the source that has had the least lately, or of the one that is named.
 
     A batch whose worker `is_dead`, or has not been heard of, is taken over. None is taken of a source that
     is paused, whose run was cancelled, or is at something that batches would disturb.
@@ -95,9 +96,8 @@ def claim(
             return None
         values = run_rows.held_by(holder) | {"fence": row.fence + 1, "lease_until": now + lease}
         connection.execute(update(batches).where(batches.c.id == row.id).values(values))
-        turn = select(func.max(sources.c.served) + 1).scalar_subquery()
         served = update(sources).where(sources.c.id == row.source_id)
-        connection.execute(served.values(served=turn))
+        connection.execute(served.values(served=sources.c.served + _weight(row.payload)))
     fence = row.fence + 1
     return Held(
         number=row.id,
@@ -106,6 +106,32 @@ def claim(
         changes=unpacked(row.payload),
         is_still=partial(holds, database, row.id, fence),
     )
+
+
+def _weight(payload: bytes) -> int:
+    """What a batch counts for: its kilobytes. Those of a source that has just begun are small."""
+    return 1 + len(payload) // 1_000
+
+
+def _join(connection: Connection, source_id: int) -> None:
+    """Where nothing of a source waits, its turn begins anew, as start-time fair queueing has it (Goyal, Vin,
+    Cheng 1996): where those are who wait, or, where none does, where the last one was. So it neither catches up
+    on the time that it had nothing to do, nor pays for having been alone.
+    """
+    own = select(batches.c.id).where(batches.c.source_id == source_id)
+    if connection.execute(own.limit(1)).first() is not None:
+        return
+    waiting = (
+        select(func.min(sources.c.served))
+        .join(batches, batches.c.source_id == sources.c.id)
+        .join(runs, runs.c.id == batches.c.run_id)
+        .where(sources.c.paused_at.is_(None), _may_be_indexed())
+    )
+    now: int | None = connection.scalar(waiting)
+    if now is None:
+        now = connection.scalar(select(func.max(sources.c.served)))
+    behind = update(sources).where(sources.c.id == source_id, sources.c.served < now)
+    connection.execute(behind.values(served=now))
 
 
 def renew(

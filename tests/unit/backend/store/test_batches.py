@@ -1,5 +1,6 @@
 """Batches under leases: who may take one, who may say that it is finished, and what waits for what."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -183,6 +184,51 @@ def test_sources_take_turns_however_much_one_has(store: Store) -> None:
         finish(store, held)
     assert order[:4] in (["desk", "web"] * 2, ["web", "desk"] * 2)
     assert order[4:] == ["desk", "desk"]
+
+
+def _save_large(store: Store, run: int, *names: str) -> None:
+    """Batches of some 100 kB each: a hundred times what one of `save` counts for."""
+    for name in names:
+        noise = random.Random(name).randbytes(100_000).hex()
+        failed = Unreadable(document_id=name, item=name, reason=noise)
+        batches.save(store.database, run, [failed], None)
+
+
+def _order(store: Store, turns: int) -> list[str]:
+    found = []
+    for _ in range(turns):
+        held = taken(store)
+        found.append(held.source)
+        finish(store, held)
+    return found
+
+
+def test_a_turn_counts_by_what_is_in_it(store: Store) -> None:
+    desk, web = reading(store, "desk"), reading(store, "web")
+    _save_large(store, desk, "desk:1", "desk:2")
+    for number in range(20):
+        save(store, web, f"web:{number}")
+    assert _order(store, 22) == ["desk", *["web"] * 20, "desk"]
+
+
+def test_a_newcomer_is_served_soon_and_catches_up_on_nothing(store: Store) -> None:
+    desk = reading(store, "desk")
+    _save_large(store, desk, *(f"desk:{number}" for number in range(5)))
+    assert _order(store, 3) == ["desk"] * 3
+    web = reading(store, "web")
+    _save_large(store, web, *(f"web:{number}" for number in range(4)))
+    assert _order(store, 6) == ["desk", "web"] * 2 + ["web"] * 2
+
+
+def test_who_was_alone_for_long_does_not_wait_for_it(store: Store) -> None:
+    desk, web = reading(store, "desk"), reading(store, "web")
+    _save_large(store, desk, "desk:1", "desk:2", "desk:3")
+    assert _order(store, 3) == ["desk"] * 3
+    for number in range(9):
+        save(store, web, f"web:{number}")
+    assert _order(store, 2) == ["web"] * 2
+    save(store, desk, "desk:4")
+    assert _order(store, 3) == ["web", "desk", "web"]
 
 
 def test_nothing_is_taken_of_a_source_that_is_paused_or_at_something_else(store: Store) -> None:
