@@ -19,7 +19,7 @@ from connectors.confluence.content import (
     Space,
     Subjects,
 )
-from connectors.confluence.lists import Json, Listing, base_of, by_count, by_cursor
+from connectors.confluence.lists import Json, Listing, base_of, by_count, by_cursor, present
 from connectors.confluence.wiki import Hung, Sheaf
 
 _V2 = "/api/v2"
@@ -45,12 +45,14 @@ class CloudWiki:
         return by_cursor
 
     def spaces(self) -> Iterator[Space]:
-        for raw, _ in self._all("/spaces", {"status": "current"}):
-            yield Space(id_of(raw), field_of(raw, "key", str), text_of(raw, "name"))
+        for leaf in present(by_cursor(self._api, f"{_V2}/spaces", {"status": "current"}, "")):
+            for raw in leaf.results:
+                yield Space(id_of(raw), field_of(raw, "key", str), text_of(raw, "name"))
 
     def contents(self, space: Space, kind: ContentKind, start: str) -> Iterator[Sheaf]:
         path = f"{_V2}/spaces/{space.id}/{_PATHS[kind]}"
-        for leaf in by_cursor(self._api, path, {"status": "current", **_STORED}, start):
+        asked = {"status": "current", **_STORED}
+        for leaf in present(by_cursor(self._api, path, asked, start)):
             found = [_content(one, space, kind, leaf.base) for one in leaf.results]
             yield Sheaf(found, leaf.next)
 
@@ -83,12 +85,12 @@ class CloudWiki:
     def comments(self, content: Content) -> Iterator[Comment]:
         path = f"/{_PATHS[content.kind]}/{content.id}"
         for kind in ("footer-comments", "inline-comments"):
-            yield from self._comments(f"{path}/{kind}", kind)
+            yield from self._comments(kind, [f"{path}/{kind}"])
 
     def attachments(self, content: Content) -> Iterator[Attachment]:
         path = f"/{_PATHS[content.kind]}/{content.id}/attachments"
-        for raw, base in self._all(path, {"status": "current"}):
-            yield _attachment(raw, base)
+        for leaf in present(by_cursor(self._api, f"{_V2}{path}", {"status": "current"}, "")):
+            yield from (_attachment(raw, leaf.base) for raw in leaf.results)
 
     def attachment(self, attachment_id: str) -> Hung | None:
         raw = self._api.found(f"{_V2}/attachments/{attachment_id}")
@@ -129,10 +131,16 @@ class CloudWiki:
         for leaf in by_cursor(self._api, f"{_V2}{path}", params, ""):
             yield from ((one, leaf.base) for one in leaf.results)
 
-    def _comments(self, path: str, kind: str) -> Iterator[Comment]:
-        for raw, base in self._all(path, _STORED):
-            yield _comment(raw, base)
-            yield from self._comments(f"/{kind}/{id_of(raw)}/children", kind)
+    def _comments(self, kind: str, lists: list[str]) -> Iterator[Comment]:
+        """Those of the lists and all answers to them, however deep these go."""
+        seen: set[str] = set()
+        while lists:
+            path = f"{_V2}{lists.pop()}"
+            for leaf in present(by_cursor(self._api, path, _STORED, "")):
+                found = [_comment(raw, leaf.base) for raw in leaf.results]
+                yield from (fresh := [one for one in found if one.id not in seen])
+                seen |= {one.id for one in fresh}
+                lists += [f"/{kind}/{one.id}/children" for one in fresh]
 
     def _pieced(self, content: Content, told: Around | None) -> Around:
         """With all that stands above it, folders too, each asked for whom it is restricted to."""

@@ -26,7 +26,7 @@ from connectors.confluence.content import (
     Space,
     Subjects,
 )
-from connectors.confluence.lists import Json, Listing, base_of, by_count
+from connectors.confluence.lists import Json, Listing, base_of, by_count, present
 from connectors.confluence.wiki import Hung, Sheaf
 
 _WHOLE = f"space,version,history,body.storage,{AROUND}"
@@ -50,12 +50,12 @@ class DataCenterWiki:
         return by_count
 
     def spaces(self) -> Iterator[Space]:
-        for raw, _ in self._all("/space", {"status": "current"}):
-            yield _space(raw)
+        for leaf in present(by_count(self._api, f"{_V1}/space", {"status": "current"}, "")):
+            yield from map(_space, leaf.results)
 
     def contents(self, space: Space, kind: ContentKind, start: str) -> Iterator[Sheaf]:
         asked = {"spaceKey": space.key, "type": str(kind), "status": "current", "expand": _WHOLE}
-        for leaf in by_count(self._api, f"{_V1}/content", asked, start):
+        for leaf in present(by_count(self._api, f"{_V1}/content", asked, start)):
             found = [self._content(one, space, leaf.base) for one in leaf.results]
             yield Sheaf(found, leaf.next)
 
@@ -78,17 +78,17 @@ class DataCenterWiki:
     def comments(self, content: Content) -> Iterator[Comment]:
         asked = {"depth": "all", "expand": _SAID}
         seen: set[str] = set()
-        for raw, base in self._all(f"/content/{content.id}/child/comment", asked):
-            found = comment(raw, base)
-            if found.id not in seen:
-                yield found
-            seen.add(found.id)
+        path = f"{_V1}/content/{content.id}/child/comment"
+        for leaf in present(by_count(self._api, path, asked, "")):
+            for found in (comment(raw, leaf.base) for raw in leaf.results):
+                if found.id not in seen:
+                    yield found
+                seen.add(found.id)
 
     def attachments(self, content: Content) -> Iterator[Attachment]:
-        for raw, base in self._all(
-            f"/content/{content.id}/child/attachment", {"expand": "version"}
-        ):
-            yield attachment(raw, base)
+        path = f"{_V1}/content/{content.id}/child/attachment"
+        for leaf in present(by_count(self._api, path, {"expand": "version"}, "")):
+            yield from (attachment(raw, leaf.base) for raw in leaf.results)
 
     def attachment(self, attachment_id: str) -> Hung | None:
         asked = {"expand": "version,container"}
@@ -118,8 +118,8 @@ class DataCenterWiki:
 
     def members(self, group: Group) -> Iterator[Somebody]:
         path = f"/group/{quote(group.id, safe='')}/member"
-        for raw, _ in self._all(path, {}):
-            yield somebody(raw)
+        for leaf in by_count(self._api, f"{_V1}{path}", {}, ""):
+            yield from map(somebody, leaf.results)
 
     def described(self, one: Somebody) -> Somebody:
         if not one.username or not one.name:
@@ -171,10 +171,6 @@ class DataCenterWiki:
             authors=tuple(dict.fromkeys(somebody(one) for one in makers if one)),
             around=around(self._api, raw),
         )
-
-    def _all(self, path: str, params: Mapping[str, str | int]) -> Iterator[tuple[Json, str]]:
-        for leaf in by_count(self._api, f"{_V1}{path}", params, ""):
-            yield from ((one, leaf.base) for one in leaf.results)
 
 
 def _space(raw: Json) -> Space:

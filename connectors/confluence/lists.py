@@ -1,14 +1,13 @@
 """Lists of a site, page after page: by cursors, and by counting."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from connectors.answer import Answer, Malformed, Rejected
+from connectors.answer import Answer, Malformed, Rejected, TooLarge
 from connectors.confluence.calls import Api, inside, results_of, text_of
 from connectors.paging import cursor_pages, links
-from connectors.request import Params
 
 Json: TypeAlias = dict[str, Any]
 
@@ -32,6 +31,8 @@ class Leaf:
     """What the links in it are relative to."""
     next: str | None
     """From where the list goes on; a checkpoint may hold it."""
+    is_there: bool = True
+    """There is such a list."""
 
 
 Listing: TypeAlias = Callable[[Api, str, Mapping[str, str | int], str], Iterator[Leaf]]
@@ -46,8 +47,8 @@ def by_cursor(api: Api, path: str, params: Mapping[str, str | int], start: str) 
     """
 
     def fetch(cursor: str | None) -> Answer:
-        asked: Params = {"limit": PAGE, **params}
-        return api.get(path, {**asked, "cursor": cursor} if cursor else asked)
+        answer = _asked(api, path, {**params, "cursor": cursor} if cursor else params)
+        return _going_on(answer) if cursor else answer
 
     try:
         for page in cursor_pages(fetch, next_cursor, start or None):
@@ -70,7 +71,8 @@ def by_count(api: Api, path: str, params: Mapping[str, str | int], start: str) -
     trusted, overlap = 0, _OVERLAP
     while True:
         begin = max(0, at - overlap)
-        answer = api.get(path, {"limit": PAGE, **params, "start": begin})
+        answer = _asked(api, path, {**params, "start": begin})
+        answer = _going_on(answer) if at else answer
         told = _leaf(api, answer, None)
         ids = list(map(_name, told.results))
         if last and overlap and at > trusted and last.isdisjoint(ids):
@@ -79,10 +81,42 @@ def by_count(api: Api, path: str, params: Mapping[str, str | int], start: str) -
         following = _next_start(answer, begin)
         last = frozenset(ids[-_KEPT:]) or last
         end = None if following is None else f"{following}:{','.join(sorted(last))}"
-        yield Leaf(told.results, told.base, end)
+        yield replace(told, next=end)
         if following is None:
             return
         at, overlap = following, min(_OVERLAP, (following - begin) // 2)
+
+
+def present(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
+    """Of a list that must be there, the pages: that it is not would look as if all in it were gone.
+
+    Raises:
+        Malformed: it is not there.
+        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+    """
+    for leaf in leaves:
+        if not leaf.is_there:
+            raise Malformed("Confluence says that there is no such list")
+        yield leaf
+
+
+def _asked(api: Api, path: str, params: Mapping[str, str | int]) -> Answer:
+    """One page, of fewer items where their texts are too much for one answer."""
+    most = int(params.get("limit", PAGE))
+    while True:
+        try:
+            return api.get(path, {**params, "limit": most})
+        except TooLarge:
+            if most == 1:
+                raise
+            most = max(1, most // 4)
+
+
+def _going_on(answer: Answer) -> Answer:
+    """A page after another. Raises Malformed: it is not there, and with it what comes after it."""
+    if answer.gone:
+        raise Malformed("the list ends in a page that is not there")
+    return answer
 
 
 def next_cursor(answer: Answer) -> str | None:
@@ -96,7 +130,7 @@ def next_cursor(answer: Answer) -> str | None:
 def _leaf(api: Api, answer: Answer, following: str | None) -> Leaf:
     """Nothing where there is no such list."""
     if answer.gone:
-        return Leaf([], api.base, None)
+        return Leaf([], api.base, None, is_there=False)
     raw = answer.json_object()
     return Leaf(results_of(raw), base_of(api, raw), following)
 

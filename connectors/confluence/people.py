@@ -18,7 +18,7 @@ class People:
         site tells."""
         self._wiki = wiki
         self._named = named
-        self._described: dict[str, Somebody] = {}
+        self._described: dict[tuple[str, str], Somebody] = {}
         self._members: dict[str, frozenset[str]] = {}
         self.fault: str | None = None
         """Why members of a group are not known."""
@@ -55,8 +55,9 @@ class People:
             return None
 
     def _whole(self, one: Somebody) -> Somebody:
-        known = one.key or one.username
-        if not known or (one.name and one.email):
+        # By both: a user name may be spelt as the key of another person.
+        known = (one.key, one.username)
+        if not any(known) or (one.name and one.email):
             return one
         if known not in self._described:
             self._described[known] = self._asked(one)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from connectors.answer import BadAnswer, Unavailable
+from connectors.answer import BadAnswer, Malformed, Unavailable
 from connectors.confluence import files, pages
 from connectors.confluence.calls import Refused, needed
 from connectors.confluence.content import Around, Attachment, Comment, Content
@@ -53,7 +53,7 @@ class Reading:
             yield Listed(page_id(self.source, content.id), access)
             if around.has_attachments:
                 with needed(f"the attachments of {content.title!r}"):
-                    for one in files.names(list(self.wiki.attachments(content)), self.source):
+                    for one in files.names(self._hung_on(content), self.source):
                         yield Listed(one, access)
 
     def anew(self, content: Content) -> Iterator[Change]:
@@ -69,6 +69,16 @@ class Reading:
                 yield Deletion(f"{self.source}:{attachment_id}")
             else:
                 yield self._file(self._standing(each, around), found.attachment)
+
+    def _hung_on(self, content: Content) -> list[Attachment]:
+        """None of what was deleted meanwhile. Raises BadAnswer: they are not told of what is still there."""
+        try:
+            return list(self.wiki.attachments(content))
+        except Malformed:
+            space = content.space
+            if self.wiki.content(content.id, content.kind, {space.id: space}) is None:
+                return []
+            raise
 
     def _around(self, contents: Sequence[Content]) -> Iterator[tuple[Content, Around]]:
         with needed("what stands above pages, and whom they are restricted to"):
@@ -88,7 +98,7 @@ class Reading:
     ) -> Iterator[Document | Unreadable]:
         content = standing.content
         own = page_id(self.source, content.id)
-        attempt = _Attempt(own, f"{content.space.key}: {standing.title}", content.link)
+        attempt = Attempt(own, f"{content.space.key}: {standing.title}", content.link)
         with attempt.made():
             comments = list(self.wiki.comments(content)) if around.has_comments else []
             if held.get(own) != pages.version(content, comments):
@@ -102,7 +112,7 @@ class Reading:
         """Where they are not told, the page is tried again with them."""
         content = standing.content
         own = page_id(self.source, content.id)
-        attempt = _Attempt(own, f"{content.space.key}: {standing.title}", content.link)
+        attempt = Attempt(own, f"{content.space.key}: {standing.title}", content.link)
         found: list[Attachment] = []
         with attempt.made():
             found = list(self.wiki.attachments(content))
@@ -117,7 +127,7 @@ class Reading:
 
     def _file(self, standing: Standing, one: Attachment) -> Document | Unreadable:
         own = file_id(self.source, one)
-        attempt = _Attempt(own, one_line(one.title) or one.id, one.link)
+        attempt = Attempt(own, one_line(one.title) or one.id, one.link)
         with attempt.made():
             return files.document(
                 self.wiki.api, self.source, standing, one, self.largest, self.people
@@ -126,7 +136,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class Attempt:
     """To read one document; what stands in the way of this one alone becomes its fault."""
 
     document_id: str

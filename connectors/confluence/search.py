@@ -17,6 +17,9 @@ from connectors.confluence.content import ContentKind
 from connectors.confluence.wiki import Wiki
 
 _MINUTE = timedelta(minutes=1)
+_DOUBTED = 10
+"""Results at the end of a page. What was changed again since the search took note of it stands where it was,
+and tells the later time: a page ends no later than the earliest of these."""
 _MOST_KEYS = 50
 """Spaces that the search is told; where there are more it is asked for all."""
 
@@ -43,7 +46,7 @@ def changed(wiki: Wiki, since: datetime, keys: Sequence[str]) -> Iterator[Touche
         then = since
         for leaf in wiki.searching(wiki.api, "/rest/api/content/search", asked, ""):
             moments = [time_of(one, "version", "when") for one in leaf.results]
-            then = max([since, *(one - _MINUTE for one in moments[-1:])])
+            then = max(since, min(moments[-_DOUBTED:], default=since) - _MINUTE)
             yield Touched(dict(filter(None, map(_place, leaf.results))), then)
             if leaf.next is None:
                 return

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from html.entities import html5
+from itertools import islice
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -26,7 +27,7 @@ Html: TypeAlias = Iterator[str]
 _AC = "{http://atlassian.com/content}"
 _RI = "{http://atlassian.com/resource/identifier}"
 _ROOT = f'<root xmlns:ac="{_AC[1:-1]}" xmlns:ri="{_RI[1:-1]}">%s</root>'
-_DATA_OR_ENTITY = re.compile(r"<!\[CDATA\[.*?\]\]>|&([A-Za-z][A-Za-z0-9]*);", re.DOTALL)
+_DATA_OR_ENTITY = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&([A-Za-z][A-Za-z0-9]*);", re.DOTALL)
 _NOT_OF_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _VOID = {"br", "hr", "img", "col", "wbr"}
 _KEPT = ("colspan", "rowspan", "start", "style", "alt")
@@ -42,6 +43,9 @@ _PANELS: Mapping[str, str] = MappingProxyType(
         "expand": "",
     }
 )
+_NEAR = 50
+"""Elements within a link, a picture or a parameter among which what it leads to is looked for."""
+_TOO_DEEP = "the page is nested too deeply, or too large"
 _VERBATIM = {"code", "noformat"}
 _UNSAID = {
     *("toc", "anchor", "children", "pagetree", "pagetreesearch", "livesearch", "attachments"),
@@ -65,7 +69,10 @@ def html(stored: str, names: Names) -> str:
         CannotRead: it is nested too deeply, or too large.
     """
     root = _parsed(stored)
-    return "" if root is None else "".join(_Writer(names).inside(root))
+    try:
+        return "" if root is None else "".join(_Writer(names).inside(root))
+    except RecursionError as error:
+        raise CannotRead(_TOO_DEEP) from error
 
 
 def _parsed(stored: str) -> Element | None:
@@ -77,7 +84,7 @@ def _parsed(stored: str) -> Element | None:
     except etree.XMLSyntaxError as error:
         raise CannotRead("the page is not written as Confluence writes pages") from error
     if any("depth" in one.message.lower() or "huge" in one.message for one in parser.error_log):
-        raise CannotRead("the page is nested too deeply, or too large")
+        raise CannotRead(_TOO_DEEP)
     return root
 
 
@@ -99,7 +106,8 @@ class _Writer:
         yield escape(element.text or "")
         for child in element:
             if isinstance(child.tag, str):
-                yield from self._element(child)
+                # Whole: pieces that passed through each level would cost its depth for each of them.
+                yield "".join(self._element(child))
             yield escape(child.tail or "")
 
     def _element(self, element: Element) -> Html:
@@ -239,7 +247,7 @@ def _said(name: str, element: Element) -> str:
 def _target(element: Element) -> str:
     """The name of what an element speaks of: a page, an attachment, a space, an address."""
     attributes = ("content-title", "filename", "space-key", "value", "key")
-    for one in element.iter("{*}*"):
+    for one in islice(element.iter("{*}*"), _NEAR):
         told = next(filter(None, (_named(one, name) for name in attributes)), "")
         if told:
             return told

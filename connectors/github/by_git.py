@@ -74,7 +74,8 @@ class ByGit:
             for change in branch.changes(_place(start), known) if branch else ():
                 match change:
                     case Stage() | Arrived():
-                        until = change.commit
+                        # Only with what was read to its end the next run begins.
+                        until = change.commit if isinstance(change, Arrived) else until
                         yield At(json.dumps(stored(change)))
                     case _:
                         yield change

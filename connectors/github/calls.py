@@ -82,10 +82,14 @@ class Api:
         )
 
     def pages(self, path: str, params: Params) -> Iterator[Page]:
-        """See `get`. One that is gone is yielded, and is the last."""
+        """See `get`. A list that is gone is yielded as one page; a later page that is gone is Malformed, since
+        with it all would be that comes after."""
         with self._told():
             asked = {**params, "per_page": PAGE}
-            for page in linked_pages(self._client, f"{self._account.api_url}{path}", params=asked):
+            url = f"{self._account.api_url}{path}"
+            for number, page in enumerate(linked_pages(self._client, url, params=asked)):
+                if number and page.answer.gone:
+                    raise Malformed(f"{path} ends in a page that is not there")
                 self._dated(page.answer)
                 yield page
 
@@ -94,6 +98,13 @@ class Api:
         for page in self.pages(path, params or {}):
             if not page.answer.gone:
                 yield from objects(page.answer)
+
+    def present(self, path: str) -> Iterator[dict[str, Any]]:
+        """The objects of all pages of a list that must be there. See `get`; Malformed where it is not."""
+        for page in self.pages(path, {}):
+            if page.answer.gone:
+                raise Malformed(f"GitHub says that there is no {path}")
+            yield from objects(page.answer)
 
     def close(self) -> None:
         self._client.close()

@@ -70,12 +70,12 @@ class Conversations:
     def _leaves(self, home: Home, since: str) -> Iterator[tuple[list[Item], str]]:
         """Items that the settings take in, page by page, and from where in time to go on after each.
         Nothing of a repository that went away meanwhile."""
-        try:
-            with needed(f"the issues of {home.repository.name}"):
+        with needed(f"the issues of {home.repository.name}"):
+            try:
                 for leaf in walk(home.api, home.repository, since):
                     yield list(filter(self._includes, leaf.items)), leaf.then
-        except Gone:
-            return
+            except Gone:
+                home.check_gone(f"the issues of {home.repository.name}")
 
     def _includes(self, item: Item) -> bool:
         return ("pull requests" if item.is_pull else "issues") in self.contents

@@ -94,7 +94,7 @@ class Discussions:
             try:
                 yield from home.graph.pages(query, asked, _listed, after or None)
             except NotThere:
-                return
+                home.check_gone(f"the discussions of {home.repository.name}")
             except BadCursor:
                 if not after:
                     raise

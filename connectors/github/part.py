@@ -25,6 +25,18 @@ class Home:
         """The document of that name within the repository."""
         return f"{self.source}:{self.repository.id}/{own}"
 
+    def check_gone(self, what: str) -> None:
+        """After an answer that there is no such thing: the repository went away meanwhile.
+
+        Raises:
+            Refused: it is still there; what is hidden from the token must not look as if it were deleted.
+            AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        """
+        if not self.api.get(self.repository.path).gone:
+            raise self.api.refused(
+                what, "GitHub says that there are none, of a repository it shows"
+            )
+
     def own_of(self, document_id: str) -> str:
         """The way back from `id_of`."""
         return document_id.removeprefix(self.id_of(""))

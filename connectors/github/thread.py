@@ -84,15 +84,15 @@ def item_name(repository: Repository, item: Item) -> str:
 
 def _sayings(api: Api, repository: Repository, item: Item) -> Iterator[Saying]:
     if item.comments != 0:
-        for raw in api.all(f"{repository.path}/issues/{item.number}/comments"):
+        for raw in api.present(f"{repository.path}/issues/{item.number}/comments"):
             yield _saying(raw, "created_at")
     if item.is_pull:
         pull = f"{repository.path}/pulls/{item.number}"
-        for raw in api.all(f"{pull}/reviews"):
+        for raw in api.present(f"{pull}/reviews"):
             # One that is still being written has no date, and is its author's alone.
             if raw.get("state") != "PENDING":
                 yield _saying(raw, "submitted_at", _VERDICTS.get(str(raw.get("state")), ""))
-        for raw in api.all(f"{pull}/comments"):
+        for raw in api.present(f"{pull}/comments"):
             yield _saying(raw, "created_at", str(raw.get("path") or ""))
 
 

@@ -3,18 +3,19 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from connectors.addresses import reach_of
-from connectors.confluence.calls import Account, Api, Refused, needed
+from connectors.confluence.calls import Account, Api, needed
 from connectors.confluence.cloud import CloudWiki
 from connectors.confluence.content import Content, ContentKind, Space
 from connectors.confluence.data_center import DataCenterWiki
 from connectors.confluence.mark import Mark, Position
+from connectors.confluence.pages import page_id
 from connectors.confluence.people import People
-from connectors.confluence.reading import Reading
+from connectors.confluence.reading import Attempt, Reading
 from connectors.confluence.rights import Rights
 from connectors.confluence.search import changed
 from connectors.confluence.settings import (
@@ -149,7 +150,10 @@ class ConfluenceConnector:
         """Raises AskTheOwner: the token does not stand for anybody: some sites take it for a stranger's,
         who may see a little."""
         with needed("the account of the token"):
-            me = api.get("/rest/api/user/current").json_object()
+            answer = api.get("/rest/api/user/current")
+            if answer.gone:
+                raise AskTheOwner(f"there is no Confluence at {api.base}: correct the address")
+            me = answer.json_object()
         if me.get("type") == "anonymous":
             raise api.not_taken()
         wiki = _wiki(self._settings.site, api)
@@ -227,26 +231,29 @@ class ConfluenceConnector:
         keys = [one.key for one in spaces]
         with needed("what changed"):
             for touched in changed(run.wiki, since, keys):
-                found = (_content(run, *one, there) for one in touched.ids.items())
-                yield from run.reading.batch([one for one in found if one], known)
+                found: list[Content] = []
+                for own, kind in touched.ids.items():
+                    attempt = Attempt(page_id(self._source, own), own, "")
+                    with attempt.made():
+                        found += _there(run.wiki.content(own, kind, there))
+                    yield from attempt.faults
+                yield from run.reading.batch(found, known)
                 yield mark.caught_up(touched.then)
 
     def _page_anew(self, run: _Run, asked: str, own: str) -> Iterator[Change]:
-        with needed(f"the page {own}"):
-            content = _content(run, own, None, run.by_id)
-        if content is None:
-            yield Deletion(asked)
-        else:
-            yield from run.reading.anew(content)
+        attempt = Attempt(asked, own, "")
+        with attempt.made():
+            content = run.wiki.content(own, None, run.by_id)
+            yield from run.reading.anew(content) if content else [Deletion(asked)]
+        yield from attempt.faults
 
     def _attachment_anew(self, run: _Run, asked: str, own: str) -> Iterator[Change]:
-        with needed(f"the attachment {own}"):
+        attempt = Attempt(asked, own, "")
+        with attempt.made():
             hung = run.wiki.attachment(own)
-            content = _content(run, hung.content_id, hung.kind, run.by_id) if hung else None
-        if content is None:
-            yield Deletion(asked)
-        else:
-            yield from run.reading.attachment(own, content)
+            content = run.wiki.content(hung.content_id, hung.kind, run.by_id) if hung else None
+            yield from run.reading.attachment(own, content) if content else [Deletion(asked)]
+        yield from attempt.faults
 
     def _missing(self, run: _Run) -> str | None:
         """Of spaces that are named by their whole keys."""
@@ -285,14 +292,8 @@ class ConfluenceConnector:
         )
 
 
-def _content(
-    run: _Run, content_id: str, kind: ContentKind | None, spaces: Mapping[str, Space]
-) -> Content | None:
-    """What the token may not see any more is gone, as it is from the listing."""
-    try:
-        return run.wiki.content(content_id, kind, spaces)
-    except Refused:
-        return None
+def _there(content: Content | None) -> list[Content]:
+    return [] if content is None else [content]
 
 
 def _account(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from connectors.addresses import reach_of
+from connectors.answer import Malformed
 from connectors.connector import Capability, Change, Check, Checkpoint, Deletion, Known, Listed
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
@@ -44,6 +45,7 @@ class _Run:
     people: People
 
     def home(self, repository: Repository) -> Home:
+        repository = self._as_it_is(repository)
         return Home(
             source=self.source,
             api=self.api,
@@ -51,6 +53,17 @@ class _Run:
             repository=repository,
             rights=self.rights(repository),
         )
+
+    def _as_it_is(self, repository: Repository) -> Repository:
+        """A run may be hours old when it comes to a repository that was open to all at its beginning."""
+        if repository.visibility is not Visibility.PUBLIC:
+            return repository
+        with needed(f"the repository {repository.name}"):
+            answer = self.api.get(repository.path)
+            now = repository if answer.gone else Repository.of(answer.json_object())
+            if now.id != repository.id:
+                raise Malformed("another repository has its name by now")
+            return now
 
     def rights(self, repository: Repository) -> Rights:
         with needed(f"the readers of {repository.name}"):

@@ -8,8 +8,8 @@ import pytest
 from connectors.addresses import LOOPBACK
 from connectors.answer import Malformed, Rejected
 from connectors.confluence.calls import Account, Api
-from connectors.confluence.lists import by_count, by_cursor
-from connectors.request import Authorization
+from connectors.confluence.lists import Listing, by_count, by_cursor, present
+from connectors.request import MEBIBYTE, Authorization
 from tests.support.services.serving import Asked, Reply, reply_json, running
 
 
@@ -130,3 +130,44 @@ def test_a_list_that_is_gone_is_empty() -> None:
 def test_what_is_no_list_is_told(body: object) -> None:
     with api(lambda _: reply_json(body)) as one, pytest.raises(Malformed):
         list(by_count(one, "/list", {}, ""))
+
+
+@pytest.mark.parametrize("several", [by_count, by_cursor])
+def test_a_later_page_that_is_not_there_does_not_end_the_list(several: Listing) -> None:
+    first = {
+        "results": [{"id": one} for one in range(100)],
+        "_links": {"next": "/list?start=100&cursor=c"},
+    }
+
+    def answer(asked: Asked) -> Reply:
+        later = asked.param("cursor") or asked.param("start", "0") != "0"
+        return reply_json({}, status=404) if later else reply_json(first)
+
+    with api(answer) as one, pytest.raises(Malformed, match="ends in a page that is not there"):
+        list(several(one, "/list", {}, ""))
+
+
+@pytest.mark.parametrize("several", [by_count, by_cursor])
+def test_a_list_that_must_be_there_is_not_empty_where_it_is_gone(several: Listing) -> None:
+    with (
+        api(lambda _: reply_json({}, status=404)) as one,
+        pytest.raises(Malformed, match="no such list"),
+    ):
+        list(present(several(one, "/list", {}, "")))
+
+
+@pytest.mark.parametrize("several", [by_count, by_cursor])
+def test_texts_that_are_too_much_for_one_answer_come_in_smaller_pages(several: Listing) -> None:
+    heavy = b" " * (33 * MEBIBYTE)
+
+    def answer(asked: Asked) -> Reply:
+        limit = int(asked.param("limit"))
+        start = int(asked.param("cursor") or asked.param("start", "0"))
+        links = {"next": f"/list?start={start + limit}&cursor={start + limit}"}
+        shown = [{"id": number} for number in range(start, min(start + limit, 30))]
+        reply = reply_json({"results": shown, "_links": links if start + limit < 30 else {}})
+        return Reply(body=heavy) if limit > 10 else reply
+
+    with api(answer) as one:
+        leaves = list(several(one, "/list", {}, ""))
+    assert {each["id"] for leaf in leaves for each in leaf.results} == set(range(30))

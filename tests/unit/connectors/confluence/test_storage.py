@@ -1,5 +1,7 @@
 """The storage format as people see its pages."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,9 +146,10 @@ def test_no_entity_is_fetched_or_multiplied() -> None:
     assert html("<p>&amp;lt;script&amp;gt;</p>", name) == "<p>&amp;lt;script&amp;gt;</p>"
 
 
-def test_what_is_nested_too_deeply_is_told() -> None:
+@pytest.mark.parametrize("depth", [250, 2000])
+def test_what_is_nested_too_deeply_is_told(depth: int) -> None:
     with pytest.raises(CannotRead, match="nested too deeply"):
-        text("<div>" * 2000 + "x" + "</div>" * 2000)
+        text("<div>" * depth + "x" + "</div>" * depth)
 
 
 @given(st.text(max_size=60))
@@ -154,3 +157,19 @@ def test_any_text_in_any_place_is_read_without_an_error(said: str) -> None:
     html(said, name)
     html(f"<p>{said}</p>", name)
     html(macro("code", plain(said.replace("]]>", ""))), name)
+
+
+def test_verbatim_text_that_never_ends_is_looked_through_once() -> None:
+    began = time.thread_time()
+    html("<![CDATA[" * 40_000, str)
+    assert time.thread_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "stored",
+    ["<div>" * 150 + "<b>x</b>" * 50_000, ("<ac:image>" + "<p/>" * 1000 + "<ac:caption>") * 120],
+)
+def test_much_that_stands_deep_is_read_in_time(stored: str) -> None:
+    began = time.thread_time()
+    html(stored, name)
+    assert time.thread_time() - began < 5

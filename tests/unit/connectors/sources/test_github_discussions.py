@@ -235,7 +235,7 @@ def test_a_limit_that_is_told_in_the_body_is_waited_for(
     service = GitHub(handbook(*many(3)))
 
     with served(service) as place:
-        service.left = 1
+        service.left = 2
         service.trouble = lambda _: reply_json({"errors": [error]}, headers=headers)
         with pytest.raises(RetryLater) as caught:
             read(talk(place))
@@ -254,7 +254,7 @@ def test_a_limit_that_is_told_in_the_body_is_waited_for(
 def test_an_answer_that_cannot_be_used_is_not_taken_for_no_discussions(body: object) -> None:
     service = GitHub(handbook(*many(3)))
     with served(service) as place:
-        service.left, service.trouble = 1, lambda _: reply_json(body)
+        service.left, service.trouble = 2, lambda _: reply_json(body)
         with pytest.raises(RetryLater, match="discussions of acme/handbook"):
             readers(talk(place))
 
