@@ -88,6 +88,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A listing has it, and it was never read: it is to be, like what has failed. What has failed stays as it is."""
+
+    source: str
+    document_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """Its kept sections are gone: the source is to be read again, whatever version it has."""
 
@@ -124,15 +132,15 @@ class LostLease(RetryLater):
 
 
 LedgerChange: TypeAlias = (
-    Stored | Restored | Noted | Amended | Removed | Failed | Lost | Reached | Finished
+    Stored | Restored | Noted | Amended | Removed | Failed | Unread | Lost | Reached | Finished
 )
 
 
 class Ledger(Protocol):
     """The truth about the documents of all sources; the index is made from it.
 
-    What is said of a document that the ledger does not hold changes nothing, but for `Stored`
-    and `Failed`, which enter it.
+    What is said of a document that the ledger does not hold changes nothing, but for `Stored`,
+    `Failed` and `Unread`, which enter it.
     """
 
     def sources(self) -> frozenset[str]:

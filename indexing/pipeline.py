@@ -16,7 +16,7 @@ from connectors.document import Access, Document
 from indexing.batches import Batch, BatchSize, batches, document_id, item_of, pages, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexKeeper
-from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed, Restored
+from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed, Restored, Unread
 from indexing.planning import Prepared, Step, owned, planned, restored, sound
 from indexing.read_ahead import Idle, read_ahead
 from indexing.repair import Difference, differences
@@ -100,7 +100,8 @@ class Pipeline:
     ) -> Progresses:
         """Amend the access of what is listed, as it is listed, and leave the rest. As `reconcile`.
 
-        What the source says of a document is taken over also where it says too little of the rest: a
+        What is listed and was never read, such as what one may see only now, is entered to be read. What the
+        source says of a document is taken over also where it says too little of the rest: a
         right that was taken away may not wait for a decision.
         """
         held, listed = self.ledger.count(self.source), 0
@@ -164,7 +165,8 @@ class Pipeline:
             for each, entry in entries.items()
             if entry.access != access[each]
         )
-        self._writing.carry_out(Plan(tuple(amended)), tally)
+        unread = (Step((Unread(self.source, each),)) for each in access if each not in entries)
+        self._writing.carry_out(Plan((*amended, *unread)), tally)
         self.ledger.see(self.source, number, list(access))
 
     def _missing(self, number: int) -> int:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store.database import Database
 from backend.store.tables import failures, of_source, source_named, sources
-from indexing.ledger import Failed
+from indexing.ledger import Failed, Unread
 
 _PAGE = 500
 _FIRST_WAIT = timedelta(minutes=15)
@@ -104,9 +104,34 @@ def record(
         connection.execute(_counting_insert(connection), rows)
 
 
-def _counting_insert(connection: Connection) -> Insert:
+def expect(
+    connection: Connection, unread: Sequence[Unread], source_ids: Mapping[str, int], now: datetime
+) -> None:
+    """Enter what is to be read at the next occasion, but for what has failed already."""
+    rows = [
+        {
+            "document_id": each.document_id,
+            "source_id": source_ids[each.source],
+            "item": each.document_id.partition(":")[2],
+            "reason": "The source lists it, and it has not been read yet.",
+            "tries": 0,
+            "first_at": now,
+            "last_at": now,
+            "next_try": now,
+        }
+        for each in unread
+    ]
+    if rows:
+        connection.execute(_insert(connection).on_conflict_do_nothing(), rows)
+
+
+def _insert(connection: Connection) -> postgresql.Insert | sqlite.Insert:
     make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = make(failures)
+    return make(failures)
+
+
+def _counting_insert(connection: Connection) -> Insert:
+    statement = _insert(connection)
     fresh = ("item", "link", "reason", "last_at", "next_try")
     again = {name: statement.excluded[name] for name in fresh}
     return statement.on_conflict_do_update(

@@ -23,6 +23,7 @@ from indexing.ledger import (
     Removed,
     Restored,
     Stored,
+    Unread,
 )
 
 
@@ -71,6 +72,8 @@ class Saving:
             self._removed([change for change in group if isinstance(change, Removed)])
         elif kind is Failed:
             self._failed([change for change in group if isinstance(change, Failed)])
+        elif kind is Unread:
+            self._unread([change for change in group if isinstance(change, Unread)])
         elif kind is Finished:
             self._finished([change for change in group if isinstance(change, Finished)])
         elif kind is Lost:
@@ -135,6 +138,9 @@ class Saving:
         failures.record(self.connection, group, self.source_ids, self.now)
         self._update({"key": change.document_id, "version": ""} for change in group)
 
+    def _unread(self, group: Sequence[Unread]) -> None:
+        failures.expect(self.connection, group, self.source_ids, self.now)
+
     def _lost(self, group: Sequence[Lost]) -> None:
         self._update({"key": change.document_id, "version": "", "kept": None} for change in group)
 
@@ -178,7 +184,7 @@ def _source(change: LedgerChange) -> str | None:
     match change:
         case Stored(document=document):
             return document.source
-        case Failed(source=source) | Reached(source=source):
+        case Failed(source=source) | Unread(source=source) | Reached(source=source):
             return source
         case _:
             return None

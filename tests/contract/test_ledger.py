@@ -23,6 +23,7 @@ from indexing.ledger import (
     Removed,
     Restored,
     Stored,
+    Unread,
 )
 from tests.support.databases import Databases
 from tests.support.ledger import MemoryLedger
@@ -186,6 +187,15 @@ def test_a_document_that_is_readable_again_has_no_failure(
     ledger.see("desk", 1, ["desk:b"])
     held = ["desk:a"] if isinstance(readable, Stored) else []
     assert list(ledger.unseen("desk", 1)) == held
+
+
+def test_what_was_never_read_is_unseen_until_it_is_listed_or_read(ledger: Ledger) -> None:
+    ledger.save([Unread("desk", "desk:a"), Unread("desk", "desk:b")])
+    assert ledger.entries(["desk:a"]) == {}
+    ledger.see("desk", 1, ["desk:b"])
+    assert list(ledger.unseen("desk", 1)) == ["desk:a"]
+    ledger.save([stored(document("desk:a")), Unread("desk", "desk:b"), Removed("desk:b")])
+    assert list(ledger.unseen("desk", 2)) == ["desk:a"]
 
 
 def test_restoring_keeps_content_and_failure(ledger: Ledger) -> None:

@@ -18,6 +18,7 @@ from indexing.ledger import (
     Removed,
     Restored,
     Stored,
+    Unread,
 )
 
 
@@ -123,7 +124,7 @@ class MemoryLedger:
                     before = self.lines.get(document.id)
                     if before and generation <= before.generation:
                         raise ValueError(f"{document.id} is at {before.generation} already")
-                case Failed(source=source) | Reached(source=source):
+                case Failed(source=source) | Unread(source=source) | Reached(source=source):
                     self._check_source(source)
                 case _:
                     pass
@@ -154,6 +155,11 @@ class MemoryLedger:
                 self.troubles.pop(each, None)
             case Failed():
                 self._fail(change)
+            case Unread(source, each):
+                if each in self.lines:
+                    raise ValueError(f"{each} was read")
+                unread = Failed(source=source, document_id=each, item=each, reason="not read yet")
+                self.troubles.setdefault(each, Trouble(unread, 0))
             case Lost(each):
                 self._version(each, "")
                 self._change([each], kept=False)

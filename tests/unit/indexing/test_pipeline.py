@@ -430,6 +430,19 @@ def test_a_listing_amends_access_and_deletes_what_it_lacks() -> None:
     assert desk.agrees()
 
 
+def test_what_is_listed_and_was_never_read_is_to_be_read_and_what_failed_stays_as_it_is() -> None:
+    desk = Desk()
+    desk.index(document("desk:a"), unreadable("desk:b"))
+    listed = [Listed(f"desk:{name}", EVERYBODY) for name in "abc"]
+    assert counts(desk.reconcile(*listed)) == {}
+    assert {each: trouble.tries for each, trouble in desk.ledger.troubles.items()} == {
+        "desk:b": 1,
+        "desk:c": 0,
+    }
+    desk.index(document("desk:c"))
+    assert desk.ledger.troubles.keys() == {"desk:b"}
+
+
 def test_a_listing_leaves_other_sources_alone() -> None:
     desk = Desk()
     web = Pipeline("web", desk.embedder, desk.keeper, desk.ledger)

@@ -316,6 +316,21 @@ def test_what_a_person_must_mend_fails_the_run_with_its_words(office: Office) ->
     assert not office.engine().fetch_due()
 
 
+def test_what_only_a_listing_has_is_read_as_well(office: Office) -> None:
+    office.fill("desk", 3)
+    shelf = office.shelves["desk"]
+    worked(office, done(office, "first"))
+    # It was moved here, or may be seen only now: no change of it is told.
+    office.fill("desk", 4)
+    shelf.before = lambda number: Checkpoint("x") if number == 3 else None
+    control.request(office.database, "desk", "prune")
+    worked(office, done(office, "first", "prune", "retry"))
+    assert shelf.again_asked == ["desk:0003"]
+    assert office.store.ledger.count("desk") == 4
+    assert list(failures.listing(office.database)) == []
+    assert office.agrees()
+
+
 def test_a_failed_document_is_tried_again_by_itself_later_each_time(office: Office) -> None:
     office.fill("desk", 3)
     bad = Unreadable(document_id="desk:0001", item="leave.pdf", reason="it is encrypted")
