@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.answer import Answer, BadAnswer, Unavailable
+from connectors.answer import Answer
 from connectors.connector import Change, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
-from connectors.github.calls import Refused, needed
-from connectors.github.part import At, Home, Read, Start
+from connectors.github.calls import needed
+from connectors.github.part import At, Home, Read, Start, read
 from connectors.github.repositories import Repository
 from connectors.github.settings import Content
 from connectors.github.thread import document, is_of, item_name, mark, said_until
@@ -88,20 +88,13 @@ class Conversations:
                 yield self._read(home, item)
 
     def _read(self, home: Home, item: Item) -> Document | Unreadable:
-        try:
-            return document(home, item)
-        except (BadAnswer, Refused) as error:
-            reason = str(error)
-        except Unavailable as error:
-            if error.status is None:
-                raise
-            reason = str(error)
-        return Unreadable(
+        unread = Unreadable(
             document_id=home.id_of(str(item.number)),
             item=item_name(home.repository, item),
-            reason=reason,
+            reason="",
             link=item.link,
         )
+        return read(lambda: document(home, item), unread)
 
     def _anew(self, home: Home, number: int) -> Change:
         api, repository = home.api, home.repository

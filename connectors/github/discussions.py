@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.answer import BadAnswer, Malformed, Unavailable
+from connectors.answer import Malformed
 from connectors.connector import Change, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.extraction.extracted import one_line
-from connectors.github.calls import Refused, field_of, needed
+from connectors.github.calls import field_of, needed
 from connectors.github.graphql import BadCursor, NotThere
-from connectors.github.part import At, Home, Read, Start
+from connectors.github.part import At, Home, Read, Start, read
 from connectors.github.topic import TOLD, Topic, document
 from connectors.github.walk import stamp
 
@@ -107,20 +107,13 @@ class Discussions:
                 yield self._read(home, topic)
 
     def _read(self, home: Home, topic: Topic) -> Document | Unreadable:
-        try:
-            return document(home, topic)
-        except (BadAnswer, Refused) as error:
-            reason = str(error)
-        except Unavailable as error:
-            if error.status is None:
-                raise
-            reason = str(error)
-        return Unreadable(
+        unread = Unreadable(
             document_id=home.id_of(topic.own),
             item=f"{home.repository.name}#{topic.number} {one_line(topic.title)}",
-            reason=reason,
+            reason="",
             link=topic.link,
         )
+        return read(lambda: document(home, topic), unread)
 
     def _topic(self, home: Home, number: int) -> Topic | None:
         """Nothing where it is gone, or was transferred to another repository."""

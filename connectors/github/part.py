@@ -1,11 +1,13 @@
 """What is read of a repository comes in parts: conversations, discussions, wiki, files."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from connectors.connector import Change, Known, Listed
-from connectors.github.calls import Api
+from connectors.answer import BadAnswer, Unavailable
+from connectors.connector import Change, Known, Listed, Unreadable
+from connectors.document import Document
+from connectors.github.calls import Api, Refused
 from connectors.github.graphql import Graph
 from connectors.github.repositories import Repository
 from connectors.github.rights import Rights
@@ -94,3 +96,20 @@ class Part(Protocol):
     def probe(self, home: Home) -> None:
         """Ask for a little of it."""
         ...
+
+
+def read(make: Callable[[], Document], unread: Unreadable) -> Document | Unreadable:
+    """The document, or `unread` with the reason: what goes wrong with one alone makes no other wait.
+
+    Raises:
+        RetryLater: the service does not answer at all, or asks to wait.
+        AskTheOwner: the token is not valid.
+    """
+    try:
+        return make()
+    except (BadAnswer, Refused) as error:
+        return replace(unread, reason=str(error))
+    except Unavailable as error:
+        if error.status is None:
+            raise
+        return replace(unread, reason=str(error))

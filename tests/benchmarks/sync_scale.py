@@ -51,7 +51,7 @@ LEGS = 10
 PARTS = 5
 WORDS = 120
 """Of a document: with its title most of one chunk."""
-ALONE = 2_048
+ALONE = 1_024
 """Chunks that the embedder is given alone after each leg, at most."""
 TEXTS_A_CALL = 1024
 _DOCUMENTS_A_CHECKPOINT = 200
