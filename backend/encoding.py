@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from backend.store.documents import HeldDocument, StoredDocument
     from backend.store.failures import Failure
     from backend.store.runs import Run
-    from backend.store.sources import Source
     from backend.sync.control import SourceStatus
     from connectors.document import Section, Span
     from indexing.chunk import Chunk
@@ -219,7 +218,8 @@ def failure(one: "Failure") -> wire.FailureWire:
     )
 
 
-def source(one: "Source", now: "SourceStatus", run: "Run | None") -> wire.SourceWire:
+def source(now: "SourceStatus") -> wire.SourceWire:
+    one, run = now.connected, now.last
     return wire.SourceWire(
         name=one.name,
         kind=one.kind,

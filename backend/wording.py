@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from backend.store.runs import OPEN
 from backend.wire import SourceWire
 
-OPEN = frozenset({"running", "waiting"})
-"""States in which something goes on."""
 _RUNS: Mapping[str, str] = MappingProxyType(
     {
         "first": "First reading",

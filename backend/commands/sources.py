@@ -16,8 +16,9 @@ from backend.assembly import Quarry
 from backend.commands.given import Given, asked, inferred
 from backend.commands.options import KindOptions
 from backend.commands.rendering import harmless
+from backend.store.runs import OPEN
 from backend.store.sources import Source
-from backend.wording import OPEN, doing
+from backend.wording import doing
 from connectors.catalog import NotValid, kind_of
 from connectors.form import Secret, nested
 

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -29,14 +30,16 @@ from backend.store.database import Database, exclusive
 from backend.store.payload import packed, unpacked
 from backend.store.runs import Process
 from backend.store.tables import batches, of_source, runs, source_named, sources
+from backend.store.waiting import doubling
 from connectors.connector import Checkpoint
 from indexing.batches import DocumentChange, Held, document_id
 from indexing.ledger import Finished, LostLease
 
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
 LEASE = timedelta(seconds=60)
 """For which a batch, or a run, is held after its worker was heard of."""
-_FIRST_WAIT = timedelta(seconds=10)
-_LONGEST_WAIT = timedelta(hours=1)
+back_off = doubling(timedelta(seconds=10), timedelta(hours=1))
 
 
 def save(
@@ -121,13 +124,7 @@ def _join(connection: Connection, source_id: int) -> None:
     own = select(batches.c.id).where(batches.c.source_id == source_id)
     if connection.execute(own.limit(1)).first() is not None:
         return
-    waiting = (
-        select(func.min(sources.c.served))
-        .join(batches, batches.c.source_id == sources.c.id)
-        .join(runs, runs.c.id == batches.c.run_id)
-        .where(sources.c.paused_at.is_(None), _may_be_indexed())
-    )
-    now: int | None = connection.scalar(waiting)
+    now: int | None = connection.scalar(_indexable(select(func.min(sources.c.served))))
     if now is None:
         now = connection.scalar(select(func.max(sources.c.served)))
     behind = update(sources).where(sources.c.id == source_id, sources.c.served < now)
@@ -185,22 +182,10 @@ def postpone(
             connection.execute(waits.values(waiting_for=reason, next_try=at))
 
 
-def back_off(tries: int) -> timedelta:
-    """How long to wait after so many tries in vain: ten seconds, doubled each time, at most an hour."""
-    doubled: int = 1 << min(max(tries - 1, 0), 20)
-    return min(_FIRST_WAIT * doubled, _LONGEST_WAIT)
-
-
 def free(database: Database) -> list[int]:
     """The sources, by number, of which there may be a batch to take now."""
-    query = (
-        select(batches.c.source_id)
-        .join(sources, sources.c.id == batches.c.source_id)
-        .join(runs, runs.c.id == batches.c.run_id)
-        .where(_is_free_by(datetime.now(UTC)), sources.c.paused_at.is_(None), _may_be_indexed())
-        .distinct()
-        .order_by(batches.c.source_id)
-    )
+    query = _indexable(select(batches.c.source_id)).where(_is_free_by(datetime.now(UTC)))
+    query = query.distinct().order_by(batches.c.source_id)
     with database.reading() as connection:
         return list(connection.scalars(query))
 
@@ -304,22 +289,27 @@ def _next(
         earlier.c.source_id == batches.c.source_id, earlier.c.id <= batches.c.after
     )
     return (
-        select(batches, sources.c.name.label("source"))
-        .join(sources, sources.c.id == batches.c.source_id)
-        .join(runs, runs.c.id == batches.c.run_id)
+        _indexable(select(batches, sources.c.name.label("source")))
         .where(or_(_is_free_by(now), batches.c.id.in_(dead)))
-        .where(~waits, sources.c.paused_at.is_(None), _may_be_indexed(), *of_source(source))
+        .where(~waits, *of_source(source))
         .order_by(in_hand, sources.c.served, batches.c.id)
         .limit(1)
     )
 
 
-def _may_be_indexed() -> ColumnElement[bool]:
-    """By the state of its run: a new run of a source has all of its batches."""
-    return or_(
+def _indexable(query: Select[Row]) -> Select[Row]:
+    """The query, of batches whose source and run let them be indexed: a new run of a source has all of its
+    batches."""
+    run_lets = or_(
         and_(runs.c.state == "running", runs.c.stage == "indexing"),
         runs.c.state.in_(("waiting", "done", "failed", "interrupted", "needs a decision")),
     )
+    joined = (
+        query.select_from(batches)
+        .join(sources, sources.c.id == batches.c.source_id)
+        .join(runs, runs.c.id == batches.c.run_id)
+    )
+    return joined.where(sources.c.paused_at.is_(None), run_lets)
 
 
 def _is_free_by(now: datetime) -> ColumnElement[bool]:

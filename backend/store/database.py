@@ -82,6 +82,12 @@ def exclusive(connection: Connection) -> None:
     connection.execute(ids.with_for_update(key_share=True))
 
 
+def inserting(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that can say what to do about rows that are there."""
+    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    return make(table)
+
+
 def upsert(
     connection: Connection,
     table: Table,
@@ -92,8 +98,7 @@ def upsert(
     if not rows:
         return
     keys = [column.name for column in table.primary_key]
-    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = make(table)
+    statement = inserting(connection, table)
     fresh = {name: statement.excluded[name] for name in rows[0] if name not in {*keys, *kept}}
     connection.execute(
         statement.on_conflict_do_update(index_elements=keys, set_=fresh), [dict(r) for r in rows]

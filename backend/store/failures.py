@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Insert, func, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
-from backend.store.database import Database
+from backend.store.database import Database, inserting
 from backend.store.tables import failures, of_source, source_named, sources
+from backend.store.waiting import doubling
 from indexing.ledger import Failed, Unread
 
 _PAGE = 500
-_FIRST_WAIT = timedelta(minutes=15)
-_LONGEST_WAIT = timedelta(days=1)
+back_off = doubling(timedelta(minutes=15), timedelta(days=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +28,6 @@ class Failure:
     last_at: datetime
     next_try: datetime | None = None
     """`None`: at the next occasion."""
-
-
-def back_off(tries: int) -> timedelta:
-    """How long to wait after so many tries: a quarter of an hour, doubled each time, at most a day."""
-    doubled: int = 1 << min(max(tries - 1, 0), 20)
-    return min(_FIRST_WAIT * doubled, _LONGEST_WAIT)
 
 
 def due(database: Database, source: str, now: datetime, limit: int) -> list[str]:
@@ -122,16 +115,11 @@ def expect(
         for each in unread
     ]
     if rows:
-        connection.execute(_insert(connection).on_conflict_do_nothing(), rows)
-
-
-def _insert(connection: Connection) -> postgresql.Insert | sqlite.Insert:
-    make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    return make(failures)
+        connection.execute(inserting(connection, failures).on_conflict_do_nothing(), rows)
 
 
 def _counting_insert(connection: Connection) -> Insert:
-    statement = _insert(connection)
+    statement = inserting(connection, failures)
     fresh = ("item", "link", "reason", "last_at", "next_try")
     again = {name: statement.excluded[name] for name in fresh}
     return statement.on_conflict_do_update(

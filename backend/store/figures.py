@@ -12,11 +12,11 @@ from sqlalchemy import Connection, func, select
 
 from backend.store import attendance, documents, failures
 from backend.store.database import Database
+from backend.store.runs import OPEN
 from backend.store.tables import batches, runs, schedule, sources
 
 _RECOUNT_SECONDS = 60.0
 """Between two counts of all documents, which are made only where runs have changed any."""
-_OPEN = ("running", "waiting")
 _CHANGING = ("documents", "deleted")
 _NEVER = 1 << 62
 """Above the number of any run."""
@@ -110,7 +110,7 @@ class Reckoning:
         One that is open is the latest of its source, or has batches.
         """
         first_open = min(
-            min((run for run, state in latest.values() if state in _OPEN), default=_NEVER),
+            min((run for run, state in latest.values() if state in OPEN), default=_NEVER),
             connection.scalar(select(func.min(batches.c.run_id))) or _NEVER,
         )
         columns = (runs.c.id, runs.c.source_id, runs.c.kind, runs.c.state, runs.c.counts)

@@ -9,15 +9,18 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, selec
 
 from backend.store.database import Database, exclusive
 from backend.store.tables import batches, runs, source_named, sources
+from backend.store.waiting import doubling
 from connectors.errors import RetryLater
 
 RunState: TypeAlias = Literal[
     "waiting", "running", "needs a decision", "paused", "done", "failed", "cancelled", "interrupted"
 ]
 
+OPEN = frozenset({"running", "waiting"})
+"""States of a run that goes on, or will."""
+
 _GONE_ON = "Another run went on from there."
-_FIRST_WAIT = timedelta(minutes=1)
-_LONGEST_WAIT = timedelta(hours=6)
+back_off = doubling(timedelta(minutes=1), timedelta(hours=6))
 _ENDED_BY = {
     "paused": "The source was paused. To go on: quarry sources resume {}.",
     "cancelled": "The run was cancelled. What was done is kept.",
@@ -69,12 +72,6 @@ class Ended(RetryLater):
     def __init__(self, message: str, state: str) -> None:
         super().__init__(message, after=timedelta(minutes=1))
         self.state = state
-
-
-def back_off(tries: int) -> timedelta:
-    """How long to wait after so many tries in vain: a minute, doubled each time, at most six hours."""
-    doubled: int = 1 << min(max(tries - 1, 0), 20)
-    return min(_FIRST_WAIT * doubled, _LONGEST_WAIT)
 
 
 def begin(
@@ -272,9 +269,7 @@ def _end(
         "finished_at": datetime.now(UTC),
         "next_try": None,
     }
-    going = update(runs).where(
-        runs.c.source_id == source_named(source), runs.c.state.in_(("running", "waiting"))
-    )
+    going = update(runs).where(runs.c.source_id == source_named(source), runs.c.state.in_(OPEN))
     connection.execute(going.where(*conditions).values(values))
 
 

@@ -24,6 +24,9 @@ KINDS = ("incremental", "prune", "permissions", "retry")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
     source: str
+    connected: Source
+    last: Run | None
+    """The last one, or the one that is going on."""
     state: str
     """Of its last run, as `backend.store.runs.RunState` has it; `never synced`, `paused`, `being removed`."""
     kind: str | None
@@ -86,7 +89,7 @@ def cancel(database: Database, name: str) -> None:
     """
     sources.find(database, name)
     last = runs.latest(database).get(name)
-    if last is None or last.state not in {"running", "waiting"}:
+    if last is None or last.state not in runs.OPEN:
         raise AskTheOwner(f"No run of {name!r} is going on.")
     # First: a worker that looked between the two would find it due, and begin it again.
     schedule.note(database, name, [schedule.named(last.kind)], datetime.now(UTC))
@@ -205,9 +208,11 @@ def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
     last, asking = look.latest.get(name), asked(database, name)
     plan = look.plans.get(name, schedule.Plan({}, {}))
     state = _state(database, name, last, source.paused_at)
-    now, is_at_work = datetime.now(UTC), state in {"running", "waiting", "being removed"}
+    now, is_at_work = datetime.now(UTC), state in {*runs.OPEN, "being removed"}
     return SourceStatus(
         source=name,
+        connected=source,
+        last=last,
         state=state,
         kind=last.kind if last else None,
         run=last.id if last else None,

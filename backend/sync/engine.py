@@ -261,11 +261,8 @@ class _Ending:
                 runs.close(database, run, "interrupted", _STOPPED)
 
     def _note(self) -> None:
-        _note(self._database, self._due, self._began)
-
-
-def _note(database: Database, due: Due, began: datetime) -> None:
-    if due.kind != "removal":
-        kind = schedule.named(due.kind)
-        kinds = LISTING if kind == "prune" else (kind,)
-        schedule.note(database, due.source, kinds, began)
+        due = self._due
+        if due.kind != "removal":
+            kind = schedule.named(due.kind)
+            kinds = LISTING if kind == "prune" else (kind,)
+            schedule.note(self._database, due.source, kinds, self._began)

@@ -10,8 +10,9 @@ from backend import encoding, listing, wire
 from backend.assembly import Quarry
 from backend.intervals import spoken as spoken_interval
 from backend.store import failures, runs
+from backend.store.runs import OPEN
 from backend.web.text import harmless
-from backend.wording import OPEN, called, counted, doing
+from backend.wording import called, counted, doing
 from connectors.catalog import KINDS, title_of, where_of
 from connectors.form import at
 
