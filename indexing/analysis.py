@@ -17,10 +17,10 @@ The rules, for whoever must build the same elsewhere:
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import regex
 import Stemmer  # type: ignore[import-not-found]
@@ -93,12 +93,12 @@ def both_words(text: str) -> tuple[list[str], list[str]]:
 
 
 def _words(folded: str) -> list[str]:
+    if folded.isascii():
+        return list(chain.from_iterable(map(_of_run, _ASCII_RUNS.findall(folded))))
     found: list[str] = []
-    for run in (_ASCII_RUNS if folded.isascii() else _RUNS).findall(folded):
-        if not run.isascii() and _SPACELESS.match(run):
-            found += _characters_and_bigrams(run)
-        else:
-            found += _remembered(run) if len(run) <= LONGEST_WORD else _split(run)
+    for run in _RUNS.findall(folded):
+        spaceless = not run.isascii() and _SPACELESS.match(run)
+        found += _characters_and_bigrams(run) if spaceless else _of_run(run)
     return found
 
 
@@ -110,6 +110,10 @@ def fingerprint() -> str:
     """Changes with what is made of texts: words of another making would not be found."""
     made = [*words(_PROBE), "|", *plain_words(_PROBE)]
     return sha256(" ".join(made).encode()).hexdigest()
+
+
+def _of_run(run: str) -> Sequence[str]:
+    return _remembered(run) if len(run) <= LONGEST_WORD else _split(run)
 
 
 @lru_cache(maxsize=1 << 15)

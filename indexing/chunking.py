@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 
 from connectors.document import Document, Section, Span
 from indexing.chunk import Chunk
@@ -83,12 +84,12 @@ def _passages(
 ) -> Iterator[_Passage]:
     """Pieces of a section that should fit, judged by the tokens of the section as a whole."""
     section = document.sections[number]
-    units = _units(section)
-    if not units:
+    span = trimmed(section.text, Span(0, len(section.text)))
+    if span is None:
         return
     first = framer.frame(_headings(section))
-    header = _header(section, units)
-    whole = _Passage(number, section, Span(units[0].start, units[-1].end), first)
+    header = _header(section)
+    whole = _Passage(number, section, span, first)
     if not header and _is_one(whole, framer, limit):
         yield whole
         return
@@ -96,7 +97,7 @@ def _passages(
     later = first.with_header(fitting)
     room = max(1, limit - framer.tokens(later.around("")) - _MARGIN)
     text = TokenisedText(section.text, embedder.token_ends(section.text))
-    for i, span in enumerate(text.packed(units, room)):
+    for i, span in enumerate(text.packed(_units(section), room)):
         yield _Passage(number, section, span, later if i else first)
 
 
@@ -118,18 +119,23 @@ def _proven(planned: Sequence[_Passage], embedder: Embedder, limit: int) -> Iter
 
 
 def _units(section: Section) -> list[Span]:
-    if section.kind != "table":
-        return sentences(section.text)
-    lines = (Span(*match.span()) for match in _LINE.finditer(section.text))
-    return [row for line in lines if (row := trimmed(section.text, line)) is not None]
+    return list(_rows(section.text)) if section.kind == "table" else sentences(section.text)
 
 
-def _header(section: Section, units: Sequence[Span]) -> str:
+def _rows(table: str) -> Iterator[Span]:
+    for match in _LINE.finditer(table):
+        if row := trimmed(table, Span(*match.span())):
+            yield row
+
+
+def _header(section: Section) -> str:
     """The first row of a table that has a rule below it."""
-    if section.kind != "table" or len(units) < 2:
-        return ""
-    header, rule = (unit.of(section.text) for unit in units[:2])
-    return header if _RULE.fullmatch(rule) else ""
+    rows = _rows(section.text) if section.kind == "table" else iter(())
+    match [row.of(section.text) for row in islice(rows, 2)]:
+        case [header, rule] if _RULE.fullmatch(rule):
+            return header
+        case _:
+            return ""
 
 
 def _headings(section: Section) -> tuple[str, ...]:

@@ -30,13 +30,15 @@ from indexing.openvino_model import (
     TOKENIZER_FILE,
     ModelRecord,
     OpenVinoModel,
+    normalised,
+    read_record,
+    write_record,
+)
+from indexing.openvino_network import (
     Precision,
     forget_compiled,
     native_precision,
-    normalised,
-    read_record,
     save_converted,
-    write_record,
 )
 from indexing.tokenization import EstimatedTokens, ModelTokenizer, Tokenization, well_formed
 

@@ -103,8 +103,6 @@ class ModelTokenizer:
         return [np.array(next(read).ids, np.int32) if ids is None else ids for ids in known]
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
-        if len(texts) == 1:  # no other core could help
-            return [self._tokenizer.encode(well_formed(texts[0]))]
         return self._tokenizer.encode_batch_fast([well_formed(text) for text in texts])
 
     def _cut(self, ids: Ids, limit: int) -> Ids:

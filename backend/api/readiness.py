@@ -5,6 +5,7 @@ that did so at once would make some of them twice. It tries again until all are 
 anew where the index was switched to another edition meanwhile.
 """
 
+import gc
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -104,6 +105,7 @@ class Readiness:
 
     def _keep_up(self) -> None:
         while self._all_made():
+            _settle()
             self._all.set()
             while not self._renewed():
                 if self._stopping.wait(PAUSE):
@@ -138,6 +140,13 @@ class Readiness:
         if state == "failed" and self._states[part.name] != told:
             _log.warning("Not ready, %s: %s", part.name, detail)
         self._states[part.name] = told
+
+
+def _settle() -> None:
+    """What was made stays: to look for garbage in it would stop every search for a tenth of a second, now and then."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _first_search(quarry: Quarry) -> None:

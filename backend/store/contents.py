@@ -30,9 +30,13 @@ class Contents:
         key = hashlib.sha256(content).hexdigest()
         path = self._path(key)
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            compressed = zstandard.ZstdCompressor().compress(content)
             partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
-            partial.write_bytes(zstandard.ZstdCompressor().compress(content))
+            try:
+                partial.write_bytes(compressed)
+            except FileNotFoundError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                partial.write_bytes(compressed)
             partial.replace(path)
         return key
 

@@ -29,6 +29,7 @@ class Interned:
         self._connection = connection
         self._labels: dict[tuple[Kind, str], int] = {}
         self._reader_sets: dict[frozenset[str], int] = {}
+        self._sets: dict[tuple[str, *tuple[bytes, ...]], int] = {}
 
     def label(self, kind: Kind, value: str) -> int:
         label = self._labels.get((kind, value))
@@ -42,15 +43,12 @@ class Interned:
         return [self.label(kind, value) for value in values]
 
     def label_set(self, labels: Iterable[int]) -> int:
-        blob = packed(labels)
-        self._connection.execute(sql.ADD_LABEL_SET, (blob,))
-        return self._number(sql.LABEL_SET, blob)
+        return self._set(sql.ADD_LABEL_SET, sql.LABEL_SET, packed(labels))
 
     def people_set(self, people: Mapping[int, int]) -> int:
         """Of the labels of people, by each the label of the name."""
         names = np.array([people[person] for person in sorted(people)], "<i4").tobytes()
-        self._connection.execute(sql.ADD_PEOPLE_SET, (packed(people), names))
-        return self._number(sql.PEOPLE_SET, packed(people), names)
+        return self._set(sql.ADD_PEOPLE_SET, sql.PEOPLE_SET, packed(people), names)
 
     def reader_set(self, tokens: frozenset[str]) -> int:
         known = self._reader_sets.get(tokens)
@@ -66,6 +64,13 @@ class Interned:
             sql.ADD_READER_SET_TOKEN, [(number, token) for token in tokens]
         )
         return number
+
+    def _set(self, adding: str, number: str, *values: bytes) -> int:
+        known = self._sets.get((adding, *values))
+        if known is None:
+            self._connection.execute(adding, values)
+            known = self._sets[adding, *values] = self._number(number, *values)
+        return known
 
     def _number(self, statement: str, *values: str | bytes) -> int:
         number: int = self._connection.execute(statement, values).fetchone()[0]

@@ -205,7 +205,7 @@ class Turns:
         some = numbers[-ALONE:]
         embedder = self.place.embedder
         texts = [
-            chunk.embedded_text
+            chunk.embedded_text + " "  # or their tokens would be remembered, which are part of the work
             for number in some
             for chunk in chunks_of(self.made.document(number), embedder)
         ]

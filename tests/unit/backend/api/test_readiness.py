@@ -1,5 +1,6 @@
 """What is not ready is named; what can be answered before is answered."""
 
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -52,6 +53,17 @@ def test_parts_are_made_one_after_the_other() -> None:
     assert made.told().ready
 
 
+def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
+    kept = [[number] for number in range(1_000)]
+    made = Readiness((Part("first", lambda: kept),))
+    with started(made):
+        assert made.wait(SOON)
+    assert gc.get_freeze_count() > len(kept)
+    looked_at = {id(one) for one in gc.get_objects()}
+    assert looked_at.isdisjoint(map(id, kept))
+    gc.unfreeze()
+
+
 def test_what_fails_is_told_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -82,14 +94,15 @@ def test_a_mistake_is_a_failure_as_well() -> None:
         raise KeyError("a mistake")
 
     made = Readiness((Part("index", mistaken),))
+    others = set(threading.enumerate())  # a server that other tests share keeps a thread of this name too
     made.start()
+    own = set(threading.enumerate()) - others
     while _states(made.told())["index"] == "waiting":
         time.sleep(0.01)
     assert _states(made.told()) == {"index": "failed"}
     assert not made.wait(0)
-    for thread in threading.enumerate():
-        if thread.name == "warm-up":
-            thread.join(SOON)  # it reports the mistake at its end
+    for thread in own:
+        thread.join(SOON)  # it reports the mistake at its end
 
 
 def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
