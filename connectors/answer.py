@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import timedelta
 from email.message import Message
 from typing import Any
 
@@ -56,15 +55,15 @@ class RateLimited(RetryLater):
 
 
 class Unavailable(RetryLater):
-    """No answer, or a status of 5xx, several times. `status` is none where there was no answer.
+    """No answer, or one that is a `Failing`, several times."""
+
+
+class Failing(Unavailable):
+    """It answers that it fails: a status of 5xx, 408 or 425.
 
     Where it is one item that the service cannot serve, again and again, a source may take it for an
     `Unreadable`.
     """
-
-    def __init__(self, message: str, after: timedelta, status: int | None = None) -> None:
-        super().__init__(message, after)
-        self.status = status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,14 @@ class Check:
     """What is missing and how to mend it; none where it works."""
 
 
+def checks(content: str | None, access: str | None) -> Iterator[Check]:
+    """Of each capability, by the fault of what is read and that of who may read it: what can be read can
+    be listed."""
+    yield Check(Capability.CONTENT, content)
+    yield Check(Capability.LISTING, content)
+    yield Check(Capability.ACCESS, access)
+
+
 class Connector(Protocol):
     @property
     def source(self) -> str:

@@ -42,6 +42,25 @@ class Glob:
         return self.names[-1] is None and self.matches(folder)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What some patterns take in, without what others leave out."""
+
+    include: tuple[Glob, ...]
+    """None: all."""
+    exclude: tuple[Glob, ...]
+
+    @classmethod
+    def of(cls, include: Iterable[str], exclude: Iterable[str]) -> "Choice":
+        """Raises ValueError: one of them is no glob."""
+        return cls(tuple(map(Glob.of, include)), tuple(map(Glob.of, exclude)))
+
+    def takes(self, path: Sequence[str]) -> bool:
+        if self.include and not any_matches(self.include, path):
+            return False
+        return not any_matches(self.exclude, path)
+
+
 def any_matches(globs: Iterable[Glob], path: Sequence[str]) -> bool:
     return any(glob.matches(path) for glob in globs)
 

@@ -7,6 +7,7 @@ import httpx
 
 from connectors.answer import (
     Answer,
+    Failing,
     NotAuthorised,
     RateLimited,
     Rejected,
@@ -75,7 +76,5 @@ def _limited(answer: Answer, wait: timedelta) -> RateLimited:
     )
 
 
-def _failing(answer: Answer) -> Unavailable:
-    return Unavailable(
-        f"{spoken(answer.url)} fails (status {answer.status})", _LATER, answer.status
-    )
+def _failing(answer: Answer) -> Failing:
+    return Failing(f"{spoken(answer.url)} fails (status {answer.status})", _LATER)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from connectors.addresses import AddressRefused, checked_url, reach_of
 
@@ -28,5 +28,12 @@ def _reachable(hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 WebAddress: TypeAlias = Annotated[str, AfterValidator(web_address)]
 
-PrivateHosts: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_reachable)]
+PrivateHosts: TypeAlias = Annotated[
+    tuple[str, ...],
+    Field(
+        description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
+        " asked. An address with http:// is taken only where some are named."
+    ),
+    AfterValidator(_reachable),
+]
 """What `connectors.addresses.reach_of` takes."""

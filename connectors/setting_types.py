@@ -1,5 +1,6 @@
 """Types of settings that several sources have, each checked when it is entered."""
 
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator
@@ -19,5 +20,7 @@ def _understood(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 ReaderTokens: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_tokens)]
+
+AbsolutePath: TypeAlias = Annotated[Path, AfterValidator(Path.absolute)]
 
 Globs: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_understood)]

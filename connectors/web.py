@@ -21,7 +21,7 @@ What may come of a request:
 - NotAuthorised (an AskTheOwner): 401 and 403. A source says in its own words what to do;
 - Rejected (a BadAnswer): any other 4xx, with the answer in it;
 - RateLimited (a RetryLater): the service asks for a longer wait than is slept here;
-- Unavailable (a RetryLater): no answer or 5xx, after the tries that `Patience` allows;
+- Unavailable (a RetryLater): no answer or, as a Failing, 5xx, after the tries that `Patience` allows;
 - TooLarge, Malformed (BadAnswer): more bytes than `Bounds` allow, an unreadable encoding, too many redirects;
 - AddressRefused, BadCertificate (both AskTheOwner): the address must not be asked, or proves nothing.
 """
@@ -32,14 +32,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http.cookiejar import CookieJar
 from importlib.metadata import version
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any
 
 import httpx
 
 from connectors.addresses import PUBLIC_ONLY, AddressRefused, Reach, Resolver, checked_url
 from connectors.answer import Answer, Malformed, spoken
 from connectors.body import ENCODINGS, read_body
+from connectors.closing import Closing
 from connectors.judging import Trouble, judged, unanswered
 from connectors.pacing import PATIENCE, Pace, Patience, standard_pace
 from connectors.request import (
@@ -61,7 +62,7 @@ __all__ = ["BOUNDS", "MEBIBYTE", "Authorization", "Bounds", "Params", "WebClient
 _USER_AGENT = f"Quarry/{version('quarry-search')}"
 
 
-class WebClient:
+class WebClient(Closing):
     """One client of one run of a source. Thread-safe; to be closed."""
 
     def __init__(
@@ -175,17 +176,6 @@ class WebClient:
     def close(self) -> None:
         self._cancelled.set()
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _wish(
         self,

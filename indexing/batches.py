@@ -3,14 +3,11 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol, TypeAlias, TypeVar
 
 from connectors.connector import Change, Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.document import Document
 from indexing.read_ahead import Idle, characters
-
-T = TypeVar("T")
 
 DocumentChange: TypeAlias = Document | Deletion | Unchanged | Unreadable
 
@@ -85,12 +82,6 @@ def batches(stream: Iterable[Change | Idle], size: BatchSize) -> Iterator[Batch]
             yield pending.taken()
     if pending.changes or pending.checkpoint:
         yield pending.taken()
-
-
-def pages(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while page := list(islice(iterator, size)):
-        yield page
 
 
 class Weighty(Protocol):

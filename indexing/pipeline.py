@@ -13,7 +13,8 @@ from itertools import islice
 
 from connectors.connector import Change, Checkpoint, Listed
 from connectors.document import Access, Document
-from indexing.batches import Batch, BatchSize, batches, document_id, item_of, pages, weighed
+from connectors.portions import portions
+from indexing.batches import Batch, BatchSize, batches, document_id, item_of, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexKeeper
 from indexing.ledger import Amended, Entry, Ledger, Lost, Reached, Removed, Restored, Unread
@@ -106,7 +107,7 @@ class Pipeline:
         """
         held, listed = self.ledger.count(self.source), 0
         meter = Meter(self.source, "listing", total=held)
-        for page in pages(listing, _PAGE):
+        for page in portions(listing, _PAGE):
             listed += len(page)
             self._take_listed(page, number, tally)
             yield meter.progress(page[-1].document_id, len(page))
@@ -122,7 +123,7 @@ class Pipeline:
         """
         meter = Meter(self.source, "repairing")
         self._settle()
-        for lost in pages(self.ledger.lost(self.source), _PAGE):
+        for lost in portions(self.ledger.lost(self.source), _PAGE):
             self._forget(lost)
         after = ""
         while found := list(islice(self._differences(after), _MOST_DIFFERENCES)):
@@ -171,12 +172,12 @@ class Pipeline:
 
     def _missing(self, number: int) -> int:
         """How many documents the listing did not have; failures do not count."""
-        unseen = pages(self.ledger.unseen(self.source, number), _PAGE)
+        unseen = portions(self.ledger.unseen(self.source, number), _PAGE)
         return sum(len(self.ledger.versions(page)) for page in unseen)
 
     def _remove(self, ids: Iterable[str], tally: Tally) -> Progresses:
         meter = Meter(self.source, "removing")
-        for page in pages(ids, _PAGE):
+        for page in portions(ids, _PAGE):
             held = self.ledger.entries(page)
             removed = (
                 Step((Removed(each),), Delete(each), "deleted" if each in held else None)
@@ -187,7 +188,7 @@ class Pipeline:
 
     def _settle(self) -> None:
         """Show to its readers, as the ledger names them, what was left between two states."""
-        for page in pages(self.ledger.unsettled(self.source), _PAGE):
+        for page in portions(self.ledger.unsettled(self.source), _PAGE):
             settled = (
                 Step((Amended(each, entry.access),), _amend(each, entry.access))
                 for each, entry in self.ledger.entries(page).items()
@@ -207,7 +208,7 @@ class Pipeline:
         return differences(self.ledger.survey(self.source, after), held)
 
     def _mending_plans(self, found: Sequence[Difference], tally: Tally) -> Iterator[Plan]:
-        for page in pages(found, _PAGE):
+        for page in portions(found, _PAGE):
             for parts in weighed(self._mending(page, tally), self.size.characters):
                 yield Plan(tuple(parts), item=page[-1].id)
 

@@ -16,7 +16,8 @@ from operator import attrgetter
 
 from connectors.document import Document
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.batches import BatchSize, pages, weighed
+from connectors.portions import portions
+from indexing.batches import BatchSize, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexedDocument, IndexKeeper
 from indexing.ledger import Entry, Failed, Ledger, LedgerChange, Restored
@@ -97,7 +98,7 @@ class Reindexing:
         Only while no source is synced, and after the switch: the ledger speaks of the active edition.
         """
         found = differences(self._told(), self._keeper.survey())
-        for page in pages((each for each in found if each.is_of_count), _PAGE):
+        for page in portions((each for each in found if each.is_of_count), _PAGE):
             go_on()
             self._ledger.save([Restored.of(each.held) for each in page if each.held])
 
@@ -127,7 +128,7 @@ class Reindexing:
         """What the ledger holds and the new edition cannot have."""
         return tuple(
             Missing(each, self._missing[each][1])
-            for page in pages(sorted(self._missing), _PAGE)
+            for page in portions(sorted(self._missing), _PAGE)
             for each in self._ledger.entries(page)
         )
 

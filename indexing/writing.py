@@ -15,8 +15,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from connectors.errors import RetryLater
+from connectors.portions import portions
 from indexing import arenas
-from indexing.batches import Held, pages
+from indexing.batches import Held
 from indexing.embedding import Embedder, Vectors
 from indexing.index import Amend, IndexChange, IndexKeeper, Replace
 from indexing.ledger import Failed, Finished, LedgerChange, LostLease, Reached, Stored
@@ -181,7 +182,7 @@ class Writing:
         texts = [chunk.embedded_text for part in prepared for chunk in part.chunks]
         found = [
             np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
-            *(self.embedder.embed_passages(some) for some in pages(texts, _MOST_TEXTS)),
+            *(self.embedder.embed_passages(some) for some in portions(texts, _MOST_TEXTS)),
         ]
         tally.counts["embedded"] += len(texts)
         return np.concatenate(found)

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from types import MappingProxyType, TracebackType
-from typing import Any, Self, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from connectors.addresses import Reach
 from connectors.answer import Answer, BadAnswer, Malformed, NotAuthorised
+from connectors.closing import Closing
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction.extracted import parsed_time
 from connectors.pacing import atlassian_pace, server_time
@@ -47,7 +48,7 @@ class Account:
         return f"make a new token ({self.where}) and set it by quarry sources edit {self.source}"
 
 
-class Api:
+class Api(Closing):
     """One connection of one run. To be closed."""
 
     def __init__(self, account: Account) -> None:
@@ -119,17 +120,6 @@ class Api:
     def close(self) -> None:
         self._client.close()
         self._stranger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from typing import Self
 
 from connectors.confluence.content import ContentKind
 from connectors.connector import Checkpoint
-from connectors.extraction.extracted import parsed_time
+from connectors.resuming import is_stamp, stamp, stored
 
 _OVERLAP = timedelta(minutes=20)
 """A run begins that long before the last one began: the search knows what changed only after a while."""
@@ -40,11 +40,7 @@ class Mark:
     @classmethod
     def of(cls, since: Checkpoint | None, chosen: str) -> Self:
         """One that begins from the start where it says nothing sensible."""
-        try:
-            stored = json.loads(since.value) if since else None
-        except ValueError:
-            return cls(chosen=chosen)
-        match stored:
+        match stored(since):
             case {
                 "confluence": told,
                 "since": str(before),
@@ -52,7 +48,7 @@ class Mark:
                 "began": str(began),
                 "walked": [*walked],
                 "at": at,
-            } if told == chosen and all(map(_is_stamp, (before, began))):
+            } if told == chosen and all(not one or is_stamp(one) for one in (before, began)):
                 return cls(
                     chosen=chosen,
                     since=before,
@@ -106,15 +102,6 @@ class Mark:
                 }
             )
         )
-
-
-def stamp(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _is_stamp(text: str) -> bool:
-    moment = parsed_time(text) if text else None
-    return not text or (moment is not None and stamp(moment) == text)
 
 
 def _position(value: object) -> Position | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connectors.answer import Rejected, Unavailable
+from connectors.answer import Failing, Rejected
 from connectors.confluence.calls import Refused, needed
 from connectors.confluence.content import Group, Somebody, Subjects
 from connectors.confluence.wiki import Wiki
@@ -64,22 +64,14 @@ class People:
         return self._described[known]
 
     def _asked(self, one: Somebody) -> Somebody:
-        """What stands in the way of one person alone makes nobody else wait."""
-        try:
-            with needed("a person"):
-                found = self._told(one)
-        except Unavailable as error:
-            if error.status is None:
-                raise
-            return one
+        """What stands in the way of one person alone makes nobody else wait. A page may name whom it likes:
+        not all of it is an account."""
+        with needed("a person"):
+            try:
+                found = self._wiki.described(one)
+            except (Refused, Rejected, Failing):
+                return one
         return replace(found, name=found.name or one.name, email=found.email or one.email)
-
-    def _told(self, one: Somebody) -> Somebody:
-        """A page may name whom it likes: not all of it is an account."""
-        try:
-            return self._wiki.described(one)
-        except (Refused, Rejected):
-            return one
 
     def _of_group(self, group: Group) -> frozenset[str]:
         if group.id not in self._members:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from connectors.answer import BadAnswer, Malformed, Unavailable
+from connectors.answer import BadAnswer, Failing, Malformed
 from connectors.confluence import files, pages
 from connectors.confluence.calls import Refused, needed
-from connectors.confluence.content import Around, Attachment, Comment, Content
+from connectors.confluence.content import Around, Attachment, Content
 from connectors.confluence.files import file_id
 from connectors.confluence.pages import Standing, page_id
 from connectors.confluence.people import People
@@ -16,6 +16,7 @@ from connectors.confluence.wiki import Wiki
 from connectors.connector import Change, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.extraction.extracted import CannotRead, one_line
+from connectors.portions import portions
 
 _ASKED = 200
 """Ids that are asked for at once."""
@@ -97,33 +98,31 @@ class Reading:
         self, standing: Standing, around: Around, held: Mapping[str, str]
     ) -> Iterator[Document | Unreadable]:
         content = standing.content
-        own = page_id(self.source, content.id)
-        attempt = Attempt(own, f"{content.space.key}: {standing.title}", content.link)
+        attempt = self._attempt(standing)
         with attempt.made():
             comments = list(self.wiki.comments(content)) if around.has_comments else []
-            if held.get(own) != pages.version(content, comments):
-                yield self._said(standing, comments)
+            if held.get(attempt.document_id) != pages.version(content, comments):
+                yield pages.document(self.source, standing, comments, self.people)
         yield from attempt.faults
-
-    def _said(self, standing: Standing, comments: Sequence[Comment]) -> Document:
-        return pages.document(self.source, standing, comments, self.people)
 
     def _attached(self, standing: Standing, known: Known) -> Iterator[Document | Unreadable]:
         """Where they are not told, the page is tried again with them."""
-        content = standing.content
-        own = page_id(self.source, content.id)
-        attempt = Attempt(own, f"{content.space.key}: {standing.title}", content.link)
+        attempt = self._attempt(standing)
         found: list[Attachment] = []
         with attempt.made():
-            found = list(self.wiki.attachments(content))
+            found = list(self.wiki.attachments(standing.content))
         yield from attempt.faults
-        named = list(files.names(found, self.source).items())
-        for begin in range(0, len(named), _ASKED):
-            some = named[begin : begin + _ASKED]
+        for some in portions(files.names(found, self.source).items(), _ASKED):
             held = known([told for told, _ in some])
             for told, one in some:
                 if held.get(told) != files.version(one):
                     yield self._file(standing, one)
+
+    def _attempt(self, standing: Standing) -> "Attempt":
+        """To read the page, or what hangs on it."""
+        content = standing.content
+        item = f"{content.space.key}: {standing.title}"
+        return Attempt(page_id(self.source, content.id), item, content.link)
 
     def _file(self, standing: Standing, one: Attachment) -> Document | Unreadable:
         own = file_id(self.source, one)
@@ -148,21 +147,14 @@ class Attempt:
     def made(self) -> Iterator[None]:
         try:
             yield
-        except (BadAnswer, Refused, CannotRead) as error:
-            self._note(error)
-        except Unavailable as error:
-            if error.status is None:
-                raise
-            self._note(error)
-
-    def _note(self, error: Exception) -> None:
-        fault = Unreadable(
-            document_id=self.document_id,
-            item=self.item,
-            reason=str(error),
-            link=self.link or None,
-        )
-        self.faults.append(fault)
+        except (BadAnswer, Refused, Failing, CannotRead) as error:
+            fault = Unreadable(
+                document_id=self.document_id,
+                item=self.item,
+                reason=str(error),
+                link=self.link or None,
+            )
+            self.faults.append(fault)
 
 
 def _nothing_known(ids: Sequence[str]) -> Mapping[str, str]:

@@ -85,11 +85,7 @@ class ConfluenceSettings(BaseModel):
         description="Who may read spaces that are open to anonymous visitors. Where only some can"
         " reach the site: group:<id> of these.",
     )
-    private_hosts: PrivateHosts = Field(
-        default=(),
-        description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
-        " asked. An address with http:// is taken only where some are named.",
-    )
+    private_hosts: PrivateHosts = ()
 
     @field_validator("accounts")
     @classmethod

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from connectors.document import Metadata, Person
-from connectors.extraction.extracted import one_line, people, utc
+from connectors.extraction.extracted import Extracted, one_line, people, utc
 
 _PLACEHOLDERS = {
     *("untitled", "anonymous", "unspecified", "unknown", "none", "title", "document"),
@@ -19,6 +21,38 @@ _TEMPLATES = {
     datetime(2013, 1, 27, 9, 14, 16, tzinfo=UTC),
     datetime(2013, 1, 27, 9, 15, 58, tzinfo=UTC),
 }
+
+
+class Stated(Protocol):
+    """What an Office file states of itself, as the libraries that read one hand it out."""
+
+    @property
+    def title(self) -> object: ...
+    @property
+    def subject(self) -> object: ...
+    @property
+    def keywords(self) -> object: ...
+    @property
+    def category(self) -> object: ...
+    @property
+    def created(self) -> object: ...
+    @property
+    def modified(self) -> object: ...
+
+
+def with_properties(read: Extracted, stated: Stated, author: object, began: datetime) -> Extracted:
+    """What was read of a file since we `began`, with what it states; its stated title goes before the
+    one that was read."""
+    return replace(
+        read,
+        title=stated_title(stated.title) or read.title,
+        metadata=stated_metadata(
+            subject=stated.subject, keywords=stated.keywords, category=stated.category
+        ),
+        authors=stated_authors([author]),
+        created_at=stated_time(stated.created, began),
+        updated_at=stated_time(stated.modified, began),
+    )
 
 
 def stated_title(text: object) -> str | None:

@@ -9,7 +9,6 @@ import pptx
 from lxml import etree
 from pptx.chart.chart import Chart
 from pptx.exc import PythonPptxError
-from pptx.presentation import Presentation
 from pptx.shapes.autoshape import Shape
 from pptx.shapes.base import BaseShape
 from pptx.shapes.graphfrm import GraphicFrame
@@ -21,12 +20,7 @@ from connectors.document import Place, Section
 from connectors.extraction.archive import check_archive
 from connectors.extraction.extracted import CannotRead, Extracted, one_line, section
 from connectors.extraction.foreign import parsing
-from connectors.extraction.properties import (
-    stated_authors,
-    stated_metadata,
-    stated_time,
-    stated_title,
-)
+from connectors.extraction.properties import with_properties
 from connectors.extraction.tables import grid_table
 
 _WHAT = "presentation"
@@ -55,7 +49,9 @@ def read_pptx(data: bytes) -> Extracted:
         )
         if not sections:
             raise CannotRead("the presentation holds no text")
-        return _with_properties(presentation, sections, began)
+        first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
+        found, stated = Extracted(sections=sections, title=first), presentation.core_properties
+        return with_properties(found, stated, stated.author, began)
 
 
 def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
@@ -139,20 +135,3 @@ def _points(series: etree._Element, name: str) -> list[str]:
 def _notes(slide: Slide) -> str:
     frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     return "" if frame is None else frame.text.strip()
-
-
-def _with_properties(
-    presentation: Presentation, sections: tuple[Section, ...], began: datetime
-) -> Extracted:
-    first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
-    stated = presentation.core_properties
-    return Extracted(
-        sections=sections,
-        title=stated_title(stated.title) or first,
-        metadata=stated_metadata(
-            subject=stated.subject, keywords=stated.keywords, category=stated.category
-        ),
-        authors=stated_authors([stated.author]),
-        created_at=stated_time(stated.created, began),
-        updated_at=stated_time(stated.modified, began),
-    )

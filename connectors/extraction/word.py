@@ -14,12 +14,7 @@ from connectors.extraction.archive import check_archive
 from connectors.extraction.extracted import CannotRead, Extracted
 from connectors.extraction.foreign import parsing
 from connectors.extraction.outline import Outline
-from connectors.extraction.properties import (
-    stated_authors,
-    stated_metadata,
-    stated_time,
-    stated_title,
-)
+from connectors.extraction.properties import with_properties
 from connectors.extraction.tables import grid_table
 from connectors.extraction.word_xml import (
     W,
@@ -66,7 +61,8 @@ def read_docx(data: bytes) -> Extracted:
                 outline.paragraph(text)
         if not (sections := outline.finish()):
             raise CannotRead("the document holds no text")
-        return _with_properties(document, Extracted(sections=sections, title=title), began)
+        found, stated = Extracted(sections=sections, title=title), document.core_properties
+        return with_properties(found, stated, stated.author, began)
 
 
 def _read_blocks(parent: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
@@ -117,17 +113,3 @@ def _beside(document: WordDocument) -> Mapping[str, Iterable[str]]:
 
 def _safe_parser() -> etree.XMLParser:
     return etree.XMLParser(resolve_entities=False, no_network=True)
-
-
-def _with_properties(document: WordDocument, read: Extracted, began: datetime) -> Extracted:
-    stated = document.core_properties
-    return Extracted(
-        sections=read.sections,
-        title=stated_title(stated.title) or read.title,
-        metadata=stated_metadata(
-            subject=stated.subject, keywords=stated.keywords, category=stated.category
-        ),
-        authors=stated_authors([stated.author]),
-        created_at=stated_time(stated.created, began),
-        updated_at=stated_time(stated.modified, began),
-    )

@@ -16,12 +16,7 @@ from connectors.document import Place, Section
 from connectors.extraction.archive import check_archive
 from connectors.extraction.extracted import Allowance, CannotRead, Extracted, one_line, section
 from connectors.extraction.foreign import parsing
-from connectors.extraction.properties import (
-    stated_authors,
-    stated_metadata,
-    stated_time,
-    stated_title,
-)
+from connectors.extraction.properties import with_properties
 from connectors.extraction.tables import TableRow, table_blocks
 
 _WHAT = "workbook"
@@ -61,7 +56,8 @@ def read_xlsx(data: bytes) -> Extracted:
             workbook.close()
         if not sections:
             raise CannotRead("the workbook holds no text")
-        return _with_properties(workbook, sections, began)
+        found, stated = Extracted(sections=sections), workbook.properties
+        return with_properties(found, stated, stated.creator, began)
 
 
 def _sections(workbook: Workbook) -> Iterator[Section]:
@@ -152,19 +148,3 @@ def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
         block = lines[at : at + _LINES_A_BLOCK]
         place = Place(sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number))
         yield section("\n".join("".join(line.cells) for line in block), place)
-
-
-def _with_properties(
-    workbook: Workbook, sections: tuple[Section, ...], began: datetime
-) -> Extracted:
-    stated = workbook.properties
-    return Extracted(
-        sections=sections,
-        title=stated_title(stated.title),
-        metadata=stated_metadata(
-            subject=stated.subject, keywords=stated.keywords, category=stated.category
-        ),
-        authors=stated_authors([stated.creator]),
-        created_at=stated_time(stated.created, began),
-        updated_at=stated_time(stated.modified, began),
-    )

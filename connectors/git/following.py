@@ -4,10 +4,10 @@ What a file is called, where it is read by people and who may read it differs fr
 that is told by a `Shelf`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from connectors.connector import Change, Deletion, Known, Unreadable
 from connectors.document import Access, Document
@@ -19,6 +19,7 @@ from connectors.git.history import Touch
 from connectors.git.place import Arrived, Place, Stage
 from connectors.git.tree import Entry, Gone
 from connectors.paths import Parts, own_id, parts_of, readable, titled
+from connectors.portions import portions
 
 READING = 1
 """Goes up when files read again would say something else than before."""
@@ -26,8 +27,6 @@ READING = 1
 _FILES_A_CHECKPOINT = 200
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _NO_TOUCH = Touch(None, ())
-
-T = TypeVar("T")
 
 AccessOf: TypeAlias = Callable[[Parts], Access]
 """Who may read the file there."""
@@ -89,7 +88,7 @@ def again(
 ) -> Iterator[Change]:
     """These anew, changed or not; a Deletion for each that is not there."""
     reader = _Reader(copy, shelf, access)
-    for ids in _batches(document_ids, _FILES_A_CHECKPOINT):
+    for ids in portions(document_ids, _FILES_A_CHECKPOINT):
         yield from reader.again(ids)
 
 
@@ -102,7 +101,7 @@ def _along(reader: "_Reader", stage: Stage, known: Known) -> Iterator[Change | P
     reader.copy.learn(stage.commit, stage.base)
     items = (one for one in _between(reader.copy, stage) if reader.shelf.takes(one.parts))
     done = stage.done
-    for batch in _batches(islice(items, done, None), _FILES_A_CHECKPOINT):
+    for batch in portions(islice(items, done, None), _FILES_A_CHECKPOINT):
         yield from reader.batch(batch, known)
         done += len(batch)
         yield Stage(base=stage.base, commit=stage.commit, done=done)
@@ -211,9 +210,3 @@ def _between(copy: Copy, stage: Stage) -> Iterator[Entry | Gone]:
 
 def _version(entry: Entry) -> str:
     return f"{READING}:{entry.blob}"
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch

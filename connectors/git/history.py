@@ -12,6 +12,7 @@ from connectors.document import Person
 from connectors.extraction.extracted import people
 from connectors.git.program import Git
 from connectors.paths import Parts
+from connectors.portions import portions
 
 _FIELD = "\x1f"
 _ASKED = 500
@@ -52,8 +53,8 @@ class History:
     def of(self, wanted: Sequence[Parts]) -> dict[Parts, Touch]:
         """Paths that the log does not name are left out."""
         found = {}
-        for start in range(0, len(wanted), _ASKED):
-            paths = {_path(parts): parts for parts in wanted[start : start + _ASKED]}
+        for some in portions(wanted, _ASKED):
+            paths = {_path(parts): parts for parts in some}
             marks = ",".join("?" * len(paths))
             query = f"SELECT path, said FROM touches WHERE path IN ({marks})"
             for path, said in self._connection.execute(query, list(paths)):

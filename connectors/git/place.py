@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from connectors import resuming
 from connectors.connector import Checkpoint
 
 
@@ -54,8 +55,5 @@ def checkpoint(place: Place, chosen: str) -> Checkpoint:
 
 def place(since: Checkpoint | None, chosen: str) -> Place | None:
     """What a checkpoint says; nothing for one that says nothing sensible, or of other settings."""
-    try:
-        told: Any = json.loads(since.value) if since else None
-    except ValueError:
-        return None
+    told = resuming.stored(since)
     return place_of(told) if isinstance(told, dict) and told.get("chosen") == chosen else None

@@ -8,6 +8,7 @@ from typing import IO
 from connectors.errors import RetryLater
 from connectors.git.program import LATER, Git
 from connectors.paths import Parts
+from connectors.portions import portions
 
 _SECONDS = 60.0
 _A_CALL = 100
@@ -65,8 +66,8 @@ class Files:
         return {entry.parts[0] for _, entry in self._looked(commit, [(name,) for name in names])}
 
     def _looked(self, commit: str, wanted: Sequence[Parts]) -> Iterator[tuple[str, Entry]]:
-        for start in range(0, len(wanted), _A_CALL):
-            paths = ["/".join(parts) for parts in wanted[start : start + _A_CALL]]
+        for some in portions(wanted, _A_CALL):
+            paths = ["/".join(parts) for parts in some]
             for line in self._git.fields("ls-tree", "-z", "--full-tree", commit, "--", *paths):
                 head, _, path = line.partition(b"\t")
                 mode, _, blob = head.decode("ascii").split(" ")

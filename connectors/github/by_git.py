@@ -22,7 +22,7 @@ from connectors.connector import Change, Deletion, Known, Listed
 from connectors.errors import AskTheOwner
 from connectors.extraction.extracted import Extracted
 from connectors.git.branch import Branch
-from connectors.git.choosing import Choice
+from connectors.git.choosing import PlainFiles
 from connectors.git.credential import Token
 from connectors.git.following import Shelf
 from connectors.git.mirror import NoSuchBranch
@@ -35,21 +35,11 @@ from connectors.github.repositories import Repository
 from connectors.github.settings import GitHubSettings
 from connectors.pacing import github_pace
 from connectors.paths import Parts, titled
+from connectors.resuming import value_of
 
 _PAGES = {
-    *(
-        ".md",
-        ".mkd",
-        ".mkdn",
-        ".mdown",
-        ".markdown",
-        ".txt",
-        ".textile",
-        ".rdoc",
-        ".org",
-        ".creole",
-    ),
-    *(".mediawiki", ".wiki", ".rst", ".asciidoc", ".adoc", ".asc", ".pod"),
+    *(".md", ".mkd", ".mkdn", ".mdown", ".markdown", ".txt", ".textile", ".rdoc", ".org"),
+    *(".creole", ".mediawiki", ".wiki", ".rst", ".asciidoc", ".adoc", ".asc", ".pod"),
 }
 _BARS = {"_sidebar", "_footer", "_header"}
 
@@ -110,11 +100,7 @@ class ByGit:
 
 
 def _place(start: Start) -> Place | None:
-    try:
-        at = json.loads(start.at) if start.at else None
-    except ValueError:
-        at = None
-    return place_of(at) or (Arrived(start.until) if start.until else None)
+    return place_of(value_of(start.at)) or (Arrived(start.until) if start.until else None)
 
 
 def wiki(account: Account, settings: GitHubSettings) -> ByGit:
@@ -142,7 +128,7 @@ def wiki(account: Account, settings: GitHubSettings) -> ByGit:
 
 def files(account: Account, settings: GitHubSettings) -> ByGit:
     """Of the default branch."""
-    choice = Choice.of(settings.include_files, settings.exclude_files)
+    plain = PlainFiles.of(settings.include_files, settings.exclude_files)
 
     def branch(home: Home) -> Branch:
         repository = home.repository
@@ -151,7 +137,7 @@ def files(account: Account, settings: GitHubSettings) -> ByGit:
             prefix=home.id_of("files/"),
             parents=repository.parents,
             metadata={"repository": repository.name, "kind": "file"},
-            takes=choice.takes,
+            takes=plain.takes,
             link=lambda parts, name: f"{repository.link}/blob/{quote(name)}/{_quoted(parts)}",
             within=f"{repository.name}/",
             largest_file=settings.largest_file,

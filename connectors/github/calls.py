@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from connectors.account import Account
 from connectors.answer import Answer, BadAnswer, Malformed, NotAuthorised, Rejected
+from connectors.closing import Closing
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.pacing import github_pace, server_time
 from connectors.paging import Page, linked_pages
@@ -38,7 +38,7 @@ class GitHubAccount(Account):
     made_at = "GitHub, Settings, Developer settings, Personal access tokens"
 
 
-class Api:
+class Api(Closing):
     """One connection of one run. To be closed."""
 
     def __init__(self, account: Account) -> None:
@@ -108,17 +108,6 @@ class Api:
 
     def close(self) -> None:
         self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _dated(self, answer: Answer) -> Answer:
         if self._began is None:

@@ -12,7 +12,8 @@ from connectors.github.part import At, Home, Read, Start, read
 from connectors.github.repositories import Repository
 from connectors.github.settings import Content
 from connectors.github.thread import document, is_of, item_name, mark, said_until
-from connectors.github.walk import Gone, Item, is_stamp, talked, walk
+from connectors.github.walk import Gone, Item, talked, walk
+from connectors.resuming import is_stamp
 
 
 @dataclass(frozen=True, slots=True)

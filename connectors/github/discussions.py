@@ -19,7 +19,7 @@ from connectors.github.calls import field_of, needed
 from connectors.github.graphql import BadCursor, NotThere
 from connectors.github.part import At, Home, Read, Start, read
 from connectors.github.topic import TOLD, Topic, document
-from connectors.github.walk import stamp
+from connectors.resuming import stamp
 
 _PAGE = """
 query Discussions(

@@ -8,7 +8,7 @@ from typing import Self
 
 from connectors.connector import Checkpoint
 from connectors.github.part import Start
-from connectors.github.walk import is_stamp, stamp
+from connectors.resuming import is_stamp, stamp, stored
 
 _OVERLAP = timedelta(minutes=10)
 """A run begins that long before the last one began: GitHub's machines do not agree to the second."""
@@ -34,11 +34,7 @@ class Mark:
     @classmethod
     def of(cls, since: Checkpoint | None, chosen: str) -> Self:
         """One that begins from the start where it says nothing sensible."""
-        try:
-            stored = json.loads(since.value) if since else None
-        except ValueError:
-            return cls(chosen=chosen)
-        match stored:
+        match stored(since):
             case {
                 "github": told,
                 "since": str(before),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from connectors.answer import BadAnswer, Unavailable
+from connectors.answer import BadAnswer, Failing
 from connectors.connector import Change, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.github.calls import Api, Refused
@@ -107,9 +107,5 @@ def read(make: Callable[[], Document], unread: Unreadable) -> Document | Unreada
     """
     try:
         return make()
-    except (BadAnswer, Refused) as error:
-        return replace(unread, reason=str(error))
-    except Unavailable as error:
-        if error.status is None:
-            raise
+    except (BadAnswer, Refused, Failing) as error:
         return replace(unread, reason=str(error))

@@ -1,14 +1,13 @@
 """What an owner says of GitHub: which repositories are read, and with which token."""
 
 import re
-from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.document import reader_token
 from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
-from connectors.setting_types import Globs, ReaderTokens
+from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
 
 Content: TypeAlias = Literal["issues", "pull requests", "discussions", "wiki", "files"]
 
@@ -45,7 +44,7 @@ class GitHubSettings(BaseModel):
         gt=0,
         description="Bytes. A larger file or wiki page is reported as unreadable.",
     )
-    mirror: Path | None = Field(
+    mirror: AbsolutePath | None = Field(
         default=None,
         description="A folder in which copies of the files and the wikis stay, so that the next run"
         " fetches only what is new. Empty: each run that finds something new makes a copy of its own"
@@ -65,11 +64,7 @@ class GitHubSettings(BaseModel):
         default="https://api.github.com",
         description="Of a GitHub Enterprise Server: https://HOST/api/v3.",
     )
-    private_hosts: PrivateHosts = Field(
-        default=(),
-        description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
-        " asked. An address with http:// is taken only where some are named.",
-    )
+    private_hosts: PrivateHosts = ()
 
     @field_validator("repositories", "exclude")
     @classmethod
@@ -87,11 +82,6 @@ class GitHubSettings(BaseModel):
                 raise ValueError(f"{one!r}: write LOGIN=E-MAIL")
             reader_token(f"user:{match[2]}")
         return accounts
-
-    @field_validator("mirror")
-    @classmethod
-    def _absolute(cls, mirror: Path | None) -> Path | None:
-        return mirror and mirror.absolute()
 
     @model_validator(mode="after")
     def _encrypted(self) -> Self:

@@ -11,7 +11,8 @@ from connectors.github.calls import Api
 from connectors.github.part import Home
 from connectors.github.repositories import Repository
 from connectors.github.saying import Saying, author, heading, sections
-from connectors.github.walk import Item, login_of, stamp, time_of
+from connectors.github.walk import Item, login_of, time_of
+from connectors.resuming import stamp
 
 _READING = 1
 """Goes up when the same answers are read into another document."""

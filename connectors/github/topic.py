@@ -17,7 +17,8 @@ from connectors.github.calls import field_of
 from connectors.github.graphql import next_cursor, nodes
 from connectors.github.part import Home
 from connectors.github.saying import author, heading, sections
-from connectors.github.walk import login_in, stamp, time_of
+from connectors.github.walk import login_in, time_of
+from connectors.resuming import stamp
 
 TOLD = """
 fragment Told on Discussion {

@@ -15,6 +15,7 @@ from connectors.answer import Answer, Malformed
 from connectors.extraction.extracted import parsed_time
 from connectors.github.calls import Api, field_of, objects
 from connectors.github.repositories import Repository
+from connectors.resuming import stamp
 
 _A_SECOND = timedelta(seconds=1)
 _MOST = 1 << 31
@@ -150,22 +151,12 @@ def _items(answer: Answer) -> list[Item]:
     return [Item.of(one) for one in objects(answer)]
 
 
-def stamp(moment: datetime) -> str:
-    """As GitHub writes it: it is compared as a text too."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def time_of(raw: dict[str, Any], name: str) -> datetime:
     """Raises Malformed."""
     moment = parsed_time(field_of(raw, name, str))
     if moment is None:
         raise Malformed(f"GitHub answers a {name} that is no time")
     return moment
-
-
-def is_stamp(text: str) -> bool:
-    moment = parsed_time(text)
-    return moment is not None and stamp(moment) == text
 
 
 def login_of(raw: dict[str, Any]) -> str:

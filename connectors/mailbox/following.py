@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Protocol, Self
 
 from connectors.connector import (
@@ -27,6 +26,8 @@ from connectors.extraction.reading import extract
 from connectors.mailbox.conversation import Conversations, NotGiven, Outcome
 from connectors.mailbox.envelopes import Envelope
 from connectors.mailbox.threads import NEWEST, Position, Thread, ThreadIndex
+from connectors.portions import portions
+from connectors.resuming import stored
 
 _A_CHECKPOINT = 200
 """Conversations."""
@@ -66,11 +67,7 @@ class _Mark:
     @classmethod
     def of(cls, since: Checkpoint | None) -> Self | None:
         """Nothing where it says nothing sensible: then the comparison begins from the start."""
-        try:
-            stored = json.loads(since.value) if since else None
-        except ValueError:
-            return None
-        match stored:
+        match stored(since):
             case {"state": str(state), "after": None}:
                 return cls(state, None)
             case {"state": str(state), "after": [int(latest), str(name)]}:
@@ -94,7 +91,7 @@ def changes(
             mark = _Mark(state, NEWEST)
     if mark.after is not None:
         with _joined(mailbox) as index:
-            for batch in _batches(index.threads(mark.after)):
+            for batch in portions(index.threads(mark.after), _A_CHECKPOINT):
                 yield from _compared(batch, mailbox, conversations, known)
                 yield replace(mark, after=batch[-1].position).checkpoint()
     # The state is that of the beginning: what came meanwhile is compared in the next run.
@@ -137,7 +134,7 @@ def _compared(
     former = [conversations.id_of(name) for thread in batch for name in thread.other_names]
     own = [conversations.id_of(thread.name) for thread in batch]
     held: dict[str, str] = {}
-    for ids in _portions(dict.fromkeys([*own, *former])):
+    for ids in portions(dict.fromkeys([*own, *former]), _ASKED_AT_ONCE):
         held |= known(ids)
     yield from (Deletion(one) for one in dict.fromkeys(former) if one in held)
     changed = [
@@ -207,14 +204,3 @@ def _read_together(threads: Iterable[Thread]) -> Iterator[list[Thread]]:
         size += own
     if together:
         yield together
-
-
-def _batches(threads: Iterator[Thread]) -> Iterator[list[Thread]]:
-    while batch := list(islice(threads, _A_CHECKPOINT)):
-        yield batch
-
-
-def _portions(ids: Iterable[str]) -> Iterator[list[str]]:
-    remaining = iter(ids)
-    while portion := list(islice(remaining, _ASKED_AT_ONCE)):
-        yield portion

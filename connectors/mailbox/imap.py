@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
+from connectors.closing import Closing
 from connectors.errors import RetryLater
 from connectors.extraction.extracted import CannotRead
 from connectors.mailbox.answers import Malformed, internal_date, number
@@ -45,7 +45,7 @@ class _Shifted(Exception):
     """The messages of the folder may have other numbers now."""
 
 
-class ImapMailbox:
+class ImapMailbox(Closing):
     """See `connectors.mailbox.following.Mailbox`. To be closed."""
 
     def __init__(
@@ -65,17 +65,6 @@ class ImapMailbox:
             self._folders = {one.key: one for one in choose(self._session.folders())}
             undone.pop_all()
         self.knows_threads = self._session.offers("X-GM-EXT-1")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._session.close()

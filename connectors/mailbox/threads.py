@@ -14,9 +14,8 @@ import sqlite3
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
+from connectors.closing import Closing
 from connectors.mailbox.envelopes import Envelope
 
 _NEAR = 14 * 24 * 3600
@@ -111,7 +110,7 @@ def _roots(message: Envelope) -> tuple[str, ...]:
     return (_root(message), message.key)
 
 
-class ThreadIndex:
+class ThreadIndex(Closing):
     """First `add` every message, then `join` once, then read `threads`; to be closed."""
 
     def __init__(self) -> None:
@@ -121,15 +120,7 @@ class ThreadIndex:
         self._rows.executescript(_TABLES)
         self._above = array("q", [0])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._rows.close()
 
     def add(self, message: Envelope) -> None:

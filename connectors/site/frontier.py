@@ -3,7 +3,8 @@
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+
+from connectors.closing import Closing
 
 _TABLE = """
 create table page (
@@ -27,7 +28,7 @@ class Waiting:
     """When it was changed last, as a sitemap tells."""
 
 
-class Frontier:
+class Frontier(Closing):
     """Takes up to so many addresses; to be closed, and its file goes away with it."""
 
     def __init__(self, most: int) -> None:
@@ -39,10 +40,7 @@ class Frontier:
         self.left_out: str | None = None
         """The first address that was too many."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._database.close()
 
     def add(self, pages: Iterable[Waiting]) -> None:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from email.message import Message
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from lxml.html import HtmlElement
 
 from connectors.answer import Answer, BadAnswer, Unavailable
+from connectors.closing import Closing
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction import media_types
 from connectors.extraction.decoding import decode
@@ -67,7 +68,7 @@ class Faulty:
 Step: TypeAlias = Read | Kept | Missing | Faulty
 
 
-class Walk:
+class Walk(Closing):
     """To be closed. Its memory does not grow with the site."""
 
     def __init__(self, fetcher: Fetcher, settings: WebsiteSettings) -> None:
@@ -77,11 +78,8 @@ class Walk:
         self._frontier = Frontier(settings.pages)
         self._failures = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._frontier.__exit__()
+    def close(self) -> None:
+        self._frontier.close()
 
     def batches(self) -> Iterator[list[Waiting]]:
         """All that is to be visited; those of a batch are visited before the next is asked for.

@@ -3,20 +3,21 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any
 
 from connectors.account import Account
 from connectors.addresses import AddressRefused, checked_url
 from connectors.answer import (
     Answer,
     BadAnswer,
+    Failing,
     Malformed,
     NotAuthorised,
     RateLimited,
     Rejected,
-    Unavailable,
 )
+from connectors.closing import Closing
 from connectors.errors import AskTheOwner
 from connectors.extraction.extracted import CannotRead
 from connectors.pacing import UNSAID, Patience, standard_pace
@@ -84,7 +85,7 @@ class SlackAccount(Account):
         return f"{url.scheme}://files.{url.host}"
 
 
-class Calls:
+class Calls(Closing):
     """Asks one workspace, for the length of one run. To be closed."""
 
     def __init__(self, account: SlackAccount) -> None:
@@ -95,15 +96,7 @@ class Calls:
         self._at_length = _client(account, own, _AT_LENGTH)
         self._files = None if files is None else _client(account, files, _SHORTLY)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         for client in (self._shortly, self._at_length, self._files):
             if client is not None:
                 client.close()
@@ -152,11 +145,7 @@ class Calls:
         try:
             client = self._file_client(url)
             answer = client.get(url, bounds=Bounds(most_bytes=most_bytes, redirects=0))
-        except (BadAnswer, NotAuthorised, AddressRefused) as error:
-            raise CannotRead(str(error)) from error
-        except Unavailable as error:
-            if error.status is None:
-                raise
+        except (BadAnswer, NotAuthorised, AddressRefused, Failing) as error:
             raise CannotRead(str(error)) from error
         if answer.gone:
             raise CannotRead("the file is not there any more")
@@ -205,7 +194,7 @@ class Calls:
             case {"ok": False, "error": str(code)} if code in _NOT_THERE:
                 return NoSuchPlace(f"Slack's {method} says {code}")
             case {"ok": False, "error": str(code)} if code in _BUSY:
-                return Unavailable(f"Slack's {method} fails ({code})", _A_MINUTE, answer.status)
+                return Failing(f"Slack's {method} fails ({code})", _A_MINUTE)
             case {"ok": False, "error": str(code)}:
                 return BadAnswer(f"Slack's {method} says {code}")
             case _:

@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from connectors.answer import Malformed
+from connectors.closing import Closing
 from connectors.errors import AskTheOwner
 from connectors.extraction.extracted import CannotRead, Extracted
 from connectors.slack.mark import Mark
@@ -52,7 +53,7 @@ class Archive:
     public: PublicReaders
 
 
-class ExportWorkspace:
+class ExportWorkspace(Closing):
     """See `Workspace`. To be closed."""
 
     reads_files = False
@@ -67,12 +68,9 @@ class ExportWorkspace:
         self._spool = Spool()
         self._spooled: Channel | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._zip.close()
-        self._spool.__exit__()
+        self._spool.close()
 
     @property
     def url(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.answer import BadAnswer, Unavailable
+from connectors.answer import BadAnswer, Failing
 from connectors.connector import Change, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.errors import RetryLater
@@ -69,19 +69,12 @@ def _read(
         return None if version == present else threads.change(place, thread, present)
     except NoSuchPlace:
         return None
-    except (BadAnswer, Unavailable) as error:
-        _raise_if_silent(error)
+    except (BadAnswer, Failing) as error:
         return threads.unreadable(place, root, str(error))
 
 
 def _whole(workspace: Workspace, channel: Channel, root: Message) -> Thread:
     return workspace.thread(channel, root) if root.reply_count else (root,)
-
-
-def _raise_if_silent(error: BadAnswer | Unavailable) -> None:
-    """A service that does not answer at all is no fault of one thread."""
-    if isinstance(error, Unavailable) and error.status is None:
-        raise error
 
 
 def _pages(workspace: Workspace, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:

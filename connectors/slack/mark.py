@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from connectors.connector import Checkpoint
+from connectors.resuming import stored
 from connectors.slack.message import is_ts
 
 
@@ -29,11 +30,7 @@ class Mark:
     @classmethod
     def of(cls, since: Checkpoint | None) -> Self | None:
         """Nothing where it says nothing sensible: then all is compared from the start."""
-        try:
-            stored = json.loads(since.value) if since else None
-        except ValueError:
-            return None
-        match stored:
+        match stored(since):
             case {"slack": dict(state), "at": "done"}:
                 return cls(state)
             case {"slack": dict(state), "at": [str(channel), str(latest), bool(whole)]} if (

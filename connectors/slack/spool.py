@@ -6,8 +6,9 @@ An export has a file a day, and the answers to a message stand in the files of t
 import json
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
+from connectors.closing import Closing
 from connectors.slack.message import Message, order
 from connectors.slack.workspace import Thread
 
@@ -30,7 +31,7 @@ _THREAD = "select raw from message where thread = ? order by ts != thread, secon
 _LATEST = (2**62, 0)
 
 
-class Spool:
+class Spool(Closing):
     """To be closed; its file goes away with it."""
 
     def __init__(self) -> None:
@@ -38,10 +39,7 @@ class Spool:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.executescript(_TABLE)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._database.close()
 
     def fill(self, messages: Iterable[Message]) -> None:

@@ -1,11 +1,11 @@
 """The two ways to a workspace, as their owners set them."""
 
-from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
+from connectors.setting_types import AbsolutePath
 
 
 class Api(BaseModel):
@@ -59,12 +59,7 @@ class Export(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["export"] = "export"
-    path: Path = Field(description="The zip file. A newer one is put in its place.")
+    path: AbsolutePath = Field(description="The zip file. A newer one is put in its place.")
     workspace_url: WebAddress = Field(
         description="The address of the workspace, such as https://acme.slack.com: links lead there."
     )
-
-    @field_validator("path")
-    @classmethod
-    def _absolute(cls, path: Path) -> Path:
-        return path.absolute()

@@ -26,18 +26,18 @@ from connectors.confluence.settings import (
 )
 from connectors.confluence.wiki import Wiki
 from connectors.connector import (
-    Capability,
     Change,
     Check,
     Checkpoint,
     Deletion,
     Known,
     Listed,
+    checks,
 )
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction.extracted import parsed_time
-from connectors.globs import Glob, any_matches
+from connectors.globs import Choice
 from connectors.kind import Kind
 from connectors.request import Authorization
 
@@ -70,9 +70,7 @@ class ConfluenceConnector:
         self._source = source
         self._settings = settings
         self._account = _account(source, settings, credential)
-        self._include, self._exclude = (
-            [Glob.of(one) for one in several] for several in (settings.spaces, settings.exclude)
-        )
+        self._taken = Choice.of(settings.spaces, settings.exclude)
 
     @property
     def source(self) -> str:
@@ -130,18 +128,12 @@ class ConfluenceConnector:
             run = self._begun(api)
             for space in run.spaces:
                 for kind in ContentKind:
-                    last: set[str] = set()
                     for contents, _ in self._leaves(run, space, kind, ""):
-                        fresh = [one for one in contents if one.id not in last]
-                        yield from run.reading.listed(fresh)
-                        last = {one.id for one in contents} or last
+                        yield from run.reading.listed(contents)
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`. Of the spaces the first 20 are asked for their readers."""
-        content, access = self._faults()
-        yield Check(Capability.CONTENT, content)
-        yield Check(Capability.LISTING, content)
-        yield Check(Capability.ACCESS, access)
+        yield from checks(*self._faults())
 
     def _api(self) -> Api:
         return Api(self._account)
@@ -166,7 +158,7 @@ class ConfluenceConnector:
             largest=self._settings.largest_attachment,
         )
         with needed("the spaces"):
-            found = {one.id: one for one in wiki.spaces() if self._includes(one)}
+            found = {one.id: one for one in wiki.spaces() if self._taken.takes((one.key,))}
         spaces = sorted(found.values(), key=lambda one: (len(one.id), one.id))
         return _Run(wiki, reading, spaces)
 
@@ -174,11 +166,6 @@ class ConfluenceConnector:
     def _named(self) -> dict[str, str]:
         pairs = (one.partition("=") for one in self._settings.accounts)
         return {account.lower(): address.lower() for account, _, address in pairs}
-
-    def _includes(self, space: Space) -> bool:
-        told = (space.key,)
-        is_in = not self._include or any_matches(self._include, told)
-        return is_in and not any_matches(self._exclude, told)
 
     @property
     def _chosen(self) -> str:
@@ -204,11 +191,8 @@ class ConfluenceConnector:
             start = mark.start(space.id, kind)
             if start is None:
                 continue
-            last: set[str] = set()
             for contents, then in self._leaves(run, space, kind, start):
-                fresh = [one for one in contents if one.id not in last]
-                yield from run.reading.batch(fresh, known)
-                last = {one.id for one in contents} or last
+                yield from run.reading.batch(contents, known)
                 if then is not None:
                     mark = mark.moved(Position(space.id, kind, then))
                     yield mark
@@ -217,9 +201,12 @@ class ConfluenceConnector:
     def _leaves(
         self, run: _Run, space: Space, kind: ContentKind, start: str
     ) -> Iterator[tuple[Sequence[Content], str | None]]:
+        """What a leaf has that the one before it, empty ones aside, had not; and where the list goes on."""
+        last: set[str] = set()
         with needed(f"the contents of the space {space.key}"):
             for sheaf in run.wiki.contents(space, kind, start):
-                yield sheaf.contents, sheaf.next
+                yield [one for one in sheaf.contents if one.id not in last], sheaf.next
+                last = {one.id for one in sheaf.contents} or last
 
     def _searched(
         self, run: _Run, mark: Mark, spaces: Sequence[Space], known: Known

@@ -6,19 +6,17 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from connectors.access_file import OPEN_TO_ALL, AccessRules, parse_access_rules
 from connectors.connector import (
-    Capability,
     Change,
     Check,
     Checkpoint,
@@ -27,15 +25,18 @@ from connectors.connector import (
     Listed,
     Unchanged,
     Unreadable,
+    checks,
 )
 from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction.extracted import CannotRead, shortened
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.reading import can_read, extract, not_read_yet
-from connectors.globs import Glob, any_covers, any_matches
+from connectors.globs import Choice, any_covers
 from connectors.kind import Kind, NoCredential
 from connectors.paths import Parts, own_id, parts_of, readable, titled
+from connectors.portions import portions
+from connectors.resuming import stored
 from connectors.setting_types import Globs
 from connectors.tree import Closed, Content, File, TooLarge, head, look, opened, read, walk
 
@@ -46,8 +47,6 @@ _READING = 1
 _FILES_A_CHECKPOINT = 200
 _LATER = timedelta(minutes=5)
 _LITTER = {"Thumbs.db", "desktop.ini", "lost+found"}
-
-T = TypeVar("T")
 
 
 class FolderSettings(BaseModel):
@@ -107,8 +106,7 @@ class FolderConnector:
     def __init__(self, source: str, settings: FolderSettings) -> None:
         self._source = source
         self._settings = settings
-        self._include = tuple(map(Glob.of, settings.include))
-        self._exclude = tuple(map(Glob.of, settings.exclude))
+        self._chosen = Choice.of(settings.include, settings.exclude)
 
     @property
     def source(self) -> str:
@@ -127,7 +125,7 @@ class FolderConnector:
         root = self._root()
         identity = _identity(root)
         rules = _access_rules(root)
-        for batch in _batches(self._walk(root, _position(since)), _FILES_A_CHECKPOINT):
+        for batch in portions(self._walk(root, _position(since)), _FILES_A_CHECKPOINT):
             held = known([self._id(item.parts) for item in batch])
             for item in batch:
                 version = _Version.parse(held.get(self._id(item.parts)))
@@ -164,7 +162,7 @@ class FolderConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        yield from (Check(capability, fault) for capability in Capability)
+        yield from checks(fault, fault)
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:
         """See `KeepsOriginals.original`."""
@@ -212,14 +210,10 @@ class FolderConnector:
     def _enters(self, parts: Parts) -> bool:
         name = parts[-1]
         hidden = name.startswith((".", "~$")) or name in _LITTER or parts == (ACCESS_FILE,)
-        return not hidden and not any_covers(self._exclude, parts)
+        return not hidden and not any_covers(self._chosen.exclude, parts)
 
     def _includes(self, item: File | Closed) -> bool:
-        if isinstance(item, Closed):
-            return True
-        if self._include and not any_matches(self._include, item.parts):
-            return False
-        return not any_matches(self._exclude, item.parts)
+        return isinstance(item, Closed) or self._chosen.takes(item.parts)
 
     def _id(self, parts: Parts) -> str:
         return f"{self._source}:{own_id(parts)}"
@@ -317,11 +311,8 @@ def _is_still(file: BufferedReader, held: _Version) -> bool:
 def _position(since: Checkpoint | None) -> Parts:
     """Where the walk goes on. A checkpoint that says nothing sensible begins from the start: every
     file is then compared once more, and none is missed."""
-    try:
-        stored = json.loads(since.value) if since else None
-    except ValueError:
-        return ()
-    after = stored.get("after") if isinstance(stored, dict) else None
+    told = stored(since)
+    after = told.get("after") if isinstance(told, dict) else None
     if not isinstance(after, list) or not all(isinstance(name, str) for name in after):
         return ()
     return tuple(after)
@@ -375,12 +366,6 @@ def _moment(mtime_ns: int) -> datetime | None:
         return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, size)):
-        yield batch
 
 
 def _connector(source: str, settings: FolderSettings, credential: NoCredential) -> FolderConnector:

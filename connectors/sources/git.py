@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from connectors.access_file import AccessRules, Rule, parse_access_rules
 from connectors.addresses import reach_of
-from connectors.connector import Capability, Change, Check, Checkpoint, Known, Listed
+from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.git.branch import Branch
-from connectors.git.choosing import Choice
+from connectors.git.choosing import PlainFiles
 from connectors.git.copy import Copy
 from connectors.git.credential import GitCredential
 from connectors.git.following import READING, AccessOf, Shelf
@@ -31,7 +31,7 @@ from connectors.globs import Glob
 from connectors.kind import Kind
 from connectors.network_settings import PrivateHosts
 from connectors.paths import Parts
-from connectors.setting_types import Globs, ReaderTokens
+from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
 
 ACCESS_FILE = "access.yaml"
 
@@ -69,27 +69,18 @@ class GitSettings(BaseModel):
         description="Which program shows the repository to people, for links to its pages. Empty: told"
         " by the name of the host.",
     )
-    mirror: Path | None = Field(
+    mirror: AbsolutePath | None = Field(
         default=None,
         description="A folder in which a copy stays, so that the next run fetches only what is new."
         " Empty: each run that finds something new makes a copy of its own and removes it.",
     )
-    private_hosts: PrivateHosts = Field(
-        default=(),
-        description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
-        " asked. An address with http:// is taken only where some are named.",
-    )
+    private_hosts: PrivateHosts = ()
 
     @field_validator("url")
     @classmethod
     def _address(cls, url: str) -> str:
         remote_of(url)
         return url.strip()
-
-    @field_validator("mirror")
-    @classmethod
-    def _absolute(cls, mirror: Path | None) -> Path | None:
-        return mirror and mirror.absolute()
 
     @model_validator(mode="after")
     def _encrypted(self) -> Self:
@@ -108,13 +99,13 @@ class GitConnector:
         self._remote = remote_of(settings.url)
         self._repository = repository_name(self._remote)
         self._hosting = settings.hosting or hosting_of(self._remote)
-        choice = Choice.of(settings.include, settings.exclude)
+        plain = PlainFiles.of(settings.include, settings.exclude)
         shelf = Shelf(
             source=source,
             prefix=f"{source}:",
             parents=(self._repository,),
             metadata={"repository": self._repository},
-            takes=lambda parts: parts[0] != ACCESS_FILE and choice.takes(parts),
+            takes=lambda parts: parts[0] != ACCESS_FILE and plain.takes(parts),
             link=self._link,
             largest_file=settings.largest_file,
         )
@@ -166,7 +157,7 @@ class GitConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        yield from (Check(capability, fault) for capability in Capability)
+        yield from checks(fault, fault)
 
     @property
     def _kept(self) -> Path | None:

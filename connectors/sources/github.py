@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from connectors.addresses import reach_of
 from connectors.answer import Malformed
-from connectors.connector import Capability, Change, Check, Checkpoint, Deletion, Known, Listed
+from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, checks
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.git.following import READING
@@ -149,10 +149,7 @@ class GitHubConnector:
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`. Of private repositories the first 20 are asked for their readers."""
-        content, access = self._faults()
-        yield Check(Capability.CONTENT, content)
-        yield Check(Capability.LISTING, content)
-        yield Check(Capability.ACCESS, access)
+        yield from checks(*self._faults())
 
     @contextmanager
     def _run(self) -> Iterator[_Run]:

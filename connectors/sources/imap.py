@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from connectors.addresses import checked_host, reach_of
-from connectors.connector import Capability, Change, Check, Checkpoint, Known, Listed
+from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.globs import Glob
@@ -207,9 +207,7 @@ class ImapConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        yield Check(Capability.CONTENT, fault)
-        yield Check(Capability.LISTING, fault)
-        yield Check(Capability.ACCESS, fault or self._fault_of_access())
+        yield from checks(fault, fault or self._fault_of_access())
 
     def _fault(self) -> str | None:
         try:

@@ -3,21 +3,20 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import eq
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from connectors.connector import Capability, Change, Check, Checkpoint, Known, Listed
+from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
-from connectors.globs import Glob, any_matches
+from connectors.globs import Choice
 from connectors.kind import Kind, NoCredential
 from connectors.mailbox import following
 from connectors.mailbox.conversation import Conversations
 from connectors.mailbox.mbox_files import MboxFiles
 from connectors.mailbox.owned import Owner, access_to
 from connectors.paths import Parts
-from connectors.setting_types import Globs, ReaderTokens
+from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
 
 
 class MboxSettings(BaseModel):
@@ -25,7 +24,7 @@ class MboxSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    path: Path = Field(
+    path: AbsolutePath = Field(
         description="An mbox file, or a folder: all files in it that begin as mbox files do are read."
     )
     owner: Owner = Field(
@@ -44,11 +43,6 @@ class MboxSettings(BaseModel):
         description="Bytes. A larger message is named in its conversation and not read.",
     )
 
-    @field_validator("path")
-    @classmethod
-    def _absolute(cls, path: Path) -> Path:
-        return path.absolute()
-
     def access(self) -> Access:
         return access_to(self.owner, self.readers)
 
@@ -59,8 +53,7 @@ class MboxConnector:
     def __init__(self, source: str, settings: MboxSettings) -> None:
         self._source = source
         self._settings = settings
-        self._include = tuple(map(Glob.of, settings.include))
-        self._exclude = tuple(map(Glob.of, settings.exclude))
+        self._chosen = Choice.of(settings.include, settings.exclude)
 
     @property
     def source(self) -> str:
@@ -90,9 +83,7 @@ class MboxConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        yield Check(Capability.CONTENT, fault)
-        yield Check(Capability.LISTING, fault)
-        yield Check(Capability.ACCESS, fault or self._fault_of_access())
+        yield from checks(fault, fault or self._fault_of_access())
 
     def _files(self) -> MboxFiles:
         path = self._settings.path
@@ -105,14 +96,9 @@ class MboxConnector:
             ) from error
         largest = self._settings.largest_message
         if not is_file:
-            return MboxFiles(path, _is_visible, self._includes, largest)
+            return MboxFiles(path, _is_visible, self._chosen.takes, largest)
         only = partial(eq, (path.name,))
         return MboxFiles(path.parent, only, only, largest)
-
-    def _includes(self, parts: Parts) -> bool:
-        if self._include and not any_matches(self._include, parts):
-            return False
-        return not any_matches(self._exclude, parts)
 
     def _fault(self) -> str | None:
         try:

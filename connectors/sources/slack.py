@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from connectors.addresses import reach_of
 from connectors.answer import BadAnswer
-from connectors.connector import Capability, Change, Check, Checkpoint, Known, Listed
+from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.globs import Glob, any_matches
 from connectors.kind import Kind
+from connectors.setting_types import Globs
 from connectors.slack import following
 from connectors.slack.calls import Calls, SlackAccount
 from connectors.slack.export import Archive, ExportWorkspace
@@ -47,10 +48,10 @@ class SlackSettings(BaseModel):
         description="Public and private channels; group: conversations of several people; direct: of"
         " two. What is said in private is read by those who are there.",
     )
-    include: tuple[str, ...] = Field(
+    include: Globs = Field(
         default=(), description="Channels to read, as globs of names or ids. Empty: all."
     )
-    exclude: tuple[str, ...] = Field(
+    exclude: Globs = Field(
         default=(), description="Channels not to read, as globs of names or ids."
     )
     public_channels: Literal["workspace", "members", "everybody"] = Field(
@@ -58,13 +59,6 @@ class SlackSettings(BaseModel):
         description="Who reads public channels: workspace (its members, and guests where they are in"
         " the channel); members (only who is in the channel); everybody (all who use Quarry).",
     )
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _understood(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            Glob.of(pattern)
-        return patterns
 
     def kinds(self) -> tuple[ChannelKind, ...]:
         return tuple(kind for kind in ChannelKind if kind in self.conversations)
@@ -131,10 +125,7 @@ class SlackConnector:
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        content, access = self._faults()
-        yield Check(Capability.CONTENT, content)
-        yield Check(Capability.LISTING, content)
-        yield Check(Capability.ACCESS, access)
+        yield from checks(*self._faults())
 
     def _faults(self) -> tuple[str | None, str | None]:
         match self._settings.read:

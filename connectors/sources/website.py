@@ -16,7 +16,6 @@ from email.utils import parsedate_to_datetime
 from connectors.addresses import reach_of
 from connectors.answer import Answer
 from connectors.connector import (
-    Capability,
     Change,
     Check,
     Checkpoint,
@@ -25,6 +24,7 @@ from connectors.connector import (
     Listed,
     Unchanged,
     Unreadable,
+    checks,
 )
 from connectors.document import Access, Document
 from connectors.errors import AskTheOwner, RetryLater
@@ -140,8 +140,7 @@ class WebsiteConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        for capability in Capability:
-            yield Check(capability, fault)
+        yield from checks(fault, fault)
 
     def _fault(self) -> str | None:
         try:

@@ -1,32 +1,23 @@
 """Who was removed from a private repository of GitHub finds nothing of it any more, at once."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from backend.store import runs, schedule, sources
-from backend.store.database import Database
-from backend.store.sources import Source
 from backend.sync.engine import Engine
 from backend.sync.runner import sync
 from connectors.document import Readers
-from connectors.sources.github import GitHubConnector
-from indexing.carrying import Carrying
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.embedding import Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.index import Index, IndexKeeper, IndexQuery
-from indexing.pipeline import Pipeline
+from tests.support.office import Office
 from tests.support.repository import Write
 from tests.support.services.github import GitHub
-from tests.support.services.github_place import Place, of_git, served
+from tests.support.services.github_place import of_git, served
 from tests.support.services.github_state import Discussion, Issue, Repo
-from tests.support.store import Store, store_with
+from tests.support.store import store_with
 
 ANN = Readers.of("user:ann@example.com")
 BOB = Readers.of("user:bob@example.com")
@@ -34,52 +25,9 @@ PARTS = ("issues", "discussions", "wiki", "files")
 ALL = {"2/1", "2/discussions/2", "2/wiki/Home.md", "2/files/plan.md"}
 
 
-@dataclass(frozen=True)
-class Counting(HashingEmbedder):
-    """Tells what was embedded."""
-
-    passages: list[str] = field(default_factory=list)
-
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        self.passages.extend(texts)
-        return super().embed_passages(texts)
-
-
-@dataclass(frozen=True)
-class Office:
-    """Implements `backend.sync.engine.Home`, with the index of one machine."""
-
-    store: Store
-    place: Place
-    embedder: Counting
-    index: Index
-    keeper: IndexKeeper
-
-    @property
-    def database(self) -> Database:
-        return self.store.database
-
-    def connector(self, source: Source) -> GitHubConnector:
-        assert source.name == "hub"
-        return self.place.connect("acme/board", contents=PARTS)
-
-    def pipeline(self, source: Source) -> Pipeline:
-        return Pipeline(source.name, self.embedder, self.keeper, self.store.ledger)
-
-    def carrying(self) -> Carrying:
-        return Carrying(self.embedder, self.keeper, self.store.ledger)
-
-    def found(self, readers: Readers) -> set[str]:
-        """The own ids of all that is found by the word that every document says."""
-        deadline = Deadline.after(30)
-        vector = self.embedder.embed_queries(["salaries"], deadline)[0]
-        asked = [
-            IndexQuery(text="salaries", vector=vector, alpha=alpha, size=50)
-            for alpha in (0.0, 0.5, 1.0)
-        ]
-        rankings = self.index.find(asked, readers, deadline).rankings
-        ids = {hit.chunk.document_id for ranking in rankings for hit in ranking}
-        return {one.removeprefix("hub:") for one in ids}
+def found(office: Office, readers: Readers) -> set[str]:
+    """The own ids of all that is found by the word that every document says."""
+    return {one.document_id.removeprefix("hub:") for one in office.chunks("salaries", readers)}
 
 
 @pytest.fixture
@@ -97,11 +45,10 @@ def repository(tmp_path: Path) -> Repo:
 def office(tmp_path: Path, repository: Repo) -> Iterator[Office]:
     service = GitHub(repository, folder=tmp_path)
     service.profiles = {"ann": "ann@example.com", "bob": "bob@example.com"}
-    store, embedder = store_with(tmp_path, "hub"), Counting()
-    folder = tmp_path / "index"
+    store = store_with(tmp_path, "hub")
     with closing(store.database), served(service) as place:
-        keeper = open_keeper(folder, embedder.identity)
-        yield Office(store, place, embedder, open_index(folder, embedder.identity), keeper)
+        connect = partial(place.connect, "acme/board", contents=PARTS)
+        yield Office(store, tmp_path / "index", connect)
 
 
 def test_a_removed_collaborator_finds_nothing_of_a_private_repository(
@@ -111,19 +58,19 @@ def test_a_removed_collaborator_finds_nothing_of_a_private_repository(
     connector, pipeline = office.connector(source), office.pipeline(source)
     for _ in sync(office.database, source, connector, pipeline):
         pass
-    assert office.found(ANN) == office.found(BOB) == ALL
-    assert office.found(Readers.of()) == set()
+    assert found(office, ANN) == found(office, BOB) == ALL
+    assert found(office, Readers.of()) == set()
     embedded = list(office.embedder.passages)
     assert embedded
 
     repository.collaborators.remove("bob")
-    assert office.found(BOB) == ALL
+    assert found(office, BOB) == ALL
     schedule.ask(office.database, "hub", "permissions")
     assert Engine(lambda: office).light_due("hub")
     written = time.monotonic()
-    assert office.found(BOB) == set()
+    assert found(office, BOB) == set()
     assert time.monotonic() - written < 1.0
-    assert office.found(ANN) == ALL
+    assert found(office, ANN) == ALL
     run = runs.latest(office.database)["hub"]
     assert (run.kind, run.state) == ("permissions", "done")
     assert office.embedder.passages == embedded

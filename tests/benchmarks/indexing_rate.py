@@ -20,8 +20,8 @@ from backend.store.database import open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.sync.runner import sync
 from connectors.document import Document
+from connectors.portions import portions
 from connectors.sources.folder import FolderConnector, FolderSettings
-from indexing.batches import pages
 from indexing.chunking import chunks_of
 from indexing.embedded import open_keeper
 from indexing.embedding import Embedder
@@ -35,7 +35,7 @@ ROUNDS = 4
 
 def chunk_texts(connector: FolderConnector, embedder: Embedder) -> list[str]:
     return [
-        chunk.embedded_text
+        chunk.embedded_text + " "  # or their tokens would be remembered, which are part of the work
         for change in connector.changes(None, lambda ids: dict.fromkeys(ids[:0], ""))
         if isinstance(change, Document)
         for chunk in chunks_of(change, embedder)
@@ -44,7 +44,7 @@ def chunk_texts(connector: FolderConnector, embedder: Embedder) -> list[str]:
 
 def embedding_seconds(texts: list[str], embedder: Embedder) -> float:
     start = time.perf_counter()
-    for some in pages(texts, TEXTS_A_CALL):
+    for some in portions(texts, TEXTS_A_CALL):
         embedder.embed_passages(some)
     return time.perf_counter() - start
 

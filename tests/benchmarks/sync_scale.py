@@ -38,7 +38,8 @@ from backend.sync.engine import Engine
 from backend.sync.workers import Workers
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
-from indexing.batches import BatchSize, pages
+from connectors.portions import portions
+from indexing.batches import BatchSize
 from indexing.carrying import Carrying
 from indexing.chunking import chunks_of
 from indexing.embedded import open_keeper
@@ -205,12 +206,13 @@ class Turns:
         some = numbers[-ALONE:]
         embedder = self.place.embedder
         texts = [
-            chunk.embedded_text + " "  # or their tokens would be remembered, which are part of the work
+            chunk.embedded_text
+            + " "  # or their tokens would be remembered, which are part of the work
             for number in some
             for chunk in chunks_of(self.made.document(number), embedder)
         ]
         began, processor = time.perf_counter(), time.process_time()
-        for page in pages(texts, TEXTS_A_CALL):
+        for page in portions(texts, TEXTS_A_CALL):
             embedder.embed_passages(page)
         spent = time.perf_counter() - began, time.process_time() - processor
         return len(some) / len(numbers), *spent

@@ -1,9 +1,7 @@
 """An open and a closed space, restricted pages and attachments, behind Confluence's APIs of both kinds."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,20 +16,16 @@ from connectors.confluence.settings import (
 from connectors.connector import Connector
 from connectors.document import Access
 from connectors.sources.confluence import ConfluenceConnector
+from tests.contract.connector_worlds.troubled import TroubledWorld
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,
     Crowds,
-    Expires,
     Fails,
-    Garbles,
     IdOnMove,
-    Limits,
     Moves,
     Shift,
     Shifts,
-    Skews,
-    World,
     edited_text,
     text,
     title,
@@ -49,11 +43,10 @@ from tests.support.services.confluence import (
     Site,
     bad_token,
     limited,
-    proxy_page,
 )
 from tests.support.services.confluence_cloud import CloudSite
 from tests.support.services.confluence_server import DataCenterSite
-from tests.support.services.serving import Reply, reply_json, running
+from tests.support.services.serving import Reply, running
 
 _FILES = range(430, 440)
 """Items that are attachments of the page of item 420."""
@@ -65,13 +58,12 @@ _REMOVED = (10, 17, 20, 23)
 _SAID = (Said(id=9001, body="<p>Seen.</p>", answers=(Said(id=9002, by="ann", body="Me too."),)),)
 
 
-class ConfluenceWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, Crowds):
+class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
     id_on_move = IdOnMove.KEPT
-    wait = timedelta(minutes=20)
-    garblings = ("html", "cut", "another shape", "empty")
     shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
     site: ClassVar[type[Site]]
     where: ClassVar[Cloud | DataCenter]
+    _service: Site
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -129,27 +121,6 @@ class ConfluenceWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shif
     def heal(self, number: int) -> None:
         self._change(number, answer=200)
 
-    def skew(self, by: timedelta) -> None:
-        self._service.ahead = by
-
-    def limit(self, after: int) -> None:
-        self._trouble(after, lambda _: limited(int(self.wait.total_seconds())))
-
-    def relent(self) -> None:
-        self._service.trouble = None
-
-    def expire(self, after: int) -> None:
-        self._trouble(after, lambda _: bad_token())
-
-    def renew(self) -> None:
-        self._service.trouble = None
-
-    def garble(self, how: str, after: int) -> None:
-        self._trouble(after, lambda reply: _garbled(how, reply))
-
-    def mend(self) -> None:
-        self._service.trouble = None
-
     def shift(self, how: Shift) -> frozenset[int]:
         match how:
             case Shift.REPEAT:
@@ -199,8 +170,11 @@ class ConfluenceWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shif
         ]
         self._change(_HOLDER, files=tuple(files), at=LONG_AGO)
 
-    def _trouble(self, after: int, how: Callable[[Reply], Reply]) -> None:
-        self._service.left, self._service.trouble = after, how
+    def _limited(self) -> Reply:
+        return limited(int(self.wait.total_seconds()))
+
+    def _ended(self) -> Reply:
+        return bad_token()
 
     def _remove_some(self) -> None:
         for number in _REMOVED:
@@ -244,16 +218,3 @@ def _paper(number: int) -> Paper:
 
 def _file(number: int) -> File:
     return File(id=5000 + number, title=f"{title(number)}.txt", data=text(number).encode())
-
-
-def _garbled(how: str, reply: Reply) -> Reply:
-    assert isinstance(reply.body, bytes)
-    match how:
-        case "html":
-            return proxy_page()
-        case "cut":
-            return replace(reply, status=200, body=reply.body[: len(reply.body) // 2])
-        case "empty":
-            return Reply()
-        case _:
-            return reply_json({"unexpected": True})

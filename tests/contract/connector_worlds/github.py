@@ -1,7 +1,6 @@
 """A public and a private repository of one organisation, with issues and discussions behind GitHub's API,
 files and a wiki behind git."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
@@ -13,20 +12,16 @@ from connectors.connector import Connector
 from connectors.document import EVERYBODY, Access
 from connectors.github.settings import GitHubCredential, GitHubSettings
 from connectors.sources.github import GitHubConnector
+from tests.contract.connector_worlds.troubled import TroubledWorld
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,
     Crowds,
-    Expires,
     Fails,
-    Garbles,
     IdOnMove,
-    Limits,
     Moves,
     Shift,
     Shifts,
-    Skews,
-    World,
     edited_text,
     text,
     title,
@@ -37,11 +32,10 @@ from tests.support.services.github import (
     GitHub,
     bad_credentials,
     counted,
-    proxy_page,
     spent,
 )
 from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Repo, Said
-from tests.support.services.serving import Asked, Reply, reply_json, running
+from tests.support.services.serving import Asked, Reply, running
 
 _ONE_SECOND = range(180, 420)
 """Items that were imported at once: more than a page of them have one time."""
@@ -49,13 +43,12 @@ _REMOVED = (11, 17, 21, 23)
 _SAID = (Said(by="bob", body="Seen."),)
 
 
-class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, Crowds):
+class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
     name = "github"
     id_on_move = IdOnMove.KEPT
-    wait = timedelta(minutes=20)
     mending = "make a new token .* quarry sources edit 源"
-    garblings = ("html", "cut", "another shape", "empty")
     shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
+    _service: GitHub
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -112,28 +105,6 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
 
     def heal(self, number: int) -> None:
         self._home(number).change(_number(number), status=200)
-
-    def skew(self, by: timedelta) -> None:
-        self._service.ahead = by
-
-    def limit(self, after: int) -> None:
-        reset = self._service.now + self.wait
-        self._trouble(after, lambda _: spent(reset))
-
-    def relent(self) -> None:
-        self._service.trouble = None
-
-    def expire(self, after: int) -> None:
-        self._trouble(after, lambda _: bad_credentials())
-
-    def renew(self) -> None:
-        self._service.trouble = None
-
-    def garble(self, how: str, after: int) -> None:
-        self._trouble(after, lambda reply: _garbled(how, reply))
-
-    def mend(self) -> None:
-        self._service.trouble = None
 
     def shift(self, how: Shift) -> frozenset[int]:
         match how:
@@ -194,8 +165,11 @@ class GitHubWorld(World, Moves, Fails, Skews, Limits, Expires, Garbles, Shifts, 
     def _change(self, number: int, **values: object) -> None:
         self._home(number).change(_number(number), **values, at=self._service.now)
 
-    def _trouble(self, after: int, how: Callable[[Reply], Reply]) -> None:
-        self._service.left, self._service.trouble = after, how
+    def _limited(self) -> Reply:
+        return spent(self._service.now + self.wait)
+
+    def _ended(self) -> Reply:
+        return bad_credentials()
 
     def _remove_some(self) -> None:
         for number in _REMOVED:
@@ -255,19 +229,6 @@ def _issue(number: int) -> Issue:
         verdict = (Said(by="bob", body="", state="APPROVED"),)
         return replace(issue, is_pull=True, comments=_SAID, reviews=verdict)
     return issue
-
-
-def _garbled(how: str, reply: Reply) -> Reply:
-    assert isinstance(reply.body, bytes)
-    match how:
-        case "html":
-            return proxy_page()
-        case "cut":
-            return replace(reply, status=200, body=reply.body[: len(reply.body) // 2])
-        case "empty":
-            return Reply()
-        case _:
-            return reply_json({"unexpected": True})
 
 
 def _overlapping(asked: Asked, size: int, total: int) -> tuple[int, int]:

@@ -5,14 +5,14 @@ What both give alike is here; `CloudSite` and `DataCenterSite` are in the module
 
 import base64
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode
 
-from tests.support.services.serving import Asked, Reply, reply_json, reply_text
+from tests.support.services.serving import Asked, Reply, reply_json
+from tests.support.services.troubled import Troubled
 
 EMAIL = "quarry@example.com"
 TOKEN = "right-token"
@@ -123,12 +123,13 @@ class Room:
         return found if found and not found.hidden else None
 
 
-class Site:
+class Site(Troubled):
     """A service with state: `running(CloudSite(...))`."""
 
     is_cloud = False
 
     def __init__(self, *rooms: Room) -> None:
+        super().__init__()
         self.rooms = list(rooms)
         self.people: dict[str, Human] = {}
         """By a short name, of which account IDs, user keys and user names are made."""
@@ -137,34 +138,12 @@ class Site:
         """Whose members may not be seen by the token."""
         self.unindexed: set[int] = set()
         """Ids that the search does not know."""
-        self.ahead = timedelta()
-        self.left = 0
-        """So many requests are answered as ever before the trouble."""
-        self.trouble: Callable[[Reply], Reply] | None = None
         self.repeats = False
         """Every page of a list of contents begins with the last five of the one before."""
         self.gaps = False
         """Pages of contents are short, and every other is empty."""
-        self.after_first_page: Callable[[], None] = _nothing
-        self.after_each: Callable[[], None] = _nothing
         self.most_shown = 200
         """Restrictions that are told in a list of contents."""
-        self._lock = threading.Lock()
-
-    @property
-    def now(self) -> datetime:
-        return (datetime.now(UTC) + self.ahead).replace(microsecond=0)
-
-    def __call__(self, asked: Asked) -> Reply:
-        with self._lock:
-            reply = self._answer(asked)
-            if self.trouble is not None and self.left <= 0:
-                reply = self.trouble(reply)
-            self.left -= 1
-            self.after_each()
-        return replace(
-            reply, headers={"Date": f"{self.now:%a, %d %b %Y %H:%M:%S} GMT", **reply.headers}
-        )
 
     def routes(self) -> Iterator[tuple[str, Callable[..., Reply]]]:
         """Patterns of paths behind where the site begins, and what answers."""
@@ -310,6 +289,15 @@ class Site:
                 return room, paper
         return None, None
 
+    def hung(self, number: int) -> tuple[Paper, File] | None:
+        """The attachment of that id, with the page it hangs on, where both are there."""
+        for room in self.rooms:
+            for paper in room.papers.values():
+                for file in paper.files:
+                    if file.id == number and self.find(paper.id)[1]:
+                        return paper, file
+        return None
+
     def contents(self, asked: Asked, room: Room, kind: str, limit: int) -> "Cut":
         """One page of the contents of a space."""
         if room.crowd:
@@ -321,8 +309,7 @@ class Site:
                 if one.kind == kind and one.status == "current" and not one.hidden
             )
         cut = self.cut(asked, listed, limit, repeats=self.repeats, gaps=self.gaps)
-        then, self.after_first_page = self.after_first_page, _nothing
-        then()
+        self._page_passed()
         return cut
 
     def cut(
@@ -345,11 +332,7 @@ class Site:
             "type": paper.kind,
             "status": paper.status,
             "title": paper.title,
-            "version": {
-                "number": paper.number,
-                "when": self.time(paper.at),
-                "by": self.person(paper.by),
-            },
+            "version": self.version(paper),
             "_links": {"webui": f"/display/{room.key}/{paper.id}"},
         }
         if "history" in expand:
@@ -364,6 +347,9 @@ class Site:
         if "ancestors.restrictions.read.restrictions.user" in expand:
             told |= self._around(paper)
         return told
+
+    def version(self, of: Paper | Said | File) -> Json:
+        return {"number": of.number, "when": self.time(of.at), "by": self.person(of.by)}
 
     def space(self, room: Room) -> Json:
         return {"id": room.id, "key": room.key, "name": f"Space {room.key}", "status": "current"}
@@ -440,17 +426,9 @@ def limited(seconds: int) -> Reply:
     return reply_json(text, status=429, headers={"Retry-After": str(seconds)})
 
 
-def proxy_page() -> Reply:
-    return reply_text("<html><body>Sign in</body></html>", media_type="text/html")
-
-
 def basic(email: str, token: str) -> str:
     return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
 
 
 def query(asked: Asked, **others: str) -> str:
     return urlencode({**asked.query, **{name: [one] for name, one in others.items()}}, doseq=True)
-
-
-def _nothing() -> None:
-    return

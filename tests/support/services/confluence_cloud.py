@@ -173,16 +173,16 @@ class CloudSite(Site):
             "parentType": holder.kind if holder else None,
             "authorId": account(paper.by),
             "createdAt": self.time(LONG_AGO),
-            "version": {
-                "number": paper.number,
-                "createdAt": self.time(paper.at),
-                "authorId": account(paper.by),
-            },
+            "version": self._version(paper),
             "_links": {"webui": f"/spaces/{room.key}/pages/{paper.id}"},
         }
         if asked.param("body-format") == "storage":
             told["body"] = {"storage": {"value": paper.body, "representation": "storage"}}
         return told
+
+    def _version(self, of: Paper | Said | File) -> Json:
+        at, by = self.time(of.at), account(of.by)
+        return {"number": of.number, "createdAt": at, "authorId": by}
 
     def _said(self, asked: Asked, number: str, kind: str) -> Reply:
         _, paper = self.find(int(number))
@@ -206,11 +206,7 @@ class CloudSite(Site):
         return lambda: {
             "id": str(said.id),
             "status": "current",
-            "version": {
-                "number": said.number,
-                "createdAt": self.time(said.at),
-                "authorId": account(said.by),
-            },
+            "version": self._version(said),
             "body": {"storage": {"value": said.body, "representation": "storage"}},
             "properties": {"inlineOriginalSelection": said.quoted} if said.quoted else {},
             "_links": {"webui": f"/comments/{said.id}"},
@@ -225,13 +221,11 @@ class CloudSite(Site):
         return self._listed(asked, [(one.id, self._attached(paper, one)) for one in paper.files])
 
     def _file(self, asked: Asked, number: str) -> Reply:
-        for room in self.rooms:
-            for paper in room.papers.values():
-                for one in paper.files:
-                    if one.id == int(number) and self.find(paper.id)[1]:
-                        base = {"_links": {"base": self.url(asked)}}
-                        return reply_json(self._attached(paper, one)() | base)
-        return not_found()
+        found = self.hung(int(number))
+        if found is None:
+            return not_found()
+        base = {"_links": {"base": self.url(asked)}}
+        return reply_json(self._attached(*found)() | base)
 
     def _attached(self, paper: Paper, file: File) -> Callable[[], Json]:
         return lambda: {
@@ -243,11 +237,7 @@ class CloudSite(Site):
             "fileSize": len(file.data),
             "webuiLink": f"/pages/viewpageattachments.action?pageId={paper.id}",
             "downloadLink": f"/download/attachments/{paper.id}/{file.id}?version={file.number}",
-            "version": {
-                "number": file.number,
-                "createdAt": self.time(file.at),
-                "authorId": account(file.by),
-            },
+            "version": self._version(file),
         }
 
     def _members(self, asked: Asked, group: str) -> Reply:

@@ -173,11 +173,7 @@ class DataCenterSite(Site):
         told: Json = {
             "id": str(said.id),
             "type": "comment",
-            "version": {
-                "number": said.number,
-                "when": self.time(said.at),
-                "by": self.person(said.by),
-            },
+            "version": self.version(said),
             "history": {"createdDate": self.time(said.at), "createdBy": self.person(said.by)},
             "body": {"storage": {"value": said.body, "representation": "storage"}},
             "_links": {"webui": f"/comments/{said.id}"},
@@ -195,15 +191,14 @@ class DataCenterSite(Site):
         return self._listed(asked, [self._attached(paper, one) for one in paper.files])
 
     def _file(self, asked: Asked, number: str) -> Reply:
-        for room in self.rooms:
-            for paper in room.papers.values():
-                for one in paper.files:
-                    if one.id == int(number) and self.find(paper.id)[1]:
-                        told = self._attached(paper, one)
-                        links = {**told["_links"], "base": self.url(asked)}
-                        held = {"id": str(paper.id), "type": paper.kind, "title": paper.title}
-                        return reply_json(told | {"_links": links, "container": held})
-        return not_found()
+        found = self.hung(int(number))
+        if found is None:
+            return not_found()
+        paper, _ = found
+        told = self._attached(*found)
+        links = {**told["_links"], "base": self.url(asked)}
+        held = {"id": str(paper.id), "type": paper.kind, "title": paper.title}
+        return reply_json(told | {"_links": links, "container": held})
 
     def _attached(self, paper: Paper, file: File) -> Json:
         return {
@@ -211,11 +206,7 @@ class DataCenterSite(Site):
             "type": "attachment",
             "status": "current",
             "title": file.title,
-            "version": {
-                "number": file.number,
-                "when": self.time(file.at),
-                "by": self.person(file.by),
-            },
+            "version": self.version(file),
             "extensions": {"fileSize": len(file.data)},
             "_links": {
                 "webui": f"/pages/viewpageattachments.action?pageId={paper.id}",

@@ -4,10 +4,9 @@ discussions by GraphQL (see `tests.support.services.github_graphql`), wikis and 
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
@@ -15,14 +14,15 @@ from urllib.parse import urlencode
 from tests.support.services.git_http import GitHttp
 from tests.support.services.github_graphql import answered
 from tests.support.services.github_state import LONG_AGO, Issue, Repo, Said, stamped
-from tests.support.services.serving import Asked, Reply, redirect, reply_json, reply_text
+from tests.support.services.serving import Asked, Reply, redirect, reply_json
+from tests.support.services.troubled import Troubled
 
 TOKEN = "ghp_right"
 
 Json: TypeAlias = dict[str, Any]
 
 
-class GitHub:
+class GitHub(Troubled):
     """A service with state: `running(GitHub(...))`."""
 
     def __init__(
@@ -36,40 +36,20 @@ class GitHub:
             members: the logins of each organisation.
             folder: what git serves: OWNER/NAME.git and OWNER/NAME.wiki.git.
         """
+        super().__init__()
         self.repositories = list(repositories)
         self.members = dict(members or {})
         self.profiles: dict[str, str | None] = {}
         """The e-mail address that each person shows."""
         self.me = "quarry-bot"
-        self.ahead = timedelta()
         self.points = 5000
         """That are left for GraphQL."""
         self._git = GitHttp(folder, token=TOKEN)
-        self.left = 0
-        """So many requests are answered as ever before the trouble."""
-        self.trouble: Callable[[Reply], Reply] | None = None
         self.pages: Callable[[Asked, int, int], tuple[int, int]] = counted
-        self.after_first_page: Callable[[], None] = _nothing
-        self.after_each: Callable[[], None] = _nothing
-        self._lock = threading.Lock()
-
-    @property
-    def now(self) -> datetime:
-        return (datetime.now(UTC) + self.ahead).replace(microsecond=0)
-
-    def __call__(self, asked: Asked) -> Reply:
-        with self._lock:
-            reply = self._answer(asked)
-            if self.trouble is not None and self.left <= 0:
-                reply = self.trouble(reply)
-            self.left -= 1
-            self.after_each()
-        return self._headed(asked, reply)
 
     def _headed(self, asked: Asked, reply: Reply) -> Reply:
         """With what every answer says, and short where the client has it already."""
         headers = {
-            "Date": f"{self.now:%a, %d %b %Y %H:%M:%S} GMT",
             "X-GitHub-Api-Version-Selected": "2022-11-28",
             "X-RateLimit-Limit": "5000",
             "X-RateLimit-Remaining": "4990",
@@ -79,8 +59,8 @@ class GitHub:
         if reply.status == 200 and isinstance(reply.body, bytes):
             headers["ETag"] = f'W/"{hashlib.sha256(reply.body).hexdigest()}"'
             if asked.headers.get("if-none-match") == headers["ETag"]:
-                return Reply(status=304, headers=headers)
-        return replace(reply, headers=headers)
+                reply = Reply(status=304)
+        return super()._headed(asked, replace(reply, headers=headers))
 
     def _answer(self, asked: Asked) -> Reply:
         if re.match(r"/[^/]+/[^/]+\.git/", asked.path):
@@ -199,8 +179,7 @@ class GitHub:
         found = [one for one in repo.issues.values() if not since or stamped(one.at) >= since]
         found.sort(key=lambda one: (one.at, one.number))
         reply = self._paged(asked, repo, [_issue(repo, one) for one in found])
-        then, self.after_first_page = self.after_first_page, _nothing
-        then()
+        self._page_passed()
         return reply
 
     def _comments(self, asked: Asked, repo: Repo, kind: str) -> Reply:
@@ -282,14 +261,6 @@ def out_of_points(reset: datetime) -> Reply:
 def abused(seconds: int) -> Reply:
     """A secondary rate limit."""
     return refused("You have exceeded a secondary rate limit.", Retry_After=str(seconds))
-
-
-def proxy_page() -> Reply:
-    return reply_text("<html><body>Sign in</body></html>", media_type="text/html")
-
-
-def _nothing() -> None:
-    return
 
 
 def _query(asked: Asked) -> str:

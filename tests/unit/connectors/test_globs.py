@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.globs import Glob, any_matches
+from connectors.globs import Choice, Glob, any_matches
 
 
 def parts(path: str) -> list[str]:
@@ -111,3 +111,13 @@ def test_any_of_several() -> None:
     globs = [Glob.of("*.md"), Glob.of("*.txt")]
     assert any_matches(globs, ["a.txt"])
     assert not any_matches(globs, ["a.pdf"])
+
+
+def test_a_choice_takes_what_is_included_and_not_left_out() -> None:
+    choice = Choice.of(["docs"], ["**/*.txt"])
+    assert choice.takes(["docs", "a.md"])
+    assert not choice.takes(["docs", "a.txt"])
+    assert not choice.takes(["a.md"])
+    assert Choice.of([], ["**/*.txt"]).takes(["a.md"])
+    with pytest.raises(ValueError, match="empty pattern"):
+        Choice.of([], [""])

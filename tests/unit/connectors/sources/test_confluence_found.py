@@ -1,10 +1,10 @@
 """What each reader finds of a Confluence site, through runs of the engine, ledger and embedded index."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +12,18 @@ import pytest
 from pydantic import SecretStr
 
 from backend.store import runs, schedule
-from backend.store.database import Database, sqlite_url
-from backend.store.sources import Source
+from backend.store.database import sqlite_url
 from backend.sync.engine import Engine
 from backend.sync.workers import Workers
 from connectors.confluence.settings import ConfluenceCredential, ConfluenceSettings
-from connectors.connector import Connector
 from connectors.document import Readers
 from connectors.sources.confluence import ConfluenceConnector
-from indexing.carrying import Carrying
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.embedding import Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.index import Index, IndexKeeper, IndexQuery
-from indexing.pipeline import Pipeline
+from tests.support.office import Office
 from tests.support.services.confluence import EMAIL, TOKEN, Human, Only, Paper, Room, Site
 from tests.support.services.confluence_cloud import CloudSite
 from tests.support.services.confluence_server import DataCenterSite
 from tests.support.services.serving import running
-from tests.support.store import Store, store_at
+from tests.support.store import store_at
 
 SOON = 60.0
 WORD = "cleaving"
@@ -43,55 +35,16 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class CountingEmbedder(HashingEmbedder):
-    passages: list[str] = field(default_factory=list)
+class WikiOffice(Office):
+    """For one source called wiki."""
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        self.passages.extend(texts)
-        return super().embed_passages(texts)
-
-
-@dataclass(frozen=True)
-class Office:
-    """Implements `backend.sync.engine.Home`, for one source called wiki."""
-
-    store: Store
-    folder: Path
-    wiki: Connector
-    embedder: CountingEmbedder
     done_at: list[float] = field(default_factory=list)
     """When each run was seen to be done."""
 
-    @property
-    def database(self) -> Database:
-        return self.store.database
-
-    def connector(self, source: Source) -> Connector:
-        assert source.name == "wiki"
-        return self.wiki
-
-    def pipeline(self, source: Source) -> Pipeline:
-        return Pipeline(source.name, self.embedder, self._keeper(), self.store.ledger)
-
-    def carrying(self) -> Carrying:
-        return Carrying(self.embedder, self._keeper(), self.store.ledger)
-
-    def _keeper(self) -> IndexKeeper:
-        return open_keeper(self.folder, self.embedder.identity)
-
-    @cached_property
-    def index(self) -> Index:
-        """Opened once, as a server has it open."""
-        return open_index(self.folder, self.embedder.identity)
-
     def found(self, *people: str) -> set[str]:
         """The titles of all that somebody who holds these tokens finds."""
-        deadline = Deadline.after(SOON)
-        (vector,) = self.embedder.embed_queries([WORD], deadline)
-        query = IndexQuery(text=WORD, vector=vector, alpha=0.5, size=100)
         readers = Readers.of(*(f"user:{one}@example.com" for one in people))
-        (hits,) = self.index.find([query], readers, deadline).rankings
-        return {hit.chunk.title for hit in hits}
+        return {one.title for one in self.chunks(WORD, readers)}
 
     def everyone(self) -> dict[str, set[str]]:
         """What each person finds; under the empty name, somebody whom nobody knows."""
@@ -157,11 +110,10 @@ def connector(service: Site, url: str) -> ConfluenceConnector:
 
 
 @contextmanager
-def office(service: Site, folder: Path) -> Iterator[Office]:
+def office(service: Site, folder: Path) -> Iterator[WikiOffice]:
     url = sqlite_url(folder / "quarry.db")
     with running(service) as door, store_at(url, folder, "wiki") as store:
-        wiki = connector(service, door.url)
-        yield Office(store, folder / "index", wiki, CountingEmbedder())
+        yield WikiOffice(store, folder / "index", partial(connector, service, door.url))
 
 
 @pytest.mark.parametrize("kind", [CloudSite, DataCenterSite], ids=["cloud", "server"])

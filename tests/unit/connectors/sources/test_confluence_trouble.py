@@ -23,20 +23,10 @@ from tests.support.services.confluence import (
 from tests.support.services.confluence_cloud import CloudSite
 from tests.support.services.confluence_server import DataCenterSite
 from tests.support.services.serving import Asked, Reply
+from tests.support.services.troubled import Once
 from tests.unit.connectors.sources.test_confluence import handbook, kind, lathe, people, served
 
 __all__ = ["kind"]
-
-
-class Once:
-    """As `Site.trouble`: the answer to one request alone."""
-
-    def __init__(self, instead: Reply) -> None:
-        self._instead: Reply | None = instead
-
-    def __call__(self, reply: Reply) -> Reply:
-        instead, self._instead = self._instead, None
-        return instead or reply
 
 
 def full() -> Room:

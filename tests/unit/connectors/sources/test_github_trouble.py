@@ -17,17 +17,7 @@ from tests.support.services.github import GitHub, not_found, refused
 from tests.support.services.github_place import Place, board, handbook, of_git, readers, served
 from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Said
 from tests.support.services.serving import Reply
-
-
-class Once:
-    """As `GitHub.trouble`: the answer to one request alone."""
-
-    def __init__(self, instead: Reply) -> None:
-        self._instead: Reply | None = instead
-
-    def __call__(self, reply: Reply) -> Reply:
-        instead, self._instead = self._instead, None
-        return instead or reply
+from tests.support.services.troubled import Once
 
 
 def full() -> GitHub:

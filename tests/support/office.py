@@ -1,0 +1,78 @@
+"""All that one source runs in: database and ledger, and the embedded index of one machine."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from backend.store.database import Database
+from backend.store.sources import Source
+from connectors.connector import Connector
+from connectors.document import Readers
+from indexing.carrying import Carrying
+from indexing.chunk import Chunk
+from indexing.deadline import Deadline
+from indexing.embedded import open_index, open_keeper
+from indexing.embedding import Vectors
+from indexing.hashing import HashingEmbedder
+from indexing.index import Index, IndexKeeper, IndexQuery
+from indexing.pipeline import Pipeline
+from tests.support.store import Store
+
+_SOON = 60.0
+
+
+@dataclass(frozen=True)
+class CountingEmbedder(HashingEmbedder):
+    """Tells what was embedded."""
+
+    passages: list[str] = field(default_factory=list)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.passages.extend(texts)
+        return super().embed_passages(texts)
+
+
+@dataclass(frozen=True)
+class Office:
+    """Implements `backend.sync.engine.Home`."""
+
+    store: Store
+    folder: Path
+    """Of the index."""
+    connect: Callable[[], Connector]
+    embedder: CountingEmbedder = field(default_factory=CountingEmbedder)
+
+    @property
+    def database(self) -> Database:
+        return self.store.database
+
+    def connector(self, source: Source) -> Connector:
+        connector = self.connect()
+        assert connector.source == source.name
+        return connector
+
+    def pipeline(self, source: Source) -> Pipeline:
+        return Pipeline(source.name, self.embedder, self._keeper(), self.store.ledger)
+
+    def carrying(self) -> Carrying:
+        return Carrying(self.embedder, self._keeper(), self.store.ledger)
+
+    def _keeper(self) -> IndexKeeper:
+        return open_keeper(self.folder, self.embedder.identity)
+
+    @cached_property
+    def index(self) -> Index:
+        """Opened once, as a server has it open."""
+        return open_index(self.folder, self.embedder.identity)
+
+    def chunks(self, word: str, readers: Readers) -> list[Chunk]:
+        """All that these find by a word that every document says: by it alone, by its vector alone, by
+        both."""
+        deadline = Deadline.after(_SOON)
+        (vector,) = self.embedder.embed_queries([word], deadline)
+        asked = [
+            IndexQuery(text=word, vector=vector, alpha=alpha, size=100) for alpha in (0.0, 0.5, 1.0)
+        ]
+        rankings = self.index.find(asked, readers, deadline).rankings
+        return [hit.chunk for ranking in rankings for hit in ranking]
