@@ -14,6 +14,16 @@ from pytest_socket import socket_allow_hosts
 from backend.store.database import sqlite_url
 from tests.support.databases import Databases, PostgreSql, Redis, shared
 
+EARLY = (
+    "tests/unit/indexing/test_sentence_model.py",
+    "tests/contract/test_index.py",
+    "tests/acceptance/test_servers_stop.py",
+    "tests/acceptance/",
+    "tests/contract/",
+    "tests/integration/",
+)
+"""What takes longest, so that no process is left with it alone at the end; and first what converts the model for all."""
+
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
@@ -22,6 +32,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--crowd", type=int, default=40_000, help="items that pass through each source's memory"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Among those of one turn the order stays as it is."""
+    turns = (turn for turn, begins in enumerate(EARLY) if item.nodeid.startswith(begins))
+    return next(turns, len(EARLY))
 
 
 @pytest.fixture(autouse=True)

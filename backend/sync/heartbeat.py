@@ -25,6 +25,8 @@ BEAT = 2.0
 """Seconds between two signs of life; within so many a worker learns that its run was cancelled."""
 LOOK = 0.05
 """Seconds between two looks at the database, where those who change it are in this process."""
+SELDOM = 0.25
+"""The same, where nothing has changed for a while: a look costs the processor some milliseconds."""
 STILL = timedelta(minutes=15)
 """In which something moves, or the work is given up. A request to a source is given up within minutes, and so
 is one to the index; a batch is embedded within a minute by the models that a processor can run at all."""
@@ -44,11 +46,13 @@ class Pulse:
 
     def __init__(self, look: float = LOOK, ring: Callable[[], object] = lambda: None) -> None:
         self._changed = threading.Condition()
+        self._changes = 0
         self._look = look
         self._ring = ring
 
     def notify(self) -> None:
         with self._changed:
+            self._changes += 1
             self._changed.notify_all()
         self._ring()
 
@@ -56,6 +60,37 @@ class Pulse:
         """Until something changed here, but no longer than that, or than until the next look."""
         with self._changed:
             self._changed.wait(self._look if seconds is None else seconds)
+
+    def looks(self) -> "Looks":
+        return Looks(self, self._look)
+
+    @property
+    def changes(self) -> int:
+        """How many there were."""
+        return self._changes
+
+    def wait_beyond(self, changes: int, seconds: float) -> None:
+        """Until there were more, but no longer than that."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._changes > changes, seconds)
+
+
+class Looks:
+    """The waits of one who looks until something is so: no change here that came after the last look is missed.
+
+    The longer there is none, the rarer they are, down to four a second.
+    """
+
+    def __init__(self, pulse: Pulse, first: float) -> None:
+        self._pulse = pulse
+        self._first = self._seconds = first
+        self._seen = pulse.changes
+
+    def wait(self) -> None:
+        self._pulse.wait_beyond(self._seen, self._seconds)
+        now = self._pulse.changes
+        self._seconds = self._first if now > self._seen else min(2 * self._seconds, SELDOM)
+        self._seen = now
 
 
 def _nobody(thread: threading.Thread) -> None:

@@ -52,13 +52,14 @@ class Room:
     def until(self, done: Callable[[], bool], waiting_for: str) -> None:
         """Wait, and say for what. Raises Ended, Stopped: as `fetch`."""
         self.heartbeat.check()
+        looks = self.pulse.looks()
         if done():
             return
         runs.note(self.database, self.run, waiting_for=waiting_for)
         while not done():
             # Who waits and says for what does not stand still; what is waited for has a bound of its own.
             self.heartbeat.moved()
-            self.pulse.wait()
+            looks.wait()
             self.heartbeat.check()
 
     def is_still(self) -> bool:

@@ -51,7 +51,8 @@ class Workers:
         self._is_ready = is_ready
         self._pause = pause
         self._lock = threading.Lock()
-        read = _Post("fetch worker", engine.fetch_due, engine.stopping.wait)
+        self._lookout = threading.Lock()
+        read = _Post("fetch worker", engine.fetch_due, self._rest_in_turn)
         index = _Post("index worker", engine.index_due, engine.pulse.wait)
         light = _Post("light worker", engine.light_due, engine.stopping.wait)
         posts = (*(read for _ in range(READERS)), index, light)
@@ -86,6 +87,12 @@ class Workers:
     def _staffed(self, post: _Post) -> tuple[threading.Thread, _Post]:
         thread = threading.Thread(target=self._work, args=(post,), name=post.name, daemon=True)
         return thread, post
+
+    def _rest_in_turn(self, seconds: float) -> None:
+        """Of all that rest one is awake after so long: any of them can do what it finds, and a look at all
+        sources costs the processor some milliseconds."""
+        with self._lookout:
+            self._engine.stopping.wait(seconds)
 
     def _leave_behind(self, thread: threading.Thread) -> None:
         with self._lock:

@@ -57,6 +57,8 @@ ALONE = 1_024
 TEXTS_A_CALL = 1024
 _DOCUMENTS_A_CHECKPOINT = 200
 _NEVER = timedelta(0)
+_LOOK = 5.0
+"""Seconds; to count all documents costs the processor the more the more there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +179,9 @@ class Turns:
         if number not in self.marks:
             return
         while self.place.indexed(self.made.source) < number:
-            time.sleep(0.02)
+            time.sleep(0.1)
         while batches.count(self.place.database, self.made.source):
-            time.sleep(0.02)
+            time.sleep(0.1)
         seconds = time.perf_counter() - self.began
         processor = time.process_time() - self.processor
         share, alone, alone_processor = self._alone(range(self.since, number))
@@ -219,7 +221,7 @@ class Turns:
 
 
 class Memory(threading.Thread):
-    """What this process holds, looked at every second."""
+    """What this process holds, looked at every five seconds."""
 
     def __init__(self, documents: Callable[[], int]) -> None:
         super().__init__(name="memory", daemon=True)
@@ -229,7 +231,7 @@ class Memory(threading.Thread):
         """Documents, megabytes of its own, megabytes resident in all."""
 
     def run(self) -> None:
-        while not self._over.wait(1.0):
+        while not self._over.wait(_LOOK):
             self.seen.append((self._documents(), _megabytes("RssAnon"), _megabytes("VmRSS")))
 
     def stop(self) -> None:
@@ -303,14 +305,14 @@ def shared_run(place: Place, engine: Engine, count: int, vocabulary: Sequence[st
 
 def _until_indexed(place: Place, source: str, documents: int) -> None:
     while place.indexed(source) < documents:
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 def _until_done(database: Database, source: str) -> None:
     while (now := status(database, source)).state != "done":
         if now.state in {"failed", "needs a decision"}:
             raise RuntimeError(f"{source}: {now.error}")
-        time.sleep(0.1)
+        time.sleep(_LOOK)
 
 
 def _megabytes(line: str) -> float:

@@ -43,6 +43,7 @@ from tests.support.index_engines import (
     OpenSearch,
     generations_seen,
     is_whole,
+    quick_to_fill,
     replace_again_and_again,
     soon,
     step,
@@ -1210,7 +1211,9 @@ def _expected(numbers: list[int]) -> tuple[int | None, int | None]:
     return seen, kept
 
 
-def test_a_hundred_thousand_chunks(index: Index, keeper: IndexKeeper) -> None:
+def test_a_hundred_thousand_chunks(engine: Engine) -> None:
+    quick = quick_to_fill(engine)
+    index, keeper = quick.index(), quick.keeper()
     rng = np.random.default_rng(3)
     base = unit(rng.standard_normal((100, DIMENSION)))
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -16,9 +16,11 @@ from indexing.embedded import open_index, open_keeper
 from indexing.index import Amend, Delete, Index, IndexChange, IndexKeeper, Replace
 from indexing.opensearch import opening
 from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from tests.support.chunks import IDENTITY, document, query, vector
 
 PUBLIC = Readers.of()
+_THIN = IndexLayout(vectors=VectorSettings(m=8, ef_construction=32))
 
 
 class Engine(Protocol):
@@ -45,12 +47,13 @@ class OpenSearch:
     url: str
     prefix: str
     """Of this test's own indexes."""
+    layout: IndexLayout = field(default_factory=IndexLayout)
 
     def index(self) -> Index:
-        return opening.open_index(_client(self.url), self.prefix, IDENTITY)
+        return opening.open_index(_client(self.url), self.prefix, IDENTITY, self.layout)
 
     def keeper(self) -> IndexKeeper:
-        return opening.open_keeper(_client(self.url), self.prefix, IDENTITY)
+        return opening.open_keeper(_client(self.url), self.prefix, IDENTITY, self.layout)
 
     def remove(self) -> None:
         _client(self.url).indices.delete(index=f"{self.prefix}-*")
@@ -60,6 +63,15 @@ class OpenSearch:
 def _client(url: str) -> opensearchpy.OpenSearch:
     """One for the whole run; threads share it, and every process makes its own."""
     return connect(OpenSearchSettings(urls=(url,)))
+
+
+def quick_to_fill(engine: Engine) -> Engine:
+    """The same, before it is first opened: where it links vectors in a graph, with fewer links, which are most of the work."""
+    match engine:
+        case OpenSearch():
+            return replace(engine, layout=_THIN)
+        case _:
+            return engine
 
 
 def soon() -> Deadline:

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from backend.assembly import Quarry
 from backend.settings import Settings
@@ -16,6 +17,8 @@ from backend.store import attendance, batches, runs, sources
 from backend.store.database import Database, open_database
 from backend.store.runs import Run as StoredRun
 from tests.support.home import QUARRY, Home, Run
+
+Told = TypeVar("Told")
 
 SOURCE = "desk"
 SOON = 120.0
@@ -118,11 +121,13 @@ class Scaled:
         present = attendance.present(self.database)
         return [one.process.number for one in present if one.queue == queue]
 
-    def until(self, happened: Callable[[], object]) -> None:
+    def until(self, happened: Callable[[], Told]) -> Told:
+        """What it says once it says anything: asked again, it might say something else."""
         end = time.monotonic() + SOON
-        while not happened():
+        while not (told := happened()):
             assert time.monotonic() < end, self.log()[-5000:]
             time.sleep(0.05)
+        return told
 
     def close(self) -> None:
         for process in self.processes:

@@ -11,6 +11,8 @@ const told = document.getElementById("told");
 /** What this page syncs, by the names of the sources. */
 const underway = new Map();
 let looking = 0;
+/** Until when something may begin that was asked for here, in milliseconds of the clock. */
+let expecting = 0;
 let shown = "";
 
 async function refresh() {
@@ -41,7 +43,7 @@ function watch() {
   clearTimeout(looking);
   if (document.hidden) return;
   const busy = rows().some((each) => /^(running|waiting|being removed)$/.test(each.dataset.state));
-  looking = setTimeout(refresh, busy || underway.size ? SOON : LATER);
+  looking = setTimeout(refresh, busy || underway.size || Date.now() < expecting ? SOON : LATER);
 }
 
 async function sync(name) {
@@ -99,6 +101,7 @@ function complain(name, error) {
 async function ask(name, method, url, body) {
   try {
     told.textContent = (await send(method, url, body)).told;
+    expecting = Date.now() + LATER;
     await refresh();
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;

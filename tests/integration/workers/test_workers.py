@@ -190,14 +190,13 @@ def test_what_stands_still_is_given_up_with_its_process_and_tried_again(
     site.worker()
     site.beat()
     site.until(lambda: site.is_done(1))
-    site.until(lambda: site.serving("index"))
-    before = site.serving("index")[0]
+    before = site.until(lambda: site.serving("index"))
     embeddings.seconds = 3600.0
     site.write(2, begin=1)
     control.request(site.database, SOURCE, "incremental")
     site.until(lambda: "Nothing moved for 1.2 seconds" in (_waiting_for(site) or ""))
     embeddings.seconds = 0.0
-    site.until(lambda: set(site.serving("index")) - {before})
+    site.until(lambda: set(site.serving("index")) - set(before))
     site.until(lambda: site.is_done(3))
     site.check(3)
 

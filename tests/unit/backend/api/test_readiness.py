@@ -94,7 +94,9 @@ def test_a_mistake_is_a_failure_as_well() -> None:
         raise KeyError("a mistake")
 
     made = Readiness((Part("index", mistaken),))
-    others = set(threading.enumerate())  # a server that other tests share keeps a thread of this name too
+    others = set(
+        threading.enumerate()
+    )  # a server that other tests share keeps a thread of this name too
     made.start()
     own = set(threading.enumerate()) - others
     while _states(made.told())["index"] == "waiting":

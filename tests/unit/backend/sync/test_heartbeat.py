@@ -58,6 +58,42 @@ def test_a_pulse_rings_for_those_of_other_processes() -> None:
     assert rung == [1]
 
 
+def test_looks_are_the_rarer_the_longer_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """0.05, 0.1, 0.2 and then 0.25 seconds; and from the start again after a change."""
+    waited: list[float] = []
+    pulse = Pulse(look=0.05)
+    looks = pulse.looks()
+
+    def waits(changes: int, seconds: float) -> None:
+        assert changes == pulse.changes
+        waited.append(seconds)
+        if len(waited) == 8:
+            pulse.notify()
+
+    monkeypatch.setattr(pulse, "wait_beyond", waits)
+    for _ in range(10):
+        looks.wait()
+    assert waited == [0.05, 0.1, 0.2, 0.25, 0.25, 0.25, 0.25, 0.25, 0.05, 0.1]
+
+
+def test_a_change_between_two_looks_is_not_waited_for() -> None:
+    pulse = Pulse(look=3600.0)
+    looks = pulse.looks()
+    for _ in range(3):
+        pulse.notify()
+        looks.wait()
+
+
+def test_a_change_ends_a_wait() -> None:
+    pulse = Pulse(look=3600.0)
+    looks = pulse.looks()
+    timer = threading.Timer(0.05, pulse.notify)
+    timer.start()
+    looks.wait()
+    timer.join()
+    assert pulse.changes == 1
+
+
 @pytest.mark.parametrize(
     ("error", "is_one"),
     [
