@@ -49,7 +49,12 @@ class Settings(BaseSettings):
         le=1440,
         description="A run, or a batch, of which nothing moves for so long is given up and tried again later",
     )
-    threads: int = Field(default=2, ge=1, le=64, description="Processor threads for embedding")
+    threads: int = Field(
+        default=2,
+        ge=1,
+        le=64,
+        description="Processor threads for embedding questions, and as many again for passages",
+    )
 
     embedding_model: str = Field(
         default=DEFAULT_MODEL,

@@ -55,11 +55,11 @@ class RateLimited(RetryLater):
 
 
 class Unavailable(RetryLater):
-    """No answer, or one that is a `Failing`, several times."""
+    """No answer, or an answer that it fails (`Failing`), several times."""
 
 
 class Failing(Unavailable):
-    """It answers that it fails: a status of 5xx, 408 or 425.
+    """It answers that it fails: by 408, 425 or a 5xx other than 501 and 505, or in words of its own.
 
     Where it is one item that the service cannot serve, again and again, a source may take it for an
     `Unreadable`.

@@ -104,12 +104,15 @@ class OpenVinoModel:
     def _embed(self, texts: Sequence[str], network: Network, check: Callable[[], None]) -> Vectors:
         ids = self._tokenizer.ids(texts, self.max_tokens)
         vectors = np.empty((len(texts), self._record.dimension), dtype=np.float32)
-        check()
         planned = list(batches([len(each) for each in ids]))
-        inputs = (padded([ids[place] for place in batch], self._record) for batch in planned)
-        with closing(network.outputs(inputs)) as outputs:
-            for batch, output in zip(planned, outputs, strict=True):
+
+        def inputs() -> Iterator[Inputs]:
+            for batch in planned:
                 check()
+                yield padded([ids[place] for place in batch], self._record)
+
+        with closing(network.outputs(inputs())) as outputs:
+            for batch, output in zip(planned, outputs, strict=True):
                 vectors[batch] = output
         return normalised(vectors)
 

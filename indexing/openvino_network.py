@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from queue import Empty, LifoQueue
@@ -29,8 +30,8 @@ import openvino as ov  # type: ignore[import-untyped]  # noqa: E402
 
 Precision: TypeAlias = Literal["bf16", "f32"]
 Purpose: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
-"""One input as soon as may be, by all threads together; or most inputs a second, each by a few threads of its
-own. On two cores the second embeds passages in two thirds of the time, also while others use the cores: no
+"""One input as soon as may be, by all threads together; or most inputs a second, each by a thread or a few of
+its own. On two cores the second embeds passages in two thirds of the time, also while others use the cores: no
 thread waits for another at every layer."""
 Inputs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Token ids and attention mask, both of shape (texts, tokens)."""
@@ -66,7 +67,7 @@ class Network:
     """The model of a folder. Thread-safe.
 
     Args:
-        threads: that compute; all of the processor's by default.
+        threads: that compute, for all inputs together; all of the processor's by default.
     """
 
     def __init__(
@@ -99,7 +100,9 @@ class Network:
                 yield self._output(running)
         finally:
             while running:
-                self._output(running)
+                # Whoever stopped reading has a reason of their own, and a request that failed is not used again.
+                with suppress(RuntimeError):
+                    self._output(running)
 
     def _output(self, running: deque[ov.InferRequest]) -> Vectors:
         """Of the first that runs, once it is there; its request is idle again."""

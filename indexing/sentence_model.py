@@ -77,7 +77,7 @@ def load_embedder(
     Args:
         model: a path, an installed package that carries one, or a name of the hub.
         cache: where converted models are kept; processes may share it.
-        threads: for one inference; all of the processor's by default.
+        threads: for questions, and as many again for passages; all of the processor's by default.
 
     Raises:
         AskTheOwner: the model is not to be had, or cannot be read.

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 
 def doubling(first: timedelta, longest: timedelta) -> Callable[[int], timedelta]:
-    """From the number of tries in vain: `first`, doubled with each of them, at most `longest`."""
+    """From the number of tries in vain: `first`, doubled with each further one, at most `longest`."""
 
     def after(tries: int) -> timedelta:
         doubled: int = 1 << min(max(tries - 1, 0), 20)

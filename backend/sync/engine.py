@@ -54,6 +54,10 @@ class Home(Protocol):
     def carrying(self) -> Carrying: ...
 
 
+def _told_nobody() -> None:
+    """Where one worker is all there is."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     """A run of this process, and what it works with."""
@@ -73,6 +77,8 @@ class Engine:
     pulse: Pulse = field(default_factory=Pulse)
     bound: Bound = field(default_factory=Bound)
     measure: Measure = UNMEASURED
+    more: Callable[[], object] = _told_nobody
+    """Told where more is due than the one that asked can do."""
 
     def fetch_due(self, source: str | None = None) -> bool:
         """Read one source, or this one if it is due, until what it told is indexed. Raises Stopped."""
@@ -113,10 +119,11 @@ class Engine:
 
     def _first_due(self, kinds: frozenset[str], source: str | None) -> bool:
         home = self.home()
-        for due in schedule.due(home.database, datetime.now(UTC), is_gone, source):
-            if due.kind in kinds and self._ran(home, due):
-                return True
-        return False
+        found = schedule.due(home.database, datetime.now(UTC), is_gone, source)
+        wanted = [due for due in found if due.kind in kinds]
+        if len(wanted) > 1:
+            self.more()
+        return any(self._ran(home, due) for due in wanted)
 
     def _ran(self, home: Home, due: Due) -> bool:
         """Whether the run was this worker's to do."""

@@ -89,8 +89,11 @@ class Looks:
     def wait(self) -> None:
         self._pulse.wait_beyond(self._seen, self._seconds)
         now = self._pulse.changes
-        self._seconds = self._first if now > self._seen else min(2 * self._seconds, SELDOM)
+        self._seconds = self._first if now > self._seen else self._longer()
         self._seen = now
+
+    def _longer(self) -> float:
+        return min(2 * self._seconds, max(self._first, SELDOM))
 
 
 def _nobody(thread: threading.Thread) -> None:

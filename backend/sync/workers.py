@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from backend.store.database import Database
 from backend.sync.engine import Engine
@@ -29,7 +30,7 @@ class _Post:
 
     name: str
     due: Callable[[], bool]
-    rest: Callable[[float], object]
+    rest: Callable[[], object]
 
 
 class Workers:
@@ -46,15 +47,15 @@ class Workers:
         self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE
     ) -> None:
         arenas.few()  # before there are threads
+        self._lookout, self._more = threading.Lock(), threading.Event()
         bound = replace(engine.bound, stuck=self._leave_behind)
-        self._engine = engine = replace(engine, bound=bound)
+        self._engine = engine = replace(engine, bound=bound, more=self._more.set)
         self._is_ready = is_ready
         self._pause = pause
         self._lock = threading.Lock()
-        self._lookout = threading.Lock()
         read = _Post("fetch worker", engine.fetch_due, self._rest_in_turn)
-        index = _Post("index worker", engine.index_due, engine.pulse.wait)
-        light = _Post("light worker", engine.light_due, engine.stopping.wait)
+        index = _Post("index worker", engine.index_due, self._rest_until_changed)
+        light = _Post("light worker", engine.light_due, partial(engine.stopping.wait, pause))
         posts = (*(read for _ in range(READERS)), index, light)
         self._threads = dict(map(self._staffed, posts))
         self._left: list[threading.Thread] = []
@@ -69,6 +70,7 @@ class Workers:
         """End between two steps; whether all had ended within so many seconds."""
         self._engine.stopping.set()
         self._engine.pulse.notify()
+        self._more.set()
         end = time.monotonic() + seconds
         with self._lock:
             threads = [*self._threads, *self._left]
@@ -88,11 +90,18 @@ class Workers:
         thread = threading.Thread(target=self._work, args=(post,), name=post.name, daemon=True)
         return thread, post
 
-    def _rest_in_turn(self, seconds: float) -> None:
-        """Of all that rest one is awake after so long: any of them can do what it finds, and a look at all
-        sources costs the processor some milliseconds."""
+    def _rest_until_changed(self) -> None:
+        seen = self._engine.pulse.changes
+        if not self._engine.stopping.is_set():
+            self._engine.pulse.wait_beyond(seen, self._pause)
+
+    def _rest_in_turn(self) -> None:
+        """Of all that rest one looks after so long, or once there is more than the last one could do: any of
+        them can do what it finds, and a look at all sources costs the processor some milliseconds."""
         with self._lookout:
-            self._engine.stopping.wait(seconds)
+            if not self._engine.stopping.is_set():
+                self._more.wait(self._pause)
+                self._more.clear()
 
     def _leave_behind(self, thread: threading.Thread) -> None:
         with self._lock:
@@ -124,4 +133,4 @@ class Workers:
                 LOG.exception("A worker met a mistake.")
                 found = False
             if not found:
-                post.rest(self._pause)
+                post.rest()

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,10 +15,11 @@ import numpy as np
 import pytest
 
 from connectors.errors import AskTheOwner
-from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.deadline import Deadline, DeadlineExceeded, Stop
 from indexing.embedding import Vectors
 from indexing.model_source import Hub, find_model, weights_version
 from indexing.openvino_model import OpenVinoModel, batches
+from indexing.openvino_network import Inputs, Network
 from indexing.sentence_model import describe, load_embedder
 from tests.support.models import MINILM, MODEL_CACHE, minilm, write_static_model, write_tiny_bert
 from tests.support.torch_side import ask
@@ -154,6 +156,23 @@ def test_a_deadline_is_kept_between_batches() -> None:
     embedder = minilm()
     with pytest.raises(DeadlineExceeded):
         embedder.embed_queries(["word " * 200] * 200, Deadline.after(0.05))
+
+
+def test_what_was_begun_in_time_is_not_thrown_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One batch, whose vectors come when the deadline is over."""
+    outputs = Network.outputs
+
+    def late(network: Network, inputs: Iterable[Inputs]) -> Generator[Vectors]:
+        found = list(outputs(network, inputs))
+        time_is_up.set()
+        yield from found
+
+    monkeypatch.setattr(Network, "outputs", late)
+    time_is_up = Stop()
+    deadline = Deadline.after(3600, time_is_up)
+    assert minilm().embed_queries(["annual leave"], deadline).shape == (1, 384)
+    with pytest.raises(DeadlineExceeded):
+        deadline.check()
 
 
 def test_batches_are_alike_and_small() -> None:

@@ -377,6 +377,26 @@ def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
     assert office.agrees()
 
 
+def test_where_more_is_due_than_one_can_do_the_others_are_told(office: Office) -> None:
+    told: list[str] = []
+    engine = replace(office.engine(), more=lambda: told.append("more"))
+    assert engine.fetch_due()
+    assert told == []
+    sources.set_paused(office.database, "web", None)
+    due_again(office, "incremental")
+    assert engine.fetch_due()
+    assert told == ["more"]
+    assert engine.fetch_due()
+    assert told == ["more"]
+
+
+def test_those_who_rest_long_are_stopped_at_once(office: Office) -> None:
+    sources.set_paused(office.database, "desk", datetime.now(UTC))
+    workers = Workers(office.engine(), at_once, pause=3600.0)
+    workers.start()
+    assert workers.stop(SOON)
+
+
 def test_a_deleted_source_leaves_nothing(office: Office) -> None:
     office.fill("desk", 5)
     worked(office, done(office, "first"))
