@@ -232,7 +232,7 @@ def source(now: "SourceStatus") -> wire.SourceWire:
         run=ran(run) if run else None,
         rate=None if now.rate is None else round(now.rate, 2),
         decision=dict(now.decision) if now.decision else None,
-        paused_at=now.paused_at,
+        paused_at=one.paused_at,
         open_batches=now.open_batches,
         next_starts=dict(now.next_starts),
         intervals={kind: int(each.total_seconds()) for kind, each in now.every.items()},

@@ -130,8 +130,9 @@ def _rows(table: str) -> Iterator[Span]:
 
 def _header(section: Section) -> str:
     """The first row of a table that has a rule below it."""
-    rows = _rows(section.text) if section.kind == "table" else iter(())
-    match [row.of(section.text) for row in islice(rows, 2)]:
+    if section.kind != "table":
+        return ""
+    match [row.of(section.text) for row in islice(_rows(section.text), 2)]:
         case [header, rule] if _RULE.fullmatch(rule):
             return header
         case _:

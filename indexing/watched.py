@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Protocol
 
+from connectors.closing import Closing
 from connectors.document import Readers
 from indexing.chunk import Chunk, ChunkRange
 from indexing.deadline import Deadline
@@ -36,7 +36,7 @@ class ClosableIndex(Index, Protocol):
     def close(self) -> None: ...
 
 
-class WatchedIndex:
+class WatchedIndex(Closing):
     """An `Index`; every method raises Superseded once its edition is gone."""
 
     def __init__(self, index: ClosableIndex, watch: Watch) -> None:
@@ -60,17 +60,6 @@ class WatchedIndex:
     def close(self) -> None:
         """Give back what it holds; nothing may be asked of this index any more."""
         self._index.close()
-
-    def __enter__(self) -> "WatchedIndex":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class WatchedKeeper:

@@ -4,13 +4,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 
 from backend.evaluation.dataset import Dataset, Passage
 from connectors.document import EVERYBODY, Document, Section
+from connectors.portions import portions
 from indexing.chunking import CHUNKER_VERSION, chunks_of, content_hash
 from indexing.embedding import Embedder
 from indexing.index import IndexKeeper, Replace
@@ -46,7 +46,7 @@ def index_corpus(
     )
     done = len(held)
     progress(Progress("documents", done, dataset.documents))
-    while batch := list(islice(passages, BATCH)):
+    for batch in portions(passages, BATCH):
         keeper.write(_replacements(dataset, batch, embedder))
         done += len(batch)
         progress(Progress("documents", done, dataset.documents))

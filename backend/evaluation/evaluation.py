@@ -17,6 +17,7 @@ from backend.evaluation.corpus import (
 from backend.evaluation.dataset import Dataset, Query, read_dataset
 from backend.evaluation.legs import SECONDS, legs_of
 from backend.evaluation.measures import scores
+from connectors.portions import portions
 from indexing.deadline import Deadline
 from indexing.embedding import Embedder, EmbedderIdentity, Vector
 from indexing.index import Index, IndexKeeper
@@ -121,9 +122,7 @@ def _rankings(
 def _embedded(
     dataset: Dataset, parts: Parts, stopwatch: _Stopwatch
 ) -> Iterator[tuple[Query, Vector]]:
-    queries = dataset.queries
-    for start in range(0, len(queries), QUERIES_AT_ONCE):
-        some = queries[start : start + QUERIES_AT_ONCE]
+    for some in portions(dataset.queries, QUERIES_AT_ONCE):
         with stopwatch.timing("embed"):
             texts = [query.text for query in some]
             vectors = parts.embedder.embed_queries(texts, Deadline.after(SECONDS))

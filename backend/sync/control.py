@@ -23,30 +23,15 @@ KINDS = ("incremental", "prune", "permissions", "retry")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    source: str
     connected: Source
     last: Run | None
-    """The last one, or the one that is going on."""
+    """Of its runs, or the one that is going on."""
     state: str
     """Of its last run, as `backend.store.runs.RunState` has it; `never synced`, `paused`, `being removed`."""
-    kind: str | None
-    """Of its last run, as the rest up to `error`."""
-    run: int | None
-    stage: str | None
-    counts: Mapping[str, int]
-    item: str | None
-    """What is, or was, worked on last."""
     rate: float | None
     """Documents in a second since the run began, while it goes on."""
-    since: datetime | None
-    """When the run began."""
-    waiting_for: str | None
-    next_try: datetime | None
-    """When a run that waits is tried again."""
     decision: Mapping[str, int] | None
     """Where it needs one: how many documents are `held`, `listed`, `missing`."""
-    error: str | None
-    paused_at: datetime | None
     open_batches: int
     """Read from the source and not indexed yet."""
     documents: int
@@ -210,22 +195,11 @@ def _status(database: Database, source: Source, look: _Look) -> SourceStatus:
     state = _state(database, name, last, source.paused_at)
     now, is_at_work = datetime.now(UTC), state in {*runs.OPEN, "being removed"}
     return SourceStatus(
-        source=name,
         connected=source,
         last=last,
         state=state,
-        kind=last.kind if last else None,
-        run=last.id if last else None,
-        stage=last.stage if last and last.state == "running" else None,
-        counts=last.counts if last else {},
-        item=last.item if last else None,
         rate=_rate(last),
-        since=last.started_at if last else None,
-        waiting_for=last.waiting_for if last else None,
-        next_try=last.next_try if last else None,
         decision=asking.decision if asking else None,
-        error=last.error if last else None,
-        paused_at=source.paused_at,
         open_batches=look.open_batches.get(name, 0),
         documents=look.documents.get(name, 0),
         failures=look.failures.get(name, 0),

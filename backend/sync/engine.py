@@ -54,10 +54,6 @@ class Home(Protocol):
     def carrying(self) -> Carrying: ...
 
 
-def _told_nobody() -> None:
-    """Where one worker is all there is."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Work:
     """A run of this process, and what it works with."""
@@ -77,7 +73,7 @@ class Engine:
     pulse: Pulse = field(default_factory=Pulse)
     bound: Bound = field(default_factory=Bound)
     measure: Measure = UNMEASURED
-    more: Callable[[], object] = _told_nobody
+    more: Callable[[], object] = lambda: None
     """Told where more is due than the one that asked can do."""
 
     def fetch_due(self, source: str | None = None) -> bool:

@@ -56,10 +56,10 @@ class Pulse:
             self._changed.notify_all()
         self._ring()
 
-    def wait(self, seconds: float | None = None) -> None:
-        """Until something changed here, but no longer than that, or than until the next look."""
+    def wait(self) -> None:
+        """Until something changed here, but no longer than until the next look."""
         with self._changed:
-            self._changed.wait(self._look if seconds is None else seconds)
+            self._changed.wait(self._look)
 
     def looks(self) -> "Looks":
         return Looks(self, self._look)

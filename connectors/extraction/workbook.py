@@ -18,6 +18,7 @@ from connectors.extraction.extracted import Allowance, CannotRead, Extracted, on
 from connectors.extraction.foreign import parsing
 from connectors.extraction.properties import with_properties
 from connectors.extraction.tables import TableRow, table_blocks
+from connectors.portions import portions
 
 _WHAT = "workbook"
 _LARGEST_PART = 500_000_000
@@ -144,7 +145,6 @@ def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
 
 
 def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
-    for at in range(0, len(lines), _LINES_A_BLOCK):
-        block = lines[at : at + _LINES_A_BLOCK]
+    for block in portions(lines, _LINES_A_BLOCK):
         place = Place(sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number))
         yield section("\n".join("".join(line.cells) for line in block), place)

@@ -27,28 +27,22 @@ class Interned:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._labels: dict[tuple[Kind, str], int] = {}
+        self._known: dict[tuple[str, *tuple[str | bytes, ...]], int] = {}
         self._reader_sets: dict[frozenset[str], int] = {}
-        self._sets: dict[tuple[str, *tuple[bytes, ...]], int] = {}
 
     def label(self, kind: Kind, value: str) -> int:
-        label = self._labels.get((kind, value))
-        if label is None:
-            self._connection.execute(sql.ADD_LABEL, (kind, value))
-            label = self._number(sql.LABEL, kind, value)
-            self._labels[kind, value] = label
-        return label
+        return self._put(sql.ADD_LABEL, sql.LABEL, kind, value)
 
     def labels(self, kind: Kind, values: Iterable[str]) -> list[int]:
         return [self.label(kind, value) for value in values]
 
     def label_set(self, labels: Iterable[int]) -> int:
-        return self._set(sql.ADD_LABEL_SET, sql.LABEL_SET, packed(labels))
+        return self._put(sql.ADD_LABEL_SET, sql.LABEL_SET, packed(labels))
 
     def people_set(self, people: Mapping[int, int]) -> int:
         """Of the labels of people, by each the label of the name."""
         names = np.array([people[person] for person in sorted(people)], "<i4").tobytes()
-        return self._set(sql.ADD_PEOPLE_SET, sql.PEOPLE_SET, packed(people), names)
+        return self._put(sql.ADD_PEOPLE_SET, sql.PEOPLE_SET, packed(people), names)
 
     def reader_set(self, tokens: frozenset[str]) -> int:
         known = self._reader_sets.get(tokens)
@@ -65,11 +59,12 @@ class Interned:
         )
         return number
 
-    def _set(self, adding: str, number: str, *values: bytes) -> int:
-        known = self._sets.get((adding, *values))
+    def _put(self, adding: str, number: str, *values: str | bytes) -> int:
+        """The number of these values, which are added where they are new."""
+        known = self._known.get((adding, *values))
         if known is None:
             self._connection.execute(adding, values)
-            known = self._sets[adding, *values] = self._number(number, *values)
+            known = self._known[adding, *values] = self._number(number, *values)
         return known
 
     def _number(self, statement: str, *values: str | bytes) -> int:

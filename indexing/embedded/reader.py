@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
+from connectors.closing import Closing
 from connectors.document import Readers
 from connectors.errors import AskTheOwner
 from indexing import analysis, hybrid
@@ -27,7 +27,7 @@ from indexing.index import Facets, Filters, Found, Hit, IndexQuery
 Ranking = list[Placed[int]]
 
 
-class EmbeddedIndex:
+class EmbeddedIndex(Closing):
     """An `Index` over a folder. Any number of threads and processes may use it while others write."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
@@ -74,17 +74,6 @@ class EmbeddedIndex:
     def close(self) -> None:
         """Give the files back; nothing may be asked of this index any more."""
         self._views.close()
-
-    def __enter__(self) -> "EmbeddedIndex":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:

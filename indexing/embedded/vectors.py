@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from connectors.portions import portions
 from indexing.embedded.dots import Halves, Int8s, half_dots, scaled_dots
 from indexing.embedding import Vectors
 
@@ -237,5 +237,5 @@ def _rescored(
 
 def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
     """Stored vectors in blocks small enough to keep memory flat."""
-    while block := [blob for (blob,) in islice(blobs, GROWTH)]:
+    for block in portions((blob for (blob,) in blobs), GROWTH):
         yield np.frombuffer(b"".join(block), np.float16).reshape(-1, dimension)

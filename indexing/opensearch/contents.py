@@ -8,6 +8,7 @@ from opensearchpy import OpenSearch
 
 from connectors.document import NOBODY
 from connectors.errors import RetryLater
+from connectors.portions import portions
 from indexing.embedding import Vectors
 from indexing.index import IndexedDocument, Replace
 from indexing.opensearch import errors
@@ -112,11 +113,10 @@ class Export:
 
     def _sources(self, wanted: Iterable[tuple[str, str]]) -> dict[str, Source]:
         """By chunk id, those that are there."""
-        asked = [{"_id": name, "routing": key} for key, name in wanted]
+        asked = ({"_id": name, "routing": key} for key, name in wanted)
         found: dict[str, Source] = {}
-        for start in range(0, len(asked), CHUNKS):
-            body = {"docs": asked[start : start + CHUNKS]}
-            for each in self._client.mget(body=body, index=self._index)["docs"]:
+        for some in portions(asked, CHUNKS):
+            for each in self._client.mget(body={"docs": some}, index=self._index)["docs"]:
                 if "error" in each:
                     raise errors.of_refusal(0, *errors.told(each))
                 if each["found"]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 
+from connectors.portions import portions
 from indexing.opensearch import errors
 from indexing.opensearch.actions import drop_document, put_document
 from indexing.opensearch.bulk import Action, Bulk, Conflict, Stored
@@ -28,10 +29,8 @@ class Documents:
 
     def read(self, ids: Iterable[str]) -> dict[str, Held]:
         """By document id; the newest acknowledged state, refreshed or not."""
-        keys = [document_key(each) for each in ids]
         held: dict[str, Held] = {}
-        for start in range(0, len(keys), READ):
-            page = keys[start : start + READ]
+        for page in portions(map(document_key, ids), READ):
             for found in self._bulk.patiently(partial(self._got, page)):
                 held[found.record.id] = found
         return held

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from connectors.document import Readers
+from connectors.portions import portions
 from indexing.chunk import Chunk
 from indexing.index import Filters
 from indexing.opensearch import queries
@@ -42,10 +43,7 @@ def counts(chunk: str, known: Mapping[str, Source], filters: Filters) -> bool:
 
 def documents(keys: Sequence[str], readers: Readers) -> list[Body]:
     """Of searches for the records of these documents."""
-    return [
-        queries.records(keys[start : start + LARGEST], readers)
-        for start in range(0, len(keys), LARGEST)
-    ]
+    return [queries.records(some, readers) for some in portions(keys, LARGEST)]
 
 
 def bodies(ids: Iterable[str], readers: Readers) -> list[Body]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from connectors.document import Readers
+from connectors.portions import portions
 from indexing.index import DateRange, Filters
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.names import document_key
@@ -80,8 +81,7 @@ def any_of(field: str, values: Iterable[str]) -> Body:
     wanted = sorted(filter(is_storable, values))
     if len(wanted) <= MOST_TERMS:
         return {"terms": {field: wanted}}
-    parts = range(0, len(wanted), MOST_TERMS)
-    return _either([{"terms": {field: wanted[n : n + MOST_TERMS]}} for n in parts])
+    return _either([{"terms": {field: some}} for some in portions(wanted, MOST_TERMS)])
 
 
 def none_of(field: str, values: Iterable[str]) -> Body:

@@ -11,11 +11,12 @@ count never did, and the next of the ranking takes its place.
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TypeVar
 
 from opensearchpy import OpenSearch
 
+from connectors.closing import Closing
 from connectors.document import Readers
 from connectors.errors import RetryLater
 from indexing import people
@@ -49,7 +50,7 @@ POINTS = 2
 """Points in time that are tried: one may go with its node."""
 
 
-class OpenSearchIndex:
+class OpenSearchIndex(Closing):
     """An `Index` over one edition on the cluster. Any number of threads and processes may use it."""
 
     def __init__(
@@ -116,17 +117,6 @@ class OpenSearchIndex:
 
     def close(self) -> None:
         """Nothing is held open here; the client is whose who made it."""
-
-    def __enter__(self) -> "OpenSearchIndex":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _quick(self, legs: Legs, readers: Readers, deadline: Deadline) -> Found | None:
         """The answer, unless something of it does not count any more."""

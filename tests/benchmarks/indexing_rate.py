@@ -9,6 +9,7 @@ are made before the clock begins. The target is a ratio of at least 0.9.
 
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,32 +21,26 @@ from backend.store.database import open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.sync.runner import sync
 from connectors.document import Document
-from connectors.portions import portions
 from connectors.sources.folder import FolderConnector, FolderSettings
-from indexing.chunking import chunks_of
 from indexing.embedded import open_keeper
 from indexing.embedding import Embedder
 from indexing.pipeline import Pipeline
 from indexing.report import Report
+from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 
-TEXTS_A_CALL = 1024
 ROUNDS = 4
 
 
-def chunk_texts(connector: FolderConnector, embedder: Embedder) -> list[str]:
-    return [
-        chunk.embedded_text + " "  # or their tokens would be remembered, which are part of the work
-        for change in connector.changes(None, lambda ids: dict.fromkeys(ids[:0], ""))
-        if isinstance(change, Document)
-        for chunk in chunks_of(change, embedder)
-    ]
+def documents(connector: FolderConnector) -> Iterator[Document]:
+    for change in connector.changes(None, lambda ids: dict.fromkeys(ids[:0], "")):
+        if isinstance(change, Document):
+            yield change
 
 
-def embedding_seconds(texts: list[str], embedder: Embedder) -> float:
+def embedding_seconds(texts: Sequence[str], embedder: Embedder) -> float:
     start = time.perf_counter()
-    for some in portions(texts, TEXTS_A_CALL):
-        embedder.embed_passages(some)
+    embed(texts, embedder)
     return time.perf_counter() - start
 
 
@@ -74,7 +69,7 @@ def indexing_seconds(connector: FolderConnector, embedder: Embedder) -> float:
 def main(folder: Path) -> None:
     connector = FolderConnector("bench", FolderSettings(path=folder))
     embedder = minilm()
-    texts = chunk_texts(connector, embedder)
+    texts = texts_of(documents(connector), embedder)
     alone, whole = [], []
     for _ in range(ROUNDS):
         alone.append(embedding_seconds(texts, embedder))

@@ -38,14 +38,13 @@ from backend.sync.engine import Engine
 from backend.sync.workers import Workers
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
-from connectors.portions import portions
 from indexing.batches import BatchSize
 from indexing.carrying import Carrying
-from indexing.chunking import chunks_of
 from indexing.embedded import open_keeper
 from indexing.embedding import Embedder
 from indexing.index import IndexKeeper
 from indexing.pipeline import Pipeline
+from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 
 LEGS = 10
@@ -54,7 +53,6 @@ WORDS = 120
 """Of a document: with its title most of one chunk."""
 ALONE = 1_024
 """Chunks that the embedder is given alone after each leg, at most."""
-TEXTS_A_CALL = 1024
 _DOCUMENTS_A_CHECKPOINT = 200
 _NEVER = timedelta(0)
 _LOOK = 5.0
@@ -207,15 +205,9 @@ class Turns:
         """Which share of the documents was embedded; wall and processor seconds of it."""
         some = numbers[-ALONE:]
         embedder = self.place.embedder
-        texts = [
-            chunk.embedded_text
-            + " "  # or their tokens would be remembered, which are part of the work
-            for number in some
-            for chunk in chunks_of(self.made.document(number), embedder)
-        ]
+        texts = texts_of(map(self.made.document, some), embedder)
         began, processor = time.perf_counter(), time.process_time()
-        for page in portions(texts, TEXTS_A_CALL):
-            embedder.embed_passages(page)
+        embed(texts, embedder)
         spent = time.perf_counter() - began, time.process_time() - processor
         return len(some) / len(numbers), *spent
 
@@ -311,7 +303,7 @@ def _until_indexed(place: Place, source: str, documents: int) -> None:
 def _until_done(database: Database, source: str) -> None:
     while (now := status(database, source)).state != "done":
         if now.state in {"failed", "needs a decision"}:
-            raise RuntimeError(f"{source}: {now.error}")
+            raise RuntimeError(f"{source}: {now.last.error if now.last else now.state}")
         time.sleep(_LOOK)
 
 

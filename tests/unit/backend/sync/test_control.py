@@ -36,7 +36,7 @@ def begun(store: Store, kind: str = "incremental") -> int:
 
 def test_a_source_that_was_never_read_says_so_and_when_it_will_be(store: Store) -> None:
     told = control.status(store.database, "desk")
-    assert (told.state, told.run, told.rate, told.documents) == ("never synced", None, None, 0)
+    assert (told.state, told.last, told.rate, told.documents) == ("never synced", None, None, 0)
     assert told.next_starts["incremental"] is not None
     assert told.next_starts["incremental"] <= datetime.now(UTC)
     # Before it was read there is nothing to compare a listing with.
@@ -50,17 +50,18 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
     runs.tell(store.database, run, "indexing", "leave.pdf", {"documents": 2})
     runs.note(store.database, run, "leave.pdf", "the index, to take in what was read")
     told = control.status(store.database, "desk")
-    assert (told.state, told.kind, told.run, told.stage) == (
+    assert told.last is not None
+    assert (told.state, told.last.kind, told.last.id, told.last.stage) == (
         "running",
         "incremental",
         run,
         "indexing",
     )
-    assert (told.item, told.counts) == ("leave.pdf", {"documents": 2})
-    assert told.waiting_for == "the index, to take in what was read"
+    assert (told.last.item, told.last.counts) == ("leave.pdf", {"documents": 2})
+    assert told.last.waiting_for == "the index, to take in what was read"
     assert told.rate is not None
     assert told.rate > 0
-    assert told.since is not None
+    assert told.last.started_at is not None
     assert (told.open_batches, told.documents) == (1, 2)
 
 
@@ -86,7 +87,7 @@ def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> Non
     control.resume(store.database, "desk")
     (due, _) = schedule.due(store.database, datetime.now(UTC), alive)
     assert due.source in {"desk", "web"}
-    assert control.status(store.database, "desk").paused_at is None
+    assert control.status(store.database, "desk").connected.paused_at is None
 
 
 def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store) -> None:
@@ -94,7 +95,12 @@ def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store
     later = datetime.now(UTC) + timedelta(hours=3)
     runs.wait(store.database, run, "Too many requests.", later)
     told = control.status(store.database, "desk")
-    assert (told.state, told.waiting_for, told.next_try) == ("waiting", "Too many requests.", later)
+    assert told.last is not None
+    assert (told.state, told.last.waiting_for, told.last.next_try) == (
+        "waiting",
+        "Too many requests.",
+        later,
+    )
     control.cancel(store.database, "desk")
     told = control.status(store.database, "desk")
     assert told.state == "cancelled"
@@ -125,7 +131,8 @@ def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(stor
     numbers = {"held": 100, "listed": 10, "missing": 90}
     runs.ask(store.database, begun(store, "prune"), "Much is missing.", numbers)
     told = control.status(store.database, "desk")
-    assert (told.state, told.decision, told.error) == (
+    assert told.last is not None
+    assert (told.state, told.decision, told.last.error) == (
         "needs a decision",
         numbers,
         "Much is missing.",

@@ -493,7 +493,8 @@ def test_a_source_that_says_nothing_any_more_is_given_up_with_its_reason(office:
     assert (given_up.state, given_up.error) == ("interrupted", reason)
     assert waiting.waiting_for == reason
     told = control.status(office.database, "desk")
-    assert (told.waiting_for, told.next_try) == (reason, waiting.next_try)
+    assert told.last is not None
+    assert (told.last.waiting_for, told.last.next_try) == (reason, waiting.next_try)
     assert waiting.next_try is not None
     assert timedelta(seconds=50) < waiting.next_try - waiting.started_at <= timedelta(minutes=1)
     assert not office.engine().fetch_due()

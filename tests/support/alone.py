@@ -1,0 +1,24 @@
+"""The embedder alone on the chunks of some documents: what indexing is measured against."""
+
+from collections.abc import Iterable, Sequence
+
+from connectors.document import Document
+from connectors.portions import portions
+from indexing.chunking import chunks_of
+from indexing.embedding import Embedder
+
+TEXTS_A_CALL = 1024
+
+
+def texts_of(documents: Iterable[Document], embedder: Embedder) -> list[str]:
+    """Each with a blank more: the tokens of what was counted are remembered, and to read them is part of the work."""
+    return [
+        chunk.embedded_text + " "
+        for document in documents
+        for chunk in chunks_of(document, embedder)
+    ]
+
+
+def embed(texts: Sequence[str], embedder: Embedder) -> None:
+    for some in portions(texts, TEXTS_A_CALL):
+        embedder.embed_passages(some)
