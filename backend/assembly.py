@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from backend.search.rendering import DocumentNumbers
     from backend.search.request import Budgets, SearchRequest
     from backend.search.search_tool import SearchTool
-    from backend.store.contents import Contents
     from backend.store.database import Database
     from backend.store.sources import Source
     from backend.store.vault import Vault
@@ -96,16 +95,10 @@ class Quarry:
         return Vault(keys_in_file(self.home / "credentials.key"))
 
     @cached_property
-    def contents(self) -> "Contents":
-        from backend.store.contents import Contents
-
-        return Contents(self.settings.sections or self.home / "sections")
-
-    @cached_property
     def ledger(self) -> "Ledger":
         from backend.store.ledger import StoredLedger
 
-        return StoredLedger(self.database, self.contents)
+        return StoredLedger(self.database)
 
     @property
     def models(self) -> Path:

@@ -766,7 +766,7 @@ def show(
     asker = _readers(readers)
     with _told(as_json):
         quarry = _quarry()
-        found = stored.find(quarry.database, quarry.contents, document, asker)
+        found = stored.find(quarry.database, document, asker)
         if found is None:
             _fail(f"There is no document {document!r} that you may read.", as_json)
         if as_json:

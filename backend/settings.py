@@ -18,7 +18,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(
         default_factory=lambda: platformdirs.user_data_path("quarry", appauthor=False),
-        description="Where Quarry keeps its state: database, index, sections, converted models",
+        description="Where Quarry keeps its state: database, index, converted models",
     )
     database_url: SecretStr | None = Field(
         default=None,
@@ -28,11 +28,6 @@ class Settings(BaseSettings):
         default=None,
         description="What the credentials of sources are sealed with, newest first, with a comma"
         " between them; by default a key made once, in credentials.key in the home",
-    )
-    sections: Path | None = Field(
-        default=None,
-        description="Where the text of documents is kept: a folder that all machines share, where"
-        " there are several; by default within the home",
     )
     workers: bool = Field(
         default=True,

@@ -119,7 +119,7 @@ def shown(
 
 def find(quarry: Quarry, document_id: str, readers: Readers) -> StoredDocument | None:
     """The one way by which a document is had; see above."""
-    return stored.find(quarry.database, quarry.contents, document_id, readers)
+    return stored.find(quarry.database, document_id, readers)
 
 
 def _deadline(quarry: Quarry, stop: Stop) -> Deadline:

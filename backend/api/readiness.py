@@ -46,9 +46,7 @@ class Served:
         """In the order in which each needs those before it."""
         return (
             Part("home", lambda: self.quarry.home),
-            Part(
-                "database", lambda: (self.quarry.database, self.quarry.contents, self.quarry.ledger)
-            ),
+            Part("database", lambda: (self.quarry.database, self.quarry.ledger)),
             Part("embedding model", lambda: (self.quarry.embedder, self.quarry.understanding)),
             Part("index", lambda: (self.quarry.index, self.quarry.keeper)),
             Part("language model", lambda: (self.quarry.language_model, self.quarry.count_tokens)),

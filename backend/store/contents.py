@@ -1,17 +1,8 @@
-"""What documents say, kept beside the ledger: one compressed file for each distinct content.
+"""What documents say, kept beside the ledger in one compressed form each, with a checksum."""
 
-A file is named by the SHA-256 of what it holds, so that equal contents are kept once and a
-damaged file is noticed.
-"""
-
-import hashlib
 import json
-import os
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import zstandard
@@ -21,47 +12,10 @@ from connectors.document import Access, Document, Person, Place, Section, Span
 _FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    folder: Path
-
-    def put(self, content: bytes) -> str:
-        """Keep `content`, and tell its key. Safe to repeat, and in several processes at once."""
-        key = hashlib.sha256(content).hexdigest()
-        path = self._path(key)
-        if not path.exists():
-            compressed = zstandard.ZstdCompressor().compress(content)
-            partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
-            try:
-                partial.write_bytes(compressed)
-            except FileNotFoundError:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                partial.write_bytes(compressed)
-            partial.replace(path)
-        return key
-
-    def has(self, key: str) -> bool:
-        return self._path(key).exists()
-
-    def get(self, key: str) -> bytes | None:
-        """What was kept under `key`; `None` if the file is missing or damaged."""
-        try:
-            content = zstandard.ZstdDecompressor().decompress(self._path(key).read_bytes())
-        except (FileNotFoundError, zstandard.ZstdError):
-            return None
-        return content if hashlib.sha256(content).hexdigest() == key else None
-
-    def drop(self, key: str) -> None:
-        self._path(key).unlink(missing_ok=True)
-
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key}.zst"
-
-
 def encoded(document: Document) -> bytes:
     """All of a document but what the ledger's own row says: id, source, version and access."""
-    fields = content_fields(document)
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+    fields = json.dumps(content_fields(document), ensure_ascii=False, separators=(",", ":"))
+    return zstandard.ZstdCompressor(write_checksum=True).compress(fields.encode())
 
 
 def content_fields(document: Document) -> dict[str, object]:
@@ -81,10 +35,17 @@ def content_fields(document: Document) -> dict[str, object]:
 
 
 def decoded(
-    content: bytes, *, document_id: str, source: str, version: str, access: Access
-) -> Document:
+    content: bytes | None, *, document_id: str, source: str, version: str, access: Access
+) -> Document | None:
+    """What `encoded` made of a document; None where it is gone or damaged."""
+    if content is None:
+        return None
+    try:
+        fields = json.loads(zstandard.ZstdDecompressor().decompress(content))
+    except zstandard.ZstdError:
+        return None
     return document_of(
-        json.loads(content), document_id=document_id, source=source, version=version, access=access
+        fields, document_id=document_id, source=source, version=version, access=access
     )
 
 

@@ -12,7 +12,7 @@ from backend.store import tables
 from backend.store.drivers import READING, WRITING, engine_at, told
 from connectors.errors import AskTheOwner
 
-LATEST = "0004"
+LATEST = "0005"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, exists, func, select
 
-from backend.store.contents import Contents, decoded
+from backend.store.contents import decoded
 from backend.store.database import Database
-from backend.store.tables import document_readers, documents, of_source, sources
+from backend.store.tables import contents, document_readers, documents, of_source, sources
 from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner
 
@@ -37,22 +38,28 @@ class HeldDocument:
     indexed_at: datetime
 
 
-def find(
-    database: Database, contents: Contents, document_id: str, readers: Readers
-) -> StoredDocument | None:
+def find(database: Database, document_id: str, readers: Readers) -> StoredDocument | None:
     """The document, if the asker may read it; forbidden and missing look alike.
 
     Raises:
         AskTheOwner: the asker may read it, and its sections have been lost.
     """
-    for _ in range(2):  # it may be replaced, and its old content dropped, between the two steps
-        found = _find(database, contents, document_id, readers)
-        if not isinstance(found, str):
-            return found
-    raise AskTheOwner(
-        f"The text of {document_id} is missing under {contents.folder}."
-        f" Sync {found!r}: what is missing is read again."
-    )
+    with database.reading() as connection:
+        held = _whole(connection, document_id, _may_read(readers))
+    if held is None:
+        return None
+    row, document = held
+    if document is None:
+        raise AskTheOwner(
+            f"The text of {document_id} is missing. Sync {row.source!r}: what is missing is read again."
+        )
+    return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
+
+
+def last_version(connection: Connection, document_id: str) -> Document | None:
+    """As it was stored, with its present access; None where it is not kept."""
+    held = _whole(connection, document_id)
+    return held and held[1]
 
 
 def listing(database: Database) -> Iterator[HeldDocument]:
@@ -93,31 +100,20 @@ def readers_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]
     return found
 
 
-def _find(
-    database: Database, contents: Contents, document_id: str, readers: Readers
-) -> StoredDocument | str | None:
-    """As `find`; the name of its source instead, if its content is not there."""
-    query = (
-        select(documents, sources.c.name.label("source"))
-        .join(sources)
-        .where(documents.c.id == document_id, _may_read(readers))
-    )
-    with database.reading() as connection:
-        row = connection.execute(query).one_or_none()
-        tokens = readers_of(connection, [document_id]) if row else {}
+def _whole(
+    connection: Connection, document_id: str, *conditions: ColumnElement[bool]
+) -> tuple[Row[Any], Document | None] | None:
+    """Its row, and what it says where that is kept."""
+    query = select(documents, sources.c.name.label("source"), contents.c.content)
+    query = query.join(sources).outerjoin(contents)
+    row = connection.execute(query.where(documents.c.id == document_id, *conditions)).one_or_none()
     if row is None:
         return None
-    content = row.kept and contents.get(row.kept)
-    if not content:
-        return str(row.source)
+    access = Access(frozenset(readers_of(connection, [document_id]).get(document_id, ())))
     document = decoded(
-        content,
-        document_id=row.id,
-        source=row.source,
-        version=row.version,
-        access=Access(frozenset(tokens[row.id])),
+        row.content, document_id=row.id, source=row.source, version=row.version, access=access
     )
-    return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
+    return row, document
 
 
 def _may_read(readers: Readers) -> ColumnElement[bool]:

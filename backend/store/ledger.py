@@ -1,4 +1,4 @@
-"""The ledger of `indexing.ledger`, kept in the database, with the contents beside it."""
+"""The ledger of `indexing.ledger`, kept in the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 
 from sqlalchemy import func, select, union, update
 
-from backend.store.contents import Contents, decoded, encoded
 from backend.store.database import Database, exclusive
-from backend.store.documents import readers_of
-from backend.store.saving import Saving, kept_by, source_ids
-from backend.store.tables import documents, failures, sources
+from backend.store.documents import last_version, readers_of
+from backend.store.saving import Saving, contents_of, source_ids
+from backend.store.tables import contents, documents, failures, sources
 from connectors.document import Access, Document
 from indexing.index import IndexedDocument
-from indexing.ledger import Entry, LedgerChange, Stored
+from indexing.ledger import Entry, LedgerChange
 
 _PAGE = 1000
 
@@ -23,7 +22,6 @@ class StoredLedger:
     """Implements `indexing.ledger.Ledger`."""
 
     database: Database
-    contents: Contents
 
     def sources(self) -> frozenset[str]:
         with self.database.reading() as connection:
@@ -41,7 +39,9 @@ class StoredLedger:
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
         with self.database.reading() as connection:
-            rows = connection.execute(select(documents).where(documents.c.id.in_(ids))).all()
+            kept = contents.c.content.is_not(None).label("kept")
+            query = select(documents, kept).outerjoin(contents)
+            rows = connection.execute(query.where(documents.c.id.in_(ids))).all()
             readers = readers_of(connection, [row.id for row in rows])
         return {
             row.id: Entry(
@@ -49,39 +49,21 @@ class StoredLedger:
                 content_hash=row.content_hash,
                 generation=row.generation,
                 access=Access(frozenset(readers.get(row.id, ()))),
-                kept=row.kept is not None,
+                kept=row.kept,
             )
             for row in rows
         }
 
     def document(self, document_id: str) -> Document | None:
-        query = select(documents, sources.c.name.label("source")).join(sources)
         with self.database.reading() as connection:
-            row = connection.execute(query.where(documents.c.id == document_id)).one_or_none()
-            readers = readers_of(connection, [document_id])
-        content = self.contents.get(row.kept) if row and row.kept else None
-        if row is None or content is None:
-            return None
-        return decoded(
-            content,
-            document_id=row.id,
-            source=row.source,
-            version=row.version,
-            access=Access(frozenset(readers.get(row.id, ()))),
-        )
+            return last_version(connection, document_id)
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         now = datetime.now(UTC)
-        stored = [change for change in changes if isinstance(change, Stored)]
-        kept = {
-            change.document.id: self.contents.put(encoded(change.document)) for change in stored
-        }
+        encoded = contents_of(changes)
         with self.database.writing() as connection:
             exclusive(connection)
-            before = kept_by(connection, changes)
-            Saving(connection, source_ids(connection), kept, now).save(changes)
-            self._put_again(stored, kept)
-        self._drop_unused(before - set(kept.values()))
+            Saving(connection, source_ids(connection), encoded, now).save(changes)
 
     def unsettle(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
@@ -98,9 +80,9 @@ class StoredLedger:
 
     def lost(self, source: str) -> Iterator[str]:
         after = ""
-        while rows := self._kept_page(source, after):
-            yield from (document_id for document_id, key in rows if not self.contents.has(key))
-            after = rows[-1][0]
+        while page := self._lost_page(source, after):
+            yield from page
+            after = page[-1]
 
     def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
         while page := self._survey_page(source, after):
@@ -123,33 +105,18 @@ class StoredLedger:
             yield from page
             after = page[-1]
 
-    def _put_again(self, stored: Sequence[Stored], kept: Mapping[str, str]) -> None:
-        """Nobody drops a content now; one that was dropped since it was put is put again."""
-        for change in stored:
-            if not self.contents.has(kept[change.document.id]):
-                self.contents.put(encoded(change.document))
-
-    def _drop_unused(self, keys: set[str]) -> None:
-        """Only after the rows are gone for good: a file too many does no harm, a missing one does."""
-        if not keys:
-            return
-        with self.database.writing() as connection:
-            exclusive(connection)
-            used = select(documents.c.kept).where(documents.c.kept.in_(keys))
-            for key in keys - set(connection.scalars(used)):
-                self.contents.drop(key)
-
-    def _kept_page(self, source: str, after: str) -> list[tuple[str, str]]:
+    def _lost_page(self, source: str, after: str) -> list[str]:
         query = (
-            select(documents.c.id, documents.c.kept)
+            select(documents.c.id)
             .join(sources)
+            .outerjoin(contents)
             .where(sources.c.name == source, documents.c.id > after)
-            .where(documents.c.kept.is_not(None))
+            .where(contents.c.document_id.is_(None))
             .order_by(documents.c.id)
             .limit(_PAGE)
         )
         with self.database.reading() as connection:
-            return [(row.id, row.kept) for row in connection.execute(query)]
+            return list(connection.scalars(query))
 
     def _survey_page(self, source: str, after: str) -> list[IndexedDocument]:
         query = (

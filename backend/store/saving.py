@@ -5,11 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    Connection,
+    LargeBinary,
+    bindparam,
+    cast,
+    delete,
+    insert,
+    null,
+    select,
+    update,
+)
 
 from backend.store import batches, failures
-from backend.store.database import upsert
-from backend.store.tables import document_readers, documents, sources
+from backend.store.contents import encoded
+from backend.store.database import inserting, upsert
+from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
 from connectors.document import Access
 from indexing.ledger import (
@@ -32,23 +43,21 @@ def source_ids(connection: Connection) -> dict[str, int]:
     return dict(rows.all())
 
 
-def kept_by(connection: Connection, changes: Iterable[LedgerChange]) -> set[str]:
-    """The keys of contents that these changes may leave without a document."""
-    ids = [
-        change.document.id if isinstance(change, Stored) else change.document_id
+def contents_of(changes: Iterable[LedgerChange]) -> dict[str, bytes]:
+    """By document id, of those that are stored: made before others are kept from writing."""
+    return {
+        change.document.id: encoded(change.document)
         for change in changes
-        if isinstance(change, Stored | Removed | Lost)
-    ]
-    query = select(documents.c.kept).where(documents.c.id.in_(ids), documents.c.kept.is_not(None))
-    return {key for key in connection.scalars(query) if key}
+        if isinstance(change, Stored)
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
     connection: Connection
     source_ids: Mapping[str, int]
-    kept: Mapping[str, str]
-    """Document id to the key of its content, for `Stored`."""
+    contents: Mapping[str, bytes]
+    """As `contents_of` these changes."""
     now: datetime
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
@@ -84,6 +93,11 @@ class Saving:
     def _stored(self, group: Sequence[Stored]) -> None:
         latest = {change.document.id: change for change in group}
         upsert(self.connection, documents, [self._row(change) for change in latest.values()])
+        upsert(
+            self.connection,
+            contents,
+            [{"document_id": key, "content": self.contents[key]} for key in latest],
+        )
         self._grant({key: change.document.access for key, change in latest.items()})
         self._clear(list(latest))
 
@@ -97,7 +111,6 @@ class Saving:
             "media_type": document.media_type,
             "version": document.version,
             "content_hash": change.content_hash,
-            "kept": self.kept[document.id],
             "generation": change.generation,
             "chunks": change.chunks,
             "updated_at": document.updated_at,
@@ -142,7 +155,16 @@ class Saving:
         failures.expect(self.connection, group, self.source_ids, self.now)
 
     def _lost(self, group: Sequence[Lost]) -> None:
-        self._update({"key": change.document_id, "version": "", "kept": None} for change in group)
+        self._update({"key": change.document_id, "version": ""} for change in group)
+        held = select(documents.c.id, cast(null(), LargeBinary)).where(
+            documents.c.id.in_([change.document_id for change in group])
+        )
+        statement = inserting(self.connection, contents).from_select(
+            ["document_id", "content"], held
+        )
+        self.connection.execute(
+            statement.on_conflict_do_update(index_elements=["document_id"], set_={"content": None})
+        )
 
     def _reached(self, group: Sequence[Reached]) -> None:
         for change in group:

@@ -84,7 +84,6 @@ documents = Table(
     Column("media_type", Text, nullable=False),
     Column("version", Text, nullable=False),
     Column("content_hash", Text, nullable=False),
-    Column("kept", Text),  # key of its content; NULL once that has been lost
     Column("generation", Integer, nullable=False),
     Column("chunks", Integer, nullable=False),
     Column("updated_at", Moment),
@@ -92,13 +91,20 @@ documents = Table(
     Column("listing", Integer, nullable=False, server_default="0"),
     Column("unsettled", Integer, nullable=False, server_default="0"),
     Index(None, "source_id", "id"),
-    Index(None, "kept"),
     Index(
         "ix_documents_unsettled",
         "source_id",
         sqlite_where=text("unsettled = 1"),
         postgresql_where=text("unsettled = 1"),
     ),
+)
+
+# In a table of their own: what lists documents reads none of it.
+contents = Table(
+    "contents",
+    metadata,
+    Column("document_id", ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
+    Column("content", LargeBinary),  # as `contents.encoded` makes it; NULL once that has been lost
 )
 
 document_readers = Table(

@@ -124,7 +124,7 @@ def document_page(
     q: Annotated[str, Query(max_length=address.LONGEST_QUERY)] = "",
 ) -> HTMLResponse:
     """A document at a passage; one that is not there and one that is not the asker's look alike."""
-    stored = documents.find(quarry.database, quarry.contents, document_id, asker.readers)
+    stored = documents.find(quarry.database, document_id, asker.readers)
     if stored is None:
         return page(request, "missing.html", "search", {"query": q}, 404)
     told = shown(stored, passage, begin)

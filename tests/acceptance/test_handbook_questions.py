@@ -137,9 +137,7 @@ def test_every_quote_stands_verbatim_at_its_span(quarry: Quarry, asked: list[Ask
         for citation in one.citations:
             support = citation.support
             assert support is not None, one.id
-            held = documents.find(
-                quarry.database, quarry.contents, citation.document_id, one.readers
-            )
+            held = documents.find(quarry.database, citation.document_id, one.readers)
             assert held is not None, one.id
             text = held.document.sections[support.section].text
             assert support.span.of(text) == support.quote != "", one.id
@@ -162,7 +160,7 @@ def test_nothing_restricted_is_told_to_whoever_may_not_read_it(
         assert one.forbidden.isdisjoint(map(path_of, one.numbers.values())), one.id
         assert one.forbidden.isdisjoint(one.documents), one.id
         for document in one.numbers.values():
-            found = documents.find(quarry.database, quarry.contents, document, one.readers)
+            found = documents.find(quarry.database, document, one.readers)
             assert found is not None, one.id
 
 

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from backend.store.database import open_database, sqlite_url
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home, Run
 from tests.support.serving import serving
+from tests.support.store import lose_texts
 
 NOTES = 60
 """Of one chunk each."""
@@ -215,8 +217,9 @@ def test_one_at_a_time_and_given_up(desk: Desk) -> None:
 
 
 def test_what_cannot_be_built_anew_is_named(desk: Desk) -> None:
-    kept = sorted((desk.home.path / "state" / "sections").rglob("*.zst"))
-    kept[0].unlink()
+    database = open_database(sqlite_url(desk.home.path / "state" / "quarry.db"))
+    with closing(database):
+        lose_texts(database, "docs:07.md")
     run = desk.quarry("reindex", "--model", "second", "--json")
     assert run.code == 3
     (missing,) = run.json["missing"]
@@ -224,8 +227,8 @@ def test_what_cannot_be_built_anew_is_named(desk: Desk) -> None:
     assert len(desk.found("word", "--limit", "100")) <= NOTES
     (synced,) = desk.quarry("sync", "--json").json
     assert synced["documents"] == 1
-    name = missing["document_id"].removeprefix("docs:")
-    assert desk.found(f"word{name.removesuffix('.md')}")[0] == name
+    assert missing["document_id"] == "docs:07.md"
+    assert desk.found("word07")[0] == "07.md"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 
 from backend.sample import handbook
 from backend.store import sources
-from backend.store.contents import Contents
 from backend.store.database import open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.sync.runner import sync
@@ -47,7 +46,7 @@ def embedding_seconds(texts: Sequence[str], embedder: Embedder) -> float:
 def indexed(connector: FolderConnector, embedder: Embedder, home: Path) -> tuple[Report, float]:
     with closing(open_database(sqlite_url(home / "quarry.db"))) as database:
         source = sources.add(database, connector.source, "folder", {})
-        ledger = StoredLedger(database, Contents(home / "sections"))
+        ledger = StoredLedger(database)
         keeper = open_keeper(home / "index", embedder.identity)
         pipeline = Pipeline(connector.source, embedder, keeper, ledger)
         start = time.perf_counter()

@@ -29,7 +29,6 @@ import numpy as np
 
 from backend.sample import handbook
 from backend.store import batches, documents, schedule, sources
-from backend.store.contents import Contents
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
@@ -123,7 +122,7 @@ class Place:
 
     @cached_property
     def ledger(self) -> StoredLedger:
-        return StoredLedger(self.database, Contents(self.folder / "sections"))
+        return StoredLedger(self.database)
 
     def connector(self, source: Source) -> Made:
         return self.connectors[source.name]

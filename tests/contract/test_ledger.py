@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,7 +28,7 @@ from indexing.ledger import (
 )
 from tests.support.databases import Databases
 from tests.support.ledger import MemoryLedger
-from tests.support.store import store_at
+from tests.support.store import lose_texts, store_at
 
 Fixture: TypeAlias = tuple[Ledger, Callable[[str], None]]
 """A ledger that knows the sources `desk` and `web`, and how to lose what it keeps of a document."""
@@ -36,14 +37,15 @@ Fixture: TypeAlias = tuple[Ledger, Callable[[str], None]]
 @contextmanager
 def _on_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
     del request
-    with _stored(sqlite_url(folder / "quarry.db"), folder) as fixture:
+    with _stored(sqlite_url(folder / "quarry.db")) as fixture:
         yield fixture
 
 
 @contextmanager
 def _on_postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
+    del folder
     databases: Databases = request.getfixturevalue("postgresql")
-    with databases.new() as url, _stored(url, folder) as fixture:
+    with databases.new() as url, _stored(url) as fixture:
         yield fixture
 
 
@@ -55,14 +57,9 @@ def _in_memory(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture
 
 
 @contextmanager
-def _stored(url: str, folder: Path) -> Iterator[Fixture]:
-    def lose(document_id: str) -> None:
-        del document_id
-        for path in (folder / "sections").rglob("*.zst"):
-            path.unlink()
-
-    with store_at(url, folder, "desk", "web") as store:
-        yield store.ledger, lose
+def _stored(url: str) -> Iterator[Fixture]:
+    with store_at(url, "desk", "web") as store:
+        yield store.ledger, partial(lose_texts, store.database)
 
 
 @pytest.fixture(

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Protocol
 
 from backend.store import batches, runs, schedule, sources
-from backend.store.contents import Contents
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
@@ -129,7 +128,7 @@ class Place:
 
     @cached_property
     def ledger(self) -> Ledger:
-        return StoredLedger(self.database, Contents(self.folder / "sections"))
+        return StoredLedger(self.database)
 
     def connector(self, source: Source) -> FolderConnector:
         return FolderConnector(source.name, FolderSettings(path=self.files))

@@ -5,10 +5,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import delete, func, select
+
 from backend.store import sources
-from backend.store.contents import Contents
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
+from backend.store.tables import contents
 from connectors.document import EVERYBODY, Access, Document, Section
 from indexing.ledger import Stored
 
@@ -16,7 +18,6 @@ from indexing.ledger import Stored
 @dataclass(frozen=True, slots=True)
 class Store:
     database: Database
-    contents: Contents
     ledger: StoredLedger
 
     def hold(self, *documents: Document, generation: int = 1) -> None:
@@ -31,21 +32,33 @@ class Store:
 
 def store_with(folder: Path, *names: str) -> Store:
     """A new store with sources of these names, on SQLite."""
-    return _store(open_database(sqlite_url(folder / "quarry.db")), folder, names)
+    return _store(open_database(sqlite_url(folder / "quarry.db")), names)
 
 
 @contextmanager
-def store_at(url: str, folder: Path, *names: str) -> Iterator[Store]:
+def store_at(url: str, *names: str) -> Iterator[Store]:
     """A store with new sources of these names, its database closed after the block."""
     with closing(open_database(url)) as database:
-        yield _store(database, folder, names)
+        yield _store(database, names)
 
 
-def _store(database: Database, folder: Path, names: Sequence[str]) -> Store:
+def _store(database: Database, names: Sequence[str]) -> Store:
     for name in names:
         sources.add(database, name, "folder", {"path": f"/srv/{name}"})
-    contents = Contents(folder / "sections")
-    return Store(database, contents, StoredLedger(database, contents))
+    return Store(database, StoredLedger(database))
+
+
+def kept_texts(database: Database) -> int:
+    """Of how many documents it is kept what they say."""
+    with database.reading() as connection:
+        return connection.scalar(select(func.count(contents.c.content))) or 0
+
+
+def lose_texts(database: Database, *ids: str) -> None:
+    """Of these documents, or of all."""
+    chosen = [contents.c.document_id.in_(ids)] if ids else []
+    with database.writing() as connection:
+        connection.execute(delete(contents).where(*chosen))
 
 
 def document(

@@ -89,9 +89,3 @@ def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> 
 def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
     with pytest.raises(AskTheOwner, match="QUARRY_OPENSEARCH_URL"):
         quarry(tmp_path).editions_in("opensearch")
-
-
-def test_several_machines_may_share_the_folder_of_sections(tmp_path: Path) -> None:
-    assert quarry(tmp_path).contents.folder == tmp_path / "sections"
-    shared = Quarry(Settings(home=tmp_path, sections=tmp_path / "shared"))
-    assert shared.contents.folder == tmp_path / "shared"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
@@ -17,8 +16,8 @@ OTHER = Process("there", 4711, "100")
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path) as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url) as store:
         yield store
 
 

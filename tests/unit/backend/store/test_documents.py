@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from backend.store import documents
 from connectors.document import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import AskTheOwner
 from indexing.ledger import Amended, Removed
-from tests.support.store import Store, document, store_at
+from tests.support.store import Store, document, kept_texts, lose_texts, store_at
 
 ANN = Readers.of("user:ann@example.com")
 HR = Readers.of("group:hr")
@@ -19,8 +18,8 @@ STRANGER = Readers.of()
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
         yield store
 
 
@@ -34,7 +33,7 @@ def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
 )
 def test_a_document_is_shown_to_its_readers(store: Store, access: Access, readers: Readers) -> None:
     store.hold(document(access=access))
-    found = documents.find(store.database, store.contents, "desk:a", readers)
+    found = documents.find(store.database, "desk:a", readers)
     assert found is not None
     assert found.document == document(access=access)
     assert found.chunks == 2
@@ -56,20 +55,20 @@ def test_a_document_is_hidden_from_all_others(
     store: Store, access: Access, readers: Readers
 ) -> None:
     store.hold(document(access=access))
-    assert documents.find(store.database, store.contents, "desk:a", readers) is None
+    assert documents.find(store.database, "desk:a", readers) is None
 
 
 def test_a_missing_document_looks_like_a_forbidden_one(store: Store) -> None:
     store.hold(document(access=NOBODY))
     for name in ("desk:a", "desk:b", ""):
-        assert documents.find(store.database, store.contents, name, ANN) is None
+        assert documents.find(store.database, name, ANN) is None
 
 
 def test_amended_access_counts_at_once(store: Store) -> None:
     store.hold(document())
     store.ledger.save([Amended("desk:a", Access.to(["group:hr"]))])
-    assert documents.find(store.database, store.contents, "desk:a", STRANGER) is None
-    found = documents.find(store.database, store.contents, "desk:a", HR)
+    assert documents.find(store.database, "desk:a", STRANGER) is None
+    found = documents.find(store.database, "desk:a", HR)
     assert found is not None
     assert found.document.access == Access.to(["group:hr"])
 
@@ -77,16 +76,15 @@ def test_amended_access_counts_at_once(store: Store) -> None:
 def test_an_asker_may_hold_thousands_of_groups(store: Store) -> None:
     store.hold(document(access=Access.to(["group:4999"])))
     many = Readers.of(*(f"group:{number}" for number in range(5_000)))
-    assert documents.find(store.database, store.contents, "desk:a", many) is not None
+    assert documents.find(store.database, "desk:a", many) is not None
 
 
-def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store, tmp_path: Path) -> None:
+def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store) -> None:
     store.hold(document(access=Access.to(["group:hr"])))
-    for path in (tmp_path / "sections").rglob("*.zst"):
-        path.unlink()
+    lose_texts(store.database)
     with pytest.raises(AskTheOwner, match="Sync 'desk'"):
-        documents.find(store.database, store.contents, "desk:a", HR)
-    assert documents.find(store.database, store.contents, "desk:a", ANN) is None
+        documents.find(store.database, "desk:a", HR)
+    assert documents.find(store.database, "desk:a", ANN) is None
 
 
 def test_the_owner_sees_all_documents_by_id(store: Store) -> None:
@@ -101,20 +99,17 @@ def test_the_owner_sees_all_documents_by_id(store: Store) -> None:
     assert documents.counts(store.database) == {"desk": 1_201, "web": 1}
 
 
-def test_contents_go_with_the_last_document_that_has_them(store: Store, tmp_path: Path) -> None:
-    def files() -> int:
-        return len(list((tmp_path / "sections").rglob("*.zst")))
-
+def test_texts_go_with_their_documents(store: Store) -> None:
     twins = [
         replace(document(name), title="Leave", link="https://desk.test/leave")
         for name in ("desk:a", "web:a")
     ]
     store.hold(*twins)
-    assert files() == 1
+    assert kept_texts(store.database) == 2
     store.ledger.save([Removed("desk:a")])
-    assert files() == 1
+    assert kept_texts(store.database) == 1
     assert store.ledger.document("web:a") == twins[1]
     store.hold(document("web:a", text="Leave is 30 days.", version="2"), generation=2)
-    assert files() == 1
+    assert kept_texts(store.database) == 1
     store.ledger.save([Removed("web:a")])
-    assert files() == 0
+    assert kept_texts(store.database) == 0

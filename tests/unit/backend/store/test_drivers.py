@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, make_url, select, text, update
@@ -240,8 +239,8 @@ def test_names_go_by_code_points_whatever_the_database_s_language(database: Data
     assert [source.name for source in sources.listing(database)] == sorted(by_language)
 
 
-def test_a_nul_in_a_text_stops_nothing(url: str, tmp_path: Path) -> None:
-    with store_at(url, tmp_path, "desk") as store:
+def test_a_nul_in_a_text_stops_nothing(url: str) -> None:
+    with store_at(url, "desk") as store:
         store.hold(document("desk:a", version="1\0"))
         store.ledger.save(
             [

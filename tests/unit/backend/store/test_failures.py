@@ -1,7 +1,6 @@
 """The failures."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,8 @@ from tests.support.store import Store, store_at
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web", "idle") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web", "idle") as store:
         yield store
 
 

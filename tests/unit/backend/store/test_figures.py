@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,8 @@ def alive(run: Run) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web", "mail", "wiki") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web", "mail", "wiki") as store:
         yield store
 
 

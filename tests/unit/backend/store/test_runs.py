@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
@@ -29,8 +28,8 @@ def gone(run: Run) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
         yield store
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -27,8 +26,8 @@ def gone(run: Run) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk") as store:
         yield store
 
 

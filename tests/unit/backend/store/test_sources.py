@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +21,8 @@ def gone(run: Run) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
         yield store
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -23,8 +22,8 @@ def alive(run: Run) -> bool:
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
         yield store
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
@@ -135,8 +134,8 @@ class Office:
 
 
 @pytest.fixture
-def office(tmp_path: Path, database_url: str) -> Iterator[Office]:
-    with store_at(database_url, tmp_path, "desk", "web") as store:
+def office(database_url: str) -> Iterator[Office]:
+    with store_at(database_url, "desk", "web") as store:
         sources.set_paused(store.database, "web", datetime.now(UTC))
         keeper = MemoryKeeper(EMBEDDER.dimension)
         yield Office(store, keeper, {name: Shelf(name) for name in ("desk", "web")})

@@ -15,8 +15,8 @@ from tests.support.store import Store, store_at, store_with
 
 
 @pytest.fixture
-def store(tmp_path: Path, database_url: str) -> Iterator[Store]:
-    with store_at(database_url, tmp_path, "desk", "web") as store:
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
         yield store
 
 

@@ -112,7 +112,7 @@ def connector(service: Site, url: str) -> ConfluenceConnector:
 @contextmanager
 def office(service: Site, folder: Path) -> Iterator[WikiOffice]:
     url = sqlite_url(folder / "quarry.db")
-    with running(service) as door, store_at(url, folder, "wiki") as store:
+    with running(service) as door, store_at(url, "wiki") as store:
         yield WikiOffice(store, folder / "index", partial(connector, service, door.url))
 
 
