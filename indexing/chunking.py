@@ -34,6 +34,8 @@ _SHORT = 5
 _LINE = re.compile(r"[^\n\r]+")
 _RULE = re.compile(r"\|?[\s:|+-]*-[\s:|+-]*")
 
+_as_json = json.JSONEncoder(sort_keys=True).encode
+
 
 def chunks_of(
     document: Document, embedder: Embedder, most_tokens: int = MOST_TOKENS
@@ -177,7 +179,7 @@ def content_hash(document: Document) -> str:
     """A digest of everything that is indexed but access, which is amended without new vectors."""
     digest = hashlib.blake2b(digest_size=20)
     for part in _indexed_parts(document):
-        digest.update(json.dumps(part, sort_keys=True).encode())
+        digest.update(_as_json(part).encode())
         digest.update(b"\n")
     return digest.hexdigest()
 

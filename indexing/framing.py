@@ -42,10 +42,10 @@ class Framer:
     def __init__(self, document: Document, embedder: Embedder, limit: int) -> None:
         self._embedder = embedder
         self._limit = limit
-        self._special = self.tokens("")
         self._title = " ".join(document.title.split())
         self._metadata = tuple(_readable(document.metadata))
         self._known: dict[tuple[str, ...], Frame] = {}
+        self._costs: dict[str, int] = {}
 
     def tokens(self, text: str) -> int:
         """Tokens of a text, special ones included."""
@@ -58,27 +58,31 @@ class Framer:
 
     def _new(self, headings: tuple[str, ...]) -> Frame:
         room = self._limit // _FRAME_SHARE
-        before = []
-        if title := head(self._title, room - 1, self._embedder):
-            before.append(title)
-            room -= self._cost(title)
-        if path := self._path(headings, room):
-            before.append(path)
-            room -= self._cost(path)
-        return Frame(tuple(before), tuple(self._lines(room)))
+        title, cost = self._head(self._title, room)
+        path, more = self._path(headings, room - cost)
+        before = tuple(line for line in (title, path) if line)
+        return Frame(before, tuple(self._lines(room - cost - more)))
 
-    def _path(self, headings: Sequence[str], room: int) -> str:
-        """The innermost headings that fit; those that only say the title again are left out."""
+    def _path(self, headings: Sequence[str], room: int) -> tuple[str, int]:
+        """The innermost headings that fit, and their cost; those that only say the title again are left out."""
         known = [" ".join(heading.split()) for heading in headings[-_HEADINGS:]]
-        path = ""
-        for heading in reversed([each for each in known if each and each != self._title]):
-            longer = (
-                f"{heading} > {path}" if path else head(heading, max(0, room - 1), self._embedder)
-            )
-            if self._cost(longer) > room:
+        *outer, inner = ["", *(each for each in known if each and each != self._title)]
+        path, cost = self._head(inner, room)
+        for heading in filter(None, reversed(outer)):
+            more = self._cost(heading)
+            if not path or cost + more > room:
                 break
-            path = longer
-        return path
+            path, cost = f"{heading} > {path}", cost + more
+        return path, cost
+
+    def _head(self, line: str, room: int) -> tuple[str, int]:
+        """The beginning of a line that fits, and its cost."""
+        if not line or room <= 1:
+            return "", 0
+        text, tokens = head(line, room - 1, self._embedder)
+        if text == line:
+            self._costs[line] = tokens + 1
+        return text, tokens + 1
 
     def _lines(self, room: int) -> Iterator[str]:
         for line in self._metadata:
@@ -88,8 +92,11 @@ class Framer:
             yield line
 
     def _cost(self, line: str) -> int:
-        """Tokens that a line adds, with one for the end of the line."""
-        return self.tokens(line) - self._special + 1
+        """Tokens that a line adds, with one for the end of the line, or for the > of a path."""
+        cost = self._costs.get(line)
+        if cost is None:
+            cost = self._costs[line] = len(self._embedder.token_ends(line)) + 1
+        return cost
 
 
 def _readable(metadata: Metadata) -> Iterator[str]:

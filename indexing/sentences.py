@@ -93,9 +93,16 @@ def _wraps(text: str, line: Span, following: Span) -> bool:
         return False
     if line.end - line.start > _WRAPPED.stop:
         return False
-    width = sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line.of(text))
+    width = _width(line.of(text))
     goes_on_small = text[following.start].islower()
     return width in (_WRAPPED_BEFORE_LOWER_CASE if goes_on_small else _WRAPPED)
+
+
+def _width(line: str) -> int:
+    """In columns of a page."""
+    if line.isascii():
+        return len(line)
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line)
 
 
 def _cut(text: str, block: Span) -> Iterator[Span]:

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -89,7 +89,12 @@ class ModelTokenizer:
         return [len(ids) for ids in found]
 
     def ends(self, text: str) -> list[int]:
-        return list(accumulate(self._raw_ends(text), max))
+        found: list[int] = []
+        for window in _WINDOW.finditer(well_formed(text)):
+            encoding = self._tokenizer.encode(window.group(), add_special_tokens=False)
+            start = window.start()
+            found += [start + end for _, end in encoding.offsets]
+        return list(accumulate(found, max))
 
     def ids(self, texts: Sequence[str], limit: int) -> list[Ids]:
         """Token ids with special tokens; of a text with more than `limit` its beginning."""
@@ -111,12 +116,6 @@ class ModelTokenizer:
             return ids
         closing = ids[len(ids) - self._closing :]
         return np.concatenate([ids[: limit - len(closing)], closing])
-
-    def _raw_ends(self, text: str) -> Iterator[int]:
-        for window in _WINDOW.finditer(well_formed(text)):
-            encoding = self._tokenizer.encode(window.group(), add_special_tokens=False)
-            for _, end in encoding.offsets:
-                yield window.start() + end
 
 
 class EstimatedTokens:
