@@ -40,7 +40,7 @@ class Report:
     """The first hundred."""
     unreadable_count: int = 0
     seconds: Mapping[TimedStage, float] = field(default_factory=dict)
-    """`read` is the time spent waiting for the source, which reads on while others work."""
+    """`read` is the time spent waiting for the source, and `embed` for the embedder, while others work on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,10 @@
 """Plans carried out: embedded, written to the index, then told to the ledger.
 
-While one plan is embedded, the next is made and the last is written, each in a thread of its own:
+While two plans are embedded, the next is made and the last is written, each in a thread of its own:
 the cores that a model leaves idle are few, and so are those that a cut or a write needs.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -28,6 +28,10 @@ Progresses: TypeAlias = Generator[Progress, None, None]
 """Told as the work goes on; closing it stops the work between two plans."""
 
 _MOST_TEXTS = 1024
+_EMBEDDING = 2
+"""Plans at once: when one comes to its end, the other keeps the cores busy, or the endpoint far away."""
+_AHEAD = _EMBEDDING + 1
+"""Plans that were begun and are not saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,16 @@ class InFlight:
             self._changed.notify_all()
 
 
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    """A plan that is to be written in its turn."""
+
+    ids: frozenset[str]
+    embedding: Future[Plan]
+    before: Future[Plan] | None
+    """The writing of the plan before it."""
+
+
 class Noting(Protocol):
     """What is told of the writing; of an `indexing.ledger.Ledger`, these two methods."""
 
@@ -87,7 +101,9 @@ class Writing:
 
     def carry_out(self, plan: Plan, tally: Tally) -> None:
         """Raises RetryLater, AskTheOwner: the embedder's or the index's. The ledger is as before."""
-        self._write(self._embedded(plan, tally), tally)
+        with tally.timed("embed"):
+            embedded = self._embedded(plan)
+        self._write(embedded, tally)
 
     def carry_out_ahead(
         self, plans: Iterator[Plan], in_flight: InFlight, meter: Meter, tally: Tally
@@ -99,30 +115,44 @@ class Writing:
         """
         arenas.few()
         giving = arenas.Giving()
-        with ThreadPoolExecutor(1, "planner") as planner, ThreadPoolExecutor(1, "writer") as writer:
+        with (
+            ThreadPoolExecutor(1, "planner") as planner,
+            ThreadPoolExecutor(_EMBEDDING, "embedder") as embedder,
+            ThreadPoolExecutor(1, "writer") as writer,
+        ):
+            begun: deque[Future[Plan]] = deque()
             try:
                 coming = planner.submit(next, plans, None)
-                saving: Future[Plan] | None = None
+                last: Future[Plan] | None = None
                 item: str | None = None
                 while (plan := coming.result()) is not None:
                     coming = planner.submit(next, plans, None)
                     item = plan.item or item
                     yield meter.progress(item)
-                    embedded = self._embedded(plan, tally)
-                    if saving:
-                        yield _saved(saving.result(), meter)
-                    saving = writer.submit(self._write_and_leave, embedded, in_flight, tally)
+                    embedding = embedder.submit(self._embedded, plan)
+                    writing = _Coming(plan.ids, embedding, last)
+                    last = writer.submit(self._write_in_turn, writing, in_flight, tally)
+                    begun.append(last)
+                    while begun and (begun[0].done() or len(begun) == _AHEAD):
+                        yield _saved(begun.popleft().result(), meter)
                     giving.now_and_then()
-                if saving:
-                    yield _saved(saving.result(), meter)
+                while begun:
+                    yield _saved(begun.popleft().result(), meter)
             finally:
                 in_flight.close()
+                for each in begun:
+                    each.cancel()
 
-    def _write_and_leave(self, plan: Plan, in_flight: InFlight, tally: Tally) -> Plan:
+    def _write_in_turn(self, coming: "_Coming", in_flight: InFlight, tally: Tally) -> Plan:
+        """Raises what the plan before was not written for, too."""
         try:
+            if coming.before:
+                coming.before.result()
+            with tally.timed("embed"):
+                plan = coming.embedding.result()
             self._write(plan, tally)
         finally:
-            in_flight.leave(plan.ids)
+            in_flight.leave(coming.ids)
         return plan
 
     def _write(self, plan: Plan, tally: Tally) -> None:
@@ -132,6 +162,7 @@ class Writing:
         saved += [*plan.reached, *_finished(plan, steps)]
         if plan.held and not plan.held.is_still():
             raise LostLease(plan.held.number)
+        tally.counts["embedded"] += plan.embedded
         with tally.timed("write"):
             self._write_index([step.first for step in steps if step.first])
             if saved:
@@ -152,25 +183,23 @@ class Writing:
                 after=timedelta(seconds=1),
             )
 
-    def _embedded(self, plan: Plan, tally: Tally) -> Plan:
+    def _embedded(self, plan: Plan) -> Plan:
         """The same plan, with nothing left to embed."""
         prepared = [part for part in plan.parts if isinstance(part, Prepared)]
         steps = [part for part in plan.parts if isinstance(part, Step)]
-        before = tally.counts["embedded"]
-        parts = (*self._steps(prepared, tally), *steps)
-        return replace(plan, parts=parts, embedded=tally.counts["embedded"] - before)
+        made = list(self._steps(prepared))
+        return replace(plan, parts=(*made, *steps), embedded=_chunks(made))
 
-    def _steps(self, prepared: Sequence[Prepared], tally: Tally) -> Iterator[Step]:
+    def _steps(self, prepared: Sequence[Prepared]) -> Iterator[Step]:
         """All chunks of all documents together; one by one only where the embedder refuses."""
         try:
-            with tally.timed("embed"):
-                vectors = self._vectors(prepared, tally)
+            vectors = self._vectors(prepared)
         except ValueError as error:
             if len(prepared) == 1:
                 yield Step((prepared[0].failed(error),))
                 return
             for part in prepared:
-                yield from self._steps([part], tally)
+                yield from self._steps([part])
             return
         start = 0
         for part in prepared:
@@ -178,13 +207,12 @@ class Writing:
             yield _step(part, vectors[start:end])
             start = end
 
-    def _vectors(self, prepared: Iterable[Prepared], tally: Tally) -> Vectors:
+    def _vectors(self, prepared: Iterable[Prepared]) -> Vectors:
         texts = [chunk.embedded_text for part in prepared for chunk in part.chunks]
         found = [
             np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
             *(self.embedder.embed_passages(some) for some in portions(texts, _MOST_TEXTS)),
         ]
-        tally.counts["embedded"] += len(texts)
         return np.concatenate(found)
 
 
@@ -203,10 +231,12 @@ def _step(part: Prepared, vectors: Vectors) -> Step:
 
 def _outcomes(steps: Sequence[Step]) -> dict[Outcome, int]:
     counts: Counter[Outcome] = Counter(step.outcome for step in steps if step.outcome)
-    counts["chunks"] = sum(
-        len(step.first.chunks) for step in steps if isinstance(step.first, Replace)
-    )
+    counts["chunks"] = _chunks(steps)
     return dict(counts)
+
+
+def _chunks(steps: Sequence[Step]) -> int:
+    return sum(len(step.first.chunks) for step in steps if isinstance(step.first, Replace))
 
 
 def _failures(steps: Sequence[Step]) -> list[Failed]:

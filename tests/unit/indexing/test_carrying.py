@@ -1,7 +1,9 @@
 """Batches carried out by a worker that holds them, or believes that it does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -10,8 +12,9 @@ from connectors.document import Access
 from connectors.errors import RetryLater
 from indexing.batches import DocumentChange, Held
 from indexing.carrying import Carrying
+from indexing.embedding import Embedder, Vectors
 from indexing.hashing import HashingEmbedder
-from indexing.index import Replace
+from indexing.index import IndexChange, Replace, Written
 from indexing.ledger import LostLease
 from indexing.report import Meter, Tally
 from indexing.shrinking import NeedsDecision, Shrinkage
@@ -24,12 +27,13 @@ EMBEDDER = HashingEmbedder()
 
 @dataclass
 class Desk:
+    embedder: Embedder = EMBEDDER
     keeper: MemoryKeeper = field(default_factory=lambda: MemoryKeeper(EMBEDDER.dimension))
     ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger("desk", "web"))
     tally: Tally = field(default_factory=Tally)
 
     def carry_out(self, *coming: Held | None) -> None:
-        carrying = Carrying(EMBEDDER, self.keeper, self.ledger)
+        carrying = Carrying(self.embedder, self.keeper, self.ledger)
         for _ in carrying.carry_out(iter(coming), Meter("desk", "indexing"), self.tally):
             pass
 
@@ -62,6 +66,39 @@ def test_each_batch_is_finished_with_what_came_of_it() -> None:
     assert (first.item, third.item) == ("c.pdf", "desk:a")
     assert {name: count for name, count in third.counts.items() if count} == {"deleted": 1}
     assert desk.keeper.held.keys() == {"desk:b", "web:a"}
+
+
+@dataclass(frozen=True)
+class MeetingEmbedder(HashingEmbedder):
+    """Embeds nothing before it was asked twice."""
+
+    both: Barrier = field(default_factory=lambda: Barrier(2))
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.both.wait(timeout=10)
+        return super().embed_passages(texts)
+
+
+def test_two_batches_are_embedded_at_once() -> None:
+    desk = Desk(embedder=MeetingEmbedder())
+    desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
+    assert [each.batch for each in desk.ledger.finished] == [1, 2, 3, 4]
+
+
+class FullKeeper(MemoryKeeper):
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        batch = list(changes)
+        if any(change.document_id == "desk:2" for change in batch):
+            raise RetryLater("The disk is full.", after=timedelta(minutes=1))
+        return super().write(batch)
+
+
+def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
+    desk = Desk(keeper=FullKeeper(EMBEDDER.dimension))
+    with pytest.raises(RetryLater, match="full"):
+        desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
+    assert desk.keeper.held.keys() == {"desk:1"}
+    assert [each.batch for each in desk.ledger.finished] == [1]
 
 
 def test_what_a_batch_writes_is_no_older_than_its_number() -> None:
