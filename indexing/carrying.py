@@ -23,7 +23,7 @@ class Carrying:
     def carry_out(self, coming: Iterator[Held | None], meter: Meter, tally: Tally) -> Progresses:
         """Each batch to its end: index, ledger, and that it is finished. `None`: there is none just now.
 
-        While one is embedded, the next is asked for and the last is written. No two that speak of one
+        While two are embedded, the next is asked for and the last is written. No two that speak of one
         document may be held at once.
 
         Raises:

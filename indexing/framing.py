@@ -68,6 +68,8 @@ class Framer:
         known = [" ".join(heading.split()) for heading in headings[-_HEADINGS:]]
         *outer, inner = ["", *(each for each in known if each and each != self._title)]
         path, cost = self._head(inner, room)
+        if cost > room:
+            return "", 0
         for heading in filter(None, reversed(outer)):
             more = self._cost(heading)
             if not path or cost + more > room:
@@ -80,8 +82,9 @@ class Framer:
         if not line or room <= 1:
             return "", 0
         text, tokens = head(line, room - 1, self._embedder)
-        if text == line:
-            self._costs[line] = tokens + 1
+        if text != line:
+            return text, self._cost(text)
+        self._costs[line] = tokens + 1
         return text, tokens + 1
 
     def _lines(self, room: int) -> Iterator[str]:

@@ -28,7 +28,7 @@ class Report:
     chunks: int = 0
     """Written, of these and of the restored ones."""
     embedded: int = 0
-    """Texts that the embedder was given."""
+    """Texts that the embedder made vectors of."""
     unchanged: int = 0
     """Read again, and found to be as they were."""
     amended: int = 0

@@ -46,7 +46,7 @@ class Plan:
     held: Held | None = None
     """The batch that this plan is of, where it is one that others may take over."""
     embedded: int = 0
-    """Texts that the embedder was given for it."""
+    """Texts that the embedder made vectors of for it."""
 
 
 class InFlight:
@@ -140,8 +140,6 @@ class Writing:
                     yield _saved(begun.popleft().result(), meter)
             finally:
                 in_flight.close()
-                for each in begun:
-                    each.cancel()
 
     def _write_in_turn(self, coming: "_Coming", in_flight: InFlight, tally: Tally) -> Plan:
         """Raises what the plan before was not written for, too."""

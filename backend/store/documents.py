@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, select
 
 from backend.store.contents import decoded
 from backend.store.database import Database
@@ -50,10 +50,22 @@ def find(database: Database, document_id: str, readers: Readers) -> StoredDocume
         return None
     row, document = held
     if document is None:
+        if row.content is not None:
+            _forget(database, document_id, row.content)
         raise AskTheOwner(
             f"The text of {document_id} is missing. Sync {row.source!r}: what is missing is read again."
         )
     return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
+
+
+def _forget(database: Database, document_id: str, damaged: bytes) -> None:
+    """So that the next run of the source reads it again."""
+    with database.writing() as connection:
+        connection.execute(
+            delete(contents).where(
+                contents.c.document_id == document_id, contents.c.content == damaged
+            )
+        )
 
 
 def last_version(connection: Connection, document_id: str) -> Document | None:

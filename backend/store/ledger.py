@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import func, select, union, update
+from sqlalchemy import and_, func, select, union, update
 
 from backend.store.database import Database, exclusive
 from backend.store.documents import last_version, readers_of
@@ -39,9 +39,7 @@ class StoredLedger:
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
         with self.database.reading() as connection:
-            kept = contents.c.content.is_not(None).label("kept")
-            query = select(documents, kept).outerjoin(contents)
-            rows = connection.execute(query.where(documents.c.id.in_(ids))).all()
+            rows = connection.execute(_WITH_KEPT.where(documents.c.id.in_(ids))).all()
             readers = readers_of(connection, [row.id for row in rows])
         return {
             row.id: Entry(
@@ -154,4 +152,8 @@ class StoredLedger:
             return list(connection.scalars(unseen.order_by("id").limit(_PAGE)))
 
 
+# Asked of the value's type in a condition, SQLite reads no content; asked for as a column, it reads all of it.
+_WITH_KEPT = select(documents, contents.c.document_id.is_not(None).label("kept")).outerjoin(
+    contents, and_(contents.c.document_id == documents.c.id, contents.c.content.is_not(None))
+)
 _BY_DOCUMENT = ((documents, documents.c.id), (failures, failures.c.document_id))

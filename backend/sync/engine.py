@@ -6,8 +6,8 @@ Each takes one thing that is due, does it to its end, and tells whether there wa
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -101,11 +101,14 @@ class Engine:
 
         with Heartbeat(database, stopping=self.stopping, bound=self.bound) as heartbeat:
             coming = taken(database, heartbeat, self.pulse, is_over)
+            steps = home.carrying().carry_out(coming, Meter("", "indexing"), tally)
             try:
-                for step in home.carrying().carry_out(coming, Meter("", "indexing"), tally):
-                    heartbeat.moved(f"{step.item!r} was indexed" if step.item else None)
-                    measured.tell()
-                    self.pulse.notify()
+                with closing(steps):
+                    for step in steps:
+                        heartbeat.moved(f"{step.item!r} was indexed" if step.item else None)
+                        heartbeat.check()
+                        measured.tell()
+                        self.pulse.notify()
             except (RetryLater, AskTheOwner) as error:
                 after = error.after if isinstance(error, RetryLater) else _LATER
                 next_try = datetime.now(UTC) + after
@@ -196,10 +199,12 @@ def _kept_up(listing: Iterable[Listed], heartbeat: Heartbeat) -> Iterator[Listed
         yield listed
 
 
-def _all(steps: Iterable[object], heartbeat: Heartbeat) -> None:
-    for _ in steps:
-        heartbeat.moved()
-        heartbeat.check()
+def _all(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None:
+    """To its end; where that does not come, it has ended with its threads before the run is closed."""
+    with closing(steps):
+        for _ in steps:
+            heartbeat.moved()
+            heartbeat.check()
 
 
 def _begun(database: Database, due: Due) -> int:

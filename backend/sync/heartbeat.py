@@ -29,7 +29,7 @@ SELDOM = 0.25
 """The same, where nothing has changed for a while: a look costs the processor some milliseconds."""
 STILL = timedelta(minutes=15)
 """In which something moves, or the work is given up. A request to a source is given up within minutes, and so
-is one to the index; a batch is embedded within a minute by the models that a processor can run at all."""
+is one to the index; two batches are embedded within two minutes by the models that a processor can run at all."""
 
 
 class Stopped(Exception):

@@ -22,6 +22,7 @@ from indexing.carrying import Carrying
 from indexing.pipeline import EmptyListing, Pipeline
 from indexing.report import Meter, Outcome, Progress, Report, Tally
 from indexing.shrinking import NeedsDecision
+from indexing.writing import Progresses
 
 
 def sync(
@@ -79,7 +80,7 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
     yield tally.report()
 
 
-def removing(room: Room, telling: Telling, tally: Tally) -> Iterator[Progress]:
+def removing(room: Room, telling: Telling, tally: Tally) -> Progresses:
     """All that the source brought, out of the index and the ledger."""
     batches.drop(room.database, room.pipeline.source)
     telling.begin("removing")

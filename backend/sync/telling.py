@@ -1,13 +1,13 @@
 """What a run does, told to the database now and then."""
 
 import time
-from collections.abc import Generator, Iterator
 from contextlib import closing
 
 from backend.store import runs
 from backend.store.database import Database
 from backend.sync.measure import counts
 from indexing.report import Progress, Tally
+from indexing.writing import Progresses
 
 _SECONDS = 1.0
 
@@ -31,7 +31,7 @@ class Telling:
         runs.enter(self._database, self._run, stage)
         self._told = counts(self._tally)
 
-    def steps(self, steps: Generator[Progress, None, None]) -> Iterator[Progress]:
+    def steps(self, steps: Progresses) -> Progresses:
         """The same progress; what is left is told at its end. Raises Ended: as `begin`."""
         last: Progress | None = None
         with closing(steps):

@@ -3,7 +3,7 @@
     .venv/bin/python -m tests.benchmarks.sync_scale [--documents 100000] [--shared 5000]
 
 The engine's own worker threads read a source that makes its documents up, each about one chunk, embed them
-with the real model and write index and ledger. Ten times in the run the source holds back: what was read is
+with the real model and write index and ledger. Twenty times in the run the source holds back: what was read is
 indexed to its end, and the embedder alone is given some of the same chunks. So the two take turns, and a machine
 that is slower for a while is so for both. Then two more sources share the workers: one has begun when the
 other comes.
@@ -46,7 +46,7 @@ from indexing.pipeline import Pipeline
 from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 
-LEGS = 10
+LEGS = 20
 PARTS = 5
 WORDS = 120
 """Of a document: with its title most of one chunk."""
@@ -146,7 +146,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
-    """A tenth of the run, and the embedder alone on some of its chunks."""
+    """A part of the run, and the embedder alone on some of its chunks."""
 
     documents: int
     seconds: float
@@ -230,7 +230,7 @@ class Memory(threading.Thread):
         self.join()
 
     def report(self, count: int) -> None:
-        later = [each for each in self.seen if each[0] >= count / LEGS]
+        later = [each for each in self.seen if each[0] >= count / 10]
         done, own, resident = (np.array(column) for column in zip(*later, strict=True))
         slope = np.polyfit(done, own, 1)[0] * 10_000 if len(later) > 1 else float("nan")
         print(
@@ -267,7 +267,10 @@ def whole_run(place: Place, engine: Engine, wanted: int, vocabulary: Sequence[st
     seconds = sum(leg.seconds for leg in turns.legs)
     alone = sum(leg.alone for leg in turns.legs)
     print(f"{count} documents in {seconds:.0f} s, the embedder alone {alone:.0f} s", end=": ")
-    print(f"ratio {alone / seconds:.3f}")
+    print(f"ratio {alone / seconds:.3f}", end="; ")
+    processor = sum(leg.processor for leg in turns.legs)
+    alone_processor = sum(leg.alone_processor for leg in turns.legs)
+    print(f"processor {processor:.0f} s, alone {alone_processor:.0f} s")
     memory.report(count)
 
 

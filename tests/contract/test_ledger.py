@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
@@ -28,10 +27,16 @@ from indexing.ledger import (
 )
 from tests.support.databases import Databases
 from tests.support.ledger import MemoryLedger
-from tests.support.store import lose_texts, store_at
+from tests.support.store import damage_texts, lose_texts, store_at
 
-Fixture: TypeAlias = tuple[Ledger, Callable[[str], None]]
-"""A ledger that knows the sources `desk` and `web`, and how to lose what it keeps of a document."""
+
+@dataclass(frozen=True)
+class Fixture:
+    ledger: Ledger
+    """It knows the sources `desk` and `web`."""
+    lose: Callable[[str], None]
+    """What it keeps of a document."""
+    damage: Callable[[str], None]
 
 
 @contextmanager
@@ -53,13 +58,14 @@ def _on_postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fix
 def _in_memory(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
     del request, folder
     ledger = MemoryLedger("desk", "web")
-    yield ledger, ledger.lose
+    yield Fixture(ledger, ledger.lose, ledger.damage)
 
 
 @contextmanager
 def _stored(url: str) -> Iterator[Fixture]:
     with store_at(url, "desk", "web") as store:
-        yield store.ledger, partial(lose_texts, store.database)
+        lose, damage = (partial(each, store.database) for each in (lose_texts, damage_texts))
+        yield Fixture(store.ledger, lose, damage)
 
 
 @pytest.fixture(
@@ -72,7 +78,7 @@ def fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fixture]
 
 @pytest.fixture
 def ledger(fixture: Fixture) -> Ledger:
-    return fixture[0]
+    return fixture.ledger
 
 
 def document(
@@ -271,12 +277,13 @@ def test_unsettled_documents_are_remembered_until_they_are_amended_or_stored(
 
 
 def test_lost_contents_are_named_until_they_are_known_to_be_lost(fixture: Fixture) -> None:
-    ledger, lose = fixture
+    ledger = fixture.ledger
     ledger.save([stored(document("desk:a"))])
     assert list(ledger.lost("desk")) == []
-    lose("desk:a")
+    fixture.lose("desk:a")
     assert list(ledger.lost("desk")) == ["desk:a"]
     assert ledger.document("desk:a") is None
+    assert not ledger.entries(["desk:a"])["desk:a"].kept
     ledger.save([Lost("desk:a")])
     assert list(ledger.lost("desk")) == []
     assert ledger.entries(["desk:a"])["desk:a"] == Entry(
@@ -284,6 +291,22 @@ def test_lost_contents_are_named_until_they_are_known_to_be_lost(fixture: Fixtur
     )
     ledger.save([stored(document("desk:a"), generation=2)])
     assert ledger.document("desk:a") == document("desk:a")
+
+
+def test_a_damaged_content_is_kept_and_is_none_until_it_is_stored_anew(fixture: Fixture) -> None:
+    ledger = fixture.ledger
+    ledger.save([stored(document("desk:a"))])
+    fixture.damage("desk:a")
+    assert ledger.document("desk:a") is None
+    assert ledger.entries(["desk:a"])["desk:a"].kept
+    assert list(ledger.lost("desk")) == []
+    ledger.save([stored(document("desk:a"), generation=2)])
+    assert ledger.document("desk:a") == document("desk:a")
+
+
+def test_what_is_said_to_be_lost_and_is_not_held_changes_nothing(ledger: Ledger) -> None:
+    ledger.save([Lost("desk:a")])
+    assert ledger.entries(["desk:a"]) == {}
 
 
 def test_sources_are_told_by_name(ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from connectors.connector import Checkpoint
 from connectors.document import NOBODY, Access, Document
@@ -21,6 +22,8 @@ from indexing.ledger import (
     Unread,
 )
 
+Content: TypeAlias = Literal["there", "damaged", "gone"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -29,7 +32,8 @@ class Line:
     generation: int
     chunks: int
     kept: bool = True
-    content_there: bool = True
+    """It is not known to be lost."""
+    content: Content = "there"
     unsettled: bool = False
     listing: int = 0
 
@@ -65,7 +69,7 @@ class MemoryLedger:
 
     def document(self, document_id: str) -> Document | None:
         line = self.lines.get(document_id)
-        return line.document if line and line.kept and line.content_there else None
+        return line.document if line and line.kept and line.content == "there" else None
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         if not changes:
@@ -83,7 +87,7 @@ class MemoryLedger:
 
     def lost(self, source: str) -> Iterator[str]:
         lines = self._of(source)
-        return iter([key for key, line in lines.items() if line.kept and not line.content_there])
+        return iter([key for key, line in lines.items() if line.kept and line.content == "gone"])
 
     def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
         for each, line in self._of(source).items():
@@ -108,8 +112,12 @@ class MemoryLedger:
         return iter(sorted(lines | troubles))
 
     def lose(self, document_id: str) -> None:
-        """Throw away what is kept of a document, as a person may throw away a file."""
-        self._change([document_id], content_there=False)
+        """As if what is kept of a document had never been."""
+        self._change([document_id], content="gone")
+
+    def damage(self, document_id: str) -> None:
+        """As a disk may."""
+        self._change([document_id], content="damaged")
 
     def _of(self, source: str) -> dict[str, Line]:
         self._check_source(source)
@@ -206,5 +214,5 @@ def _entry(line: Line) -> Entry:
         content_hash=line.content_hash,
         generation=line.generation,
         access=line.document.access,
-        kept=line.kept,
+        kept=line.kept and line.content != "gone",
     )

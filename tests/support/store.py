@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 
 from backend.store import sources
 from backend.store.database import Database, open_database, sqlite_url
@@ -59,6 +59,14 @@ def lose_texts(database: Database, *ids: str) -> None:
     chosen = [contents.c.document_id.in_(ids)] if ids else []
     with database.writing() as connection:
         connection.execute(delete(contents).where(*chosen))
+
+
+def damage_texts(database: Database, *ids: str) -> None:
+    """Of these documents."""
+    with database.writing() as connection:
+        connection.execute(
+            update(contents).where(contents.c.document_id.in_(ids)).values(content=b"damaged")
+        )
 
 
 def document(

@@ -529,6 +529,17 @@ def test_lost_contents_are_read_again_from_the_beginning() -> None:
     assert desk.ledger.document("desk:a") == document("desk:a")
 
 
+def test_what_is_damaged_and_gone_from_the_index_is_read_again_too() -> None:
+    desk = Desk()
+    desk.index(document("desk:a"), Checkpoint("9"))
+    desk.ledger.damage("desk:a")
+    desk.keeper.held.clear()
+    desk.repair()
+    assert desk.ledger.checkpoints["desk"] is None
+    assert desk.index(document("desk:a")).documents == 1
+    assert desk.ledger.document("desk:a") == document("desk:a")
+
+
 def test_with_index_and_contents_both_lost_the_source_is_read_once() -> None:
     desk = Desk()
     desk.index(document("desk:a"), Checkpoint("9"))

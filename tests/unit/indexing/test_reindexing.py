@@ -383,7 +383,7 @@ def test_whatever_changes_and_wherever_it_is_stopped_the_edition_becomes_what_th
 
     house.before = [change_late]
     for missing in house.rebuilt().missing:
-        assert not house.ledger.lines[missing.document_id].content_there
+        assert house.ledger.lines[missing.document_id].content == "gone"
         assert missing.document_id not in house.keeper.held
         house.ledger.save([Removed(missing.document_id)])
     assert house.agrees()

@@ -9,8 +9,8 @@ import pytest
 from backend.store import documents
 from connectors.document import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import AskTheOwner
-from indexing.ledger import Amended, Removed
-from tests.support.store import Store, document, kept_texts, lose_texts, store_at
+from indexing.ledger import Amended, Lost, Removed
+from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts, store_at
 
 ANN = Readers.of("user:ann@example.com")
 HR = Readers.of("group:hr")
@@ -85,6 +85,20 @@ def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store) -> None:
     with pytest.raises(AskTheOwner, match="Sync 'desk'"):
         documents.find(store.database, "desk:a", HR)
     assert documents.find(store.database, "desk:a", ANN) is None
+
+
+def test_a_damaged_text_is_told_and_then_known_to_be_gone(store: Store) -> None:
+    store.hold(document(access=Access.to(["group:hr"])))
+    damage_texts(store.database, "desk:a")
+    assert documents.find(store.database, "desk:a", ANN) is None
+    assert list(store.ledger.lost("desk")) == []
+    with pytest.raises(AskTheOwner, match="Sync 'desk'"):
+        documents.find(store.database, "desk:a", HR)
+    assert list(store.ledger.lost("desk")) == ["desk:a"]
+    store.ledger.save([Lost("desk:a")])
+    with pytest.raises(AskTheOwner, match="Sync 'desk'"):
+        documents.find(store.database, "desk:a", HR)
+    assert list(store.ledger.lost("desk")) == []
 
 
 def test_the_owner_sees_all_documents_by_id(store: Store) -> None:
