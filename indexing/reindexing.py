@@ -111,6 +111,7 @@ class Reindexing:
                 return
 
     def _last_passes(self, go_on: GoOn) -> Iterator[Building]:
+        self._reconsider()
         for _ in range(_LAST_PASSES):
             found, left = self._compared()
             if not found:
@@ -123,6 +124,13 @@ class Reindexing:
             " kept.",
             after=timedelta(seconds=PATIENCE),
         )
+
+    def _reconsider(self) -> None:
+        """What was gone may have been read again meanwhile, as the very version that it was."""
+        for page in portions(sorted(self._missing), _PAGE):
+            for each, entry in self._ledger.entries(page).items():
+                if entry.kept and self._missing[each][1] == GONE:
+                    del self._missing[each]
 
     def _lacking(self) -> tuple[Missing, ...]:
         """What the ledger holds and the new edition cannot have."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
@@ -305,6 +305,26 @@ def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
     assert house.switched == 0
 
 
+def test_what_was_gone_and_came_back_as_it_was_is_not_missing() -> None:
+    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+    house.ledger.lose("desk:a")
+
+    def read_again() -> None:
+        house.ledger.save([Removed("desk:a")])
+        house.store(document("desk:a"))
+
+    house.before = [read_again]
+    assert house.rebuilt().missing == ()
+    assert house.agrees()
+
+
+def test_what_is_damaged_is_missing() -> None:
+    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+    house.ledger.damage("desk:a")
+    (missing,) = house.rebuilt().missing
+    assert missing.document_id == "desk:a"
+
+
 def test_progress_counts_towards_all_documents() -> None:
     house = House(*(document(f"desk:{n:03}", f"note {n}") for n in range(200)))
     told = [step for step in house.reindexing() if isinstance(step, Building)]
@@ -358,6 +378,12 @@ def _change(house: House, kind: str, name: str, number: int) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(first=STEPS, during=STEPS, late=STEPS, cut=st.integers(0, 6))
+@example(
+    first=[],
+    during=[("edit", "desk:a", 0), ("lose", "desk:a", 0)],
+    late=[("delete", "desk:a", 0), ("edit", "desk:a", 0)],
+    cut=0,
+)
 def test_whatever_changes_and_wherever_it_is_stopped_the_edition_becomes_what_the_ledger_says(
     first: list[tuple[str, str, int]],
     during: list[tuple[str, str, int]],
