@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from connectors.document import Document, Metadata
 from indexing.embedding import Embedder
-from indexing.tokens import head
+from indexing.tokens import CHARACTERS_A_TOKEN, head
 
 _FRAME_SHARE = 4
 _HEADINGS = 8
@@ -66,26 +66,23 @@ class Framer:
     def _path(self, headings: Sequence[str], room: int) -> tuple[str, int]:
         """The innermost headings that fit, and their cost; those that only say the title again are left out."""
         known = [" ".join(heading.split()) for heading in headings[-_HEADINGS:]]
-        *outer, inner = ["", *(each for each in known if each and each != self._title)]
-        path, cost = self._head(inner, room)
-        if cost > room:
+        told = [each for each in known if each and each != self._title]
+        path, cost = self._head(told[-1], room) if told else ("", 0)
+        if not path or cost > room:
             return "", 0
-        for heading in filter(None, reversed(outer)):
+        for heading in reversed(told[:-1]):
             more = self._cost(heading)
-            if not path or cost + more > room:
+            if cost + more > room:
                 break
             path, cost = f"{heading} > {path}", cost + more
         return path, cost
 
     def _head(self, line: str, room: int) -> tuple[str, int]:
         """The beginning of a line that fits, and its cost."""
-        if not line or room <= 1:
-            return "", 0
-        text, tokens = head(line, room - 1, self._embedder)
-        if text != line:
-            return text, self._cost(text)
-        self._costs[line] = tokens + 1
-        return text, tokens + 1
+        most = max(0, room - 1)
+        if len(line) > most * CHARACTERS_A_TOKEN or self._cost(line) > room:
+            line = head(line, most, self._embedder)
+        return line, self._cost(line) if line else 0
 
     def _lines(self, room: int) -> Iterator[str]:
         for line in self._metadata:

@@ -127,18 +127,18 @@ class Reindexing:
 
     def _reconsider(self) -> None:
         """What was gone may have been read again meanwhile, as the very version that it was."""
-        for page in portions(sorted(self._missing), _PAGE):
-            for each, entry in self._ledger.entries(page).items():
-                if entry.kept and self._missing[each][1] == GONE:
-                    del self._missing[each]
+        for each, entry in self._missing_entries():
+            if entry.kept and self._missing[each][1] == GONE:
+                del self._missing[each]
 
     def _lacking(self) -> tuple[Missing, ...]:
         """What the ledger holds and the new edition cannot have."""
-        return tuple(
-            Missing(each, self._missing[each][1])
-            for page in portions(sorted(self._missing), _PAGE)
-            for each in self._ledger.entries(page)
-        )
+        return tuple(Missing(each, self._missing[each][1]) for each, _ in self._missing_entries())
+
+    def _missing_entries(self) -> Iterator[tuple[str, Entry]]:
+        """Of what is missing, as far as the ledger holds it still."""
+        for page in portions(sorted(self._missing), _PAGE):
+            yield from self._ledger.entries(page).items()
 
     def _check(self, lacking: Sequence[Missing]) -> None:
         """An edition that has next to nothing is no good; the old one finds documents still."""

@@ -33,13 +33,11 @@ _PIECE = re.compile(
 _log = logging.getLogger(__name__)
 
 
-def head(text: str, tokens: int, embedder: Embedder) -> tuple[str, int]:
-    """The beginning of `text` that has at most `tokens` tokens, and how many; special ones not counted."""
+def head(text: str, tokens: int, embedder: Embedder) -> str:
+    """The beginning of `text` that has at most `tokens` tokens, special tokens not counted."""
     start = text[: tokens * CHARACTERS_A_TOKEN]
     ends = embedder.token_ends(start)
-    if len(ends) <= tokens:
-        return start, len(ends)
-    return start[: ends[tokens - 1] if tokens else 0], tokens
+    return start if len(ends) <= tokens else start[: ends[tokens - 1] if tokens else 0]
 
 
 def chat_token_counter(vocabularies: Path = _TIKTOKEN_FOLDER) -> CountTokens:

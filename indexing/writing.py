@@ -76,8 +76,8 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
-class _Coming:
-    """A plan that is to be written in its turn."""
+class _Turn:
+    """Of a plan that is to be written."""
 
     ids: frozenset[str]
     embedding: Future[Plan]
@@ -130,8 +130,8 @@ class Writing:
                     item = plan.item or item
                     yield meter.progress(item)
                     embedding = embedder.submit(self._embedded, plan)
-                    writing = _Coming(plan.ids, embedding, last)
-                    last = writer.submit(self._write_in_turn, writing, in_flight, tally)
+                    turn = _Turn(plan.ids, embedding, last)
+                    last = writer.submit(self._write_in_turn, turn, in_flight, tally)
                     begun.append(last)
                     while begun and (begun[0].done() or len(begun) == _AHEAD):
                         yield _saved(begun.popleft().result(), meter)
@@ -141,16 +141,16 @@ class Writing:
             finally:
                 in_flight.close()
 
-    def _write_in_turn(self, coming: "_Coming", in_flight: InFlight, tally: Tally) -> Plan:
+    def _write_in_turn(self, turn: _Turn, in_flight: InFlight, tally: Tally) -> Plan:
         """Raises what the plan before was not written for, too."""
         try:
-            if coming.before:
-                coming.before.result()
+            if turn.before:
+                turn.before.result()
             with tally.timed("embed"):
-                plan = coming.embedding.result()
+                plan = turn.embedding.result()
             self._write(plan, tally)
         finally:
-            in_flight.leave(coming.ids)
+            in_flight.leave(turn.ids)
         return plan
 
     def _write(self, plan: Plan, tally: Tally) -> None:

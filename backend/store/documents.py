@@ -45,10 +45,10 @@ def find(database: Database, document_id: str, readers: Readers) -> StoredDocume
         AskTheOwner: the asker may read it, and its sections have been lost.
     """
     with database.reading() as connection:
-        held = _whole(connection, document_id, _may_read(readers))
-    if held is None:
+        row = _row(connection, document_id, _may_read(readers))
+        document = row and _said(connection, row)
+    if row is None:
         return None
-    row, document = held
     if document is None:
         if row.content is not None:
             _forget(database, document_id, row.content)
@@ -58,20 +58,10 @@ def find(database: Database, document_id: str, readers: Readers) -> StoredDocume
     return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
 
 
-def _forget(database: Database, document_id: str, damaged: bytes) -> None:
-    """So that the next run of the source reads it again."""
-    with database.writing() as connection:
-        connection.execute(
-            delete(contents).where(
-                contents.c.document_id == document_id, contents.c.content == damaged
-            )
-        )
-
-
 def last_version(connection: Connection, document_id: str) -> Document | None:
     """As it was stored, with its present access; None where it is not kept."""
-    held = _whole(connection, document_id)
-    return held and held[1]
+    row = _row(connection, document_id)
+    return row and _said(connection, row)
 
 
 def listing(database: Database) -> Iterator[HeldDocument]:
@@ -112,20 +102,27 @@ def readers_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]
     return found
 
 
-def _whole(
+def _row(
     connection: Connection, document_id: str, *conditions: ColumnElement[bool]
-) -> tuple[Row[Any], Document | None] | None:
-    """Its row, and what it says where that is kept."""
+) -> Row[Any] | None:
+    """With the name of its source, and its content."""
     query = select(documents, sources.c.name.label("source"), contents.c.content)
     query = query.join(sources).outerjoin(contents)
-    row = connection.execute(query.where(documents.c.id == document_id, *conditions)).one_or_none()
-    if row is None:
-        return None
-    access = Access(frozenset(readers_of(connection, [document_id]).get(document_id, ())))
-    document = decoded(
+    return connection.execute(query.where(documents.c.id == document_id, *conditions)).one_or_none()
+
+
+def _said(connection: Connection, row: Row[Any]) -> Document | None:
+    access = Access(frozenset(readers_of(connection, [row.id]).get(row.id, ())))
+    return decoded(
         row.content, document_id=row.id, source=row.source, version=row.version, access=access
     )
-    return row, document
+
+
+def _forget(database: Database, document_id: str, damaged: bytes) -> None:
+    """So that the next run of the source reads it again."""
+    held = (contents.c.document_id == document_id, contents.c.content == damaged)
+    with database.writing() as connection:
+        connection.execute(delete(contents).where(*held))
 
 
 def _may_read(readers: Readers) -> ColumnElement[bool]:

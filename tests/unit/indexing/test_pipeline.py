@@ -529,27 +529,21 @@ def test_lost_contents_are_read_again_from_the_beginning() -> None:
     assert desk.ledger.document("desk:a") == document("desk:a")
 
 
-def test_what_is_damaged_and_gone_from_the_index_is_read_again_too() -> None:
+@pytest.mark.parametrize("spoil", [MemoryLedger.lose, MemoryLedger.damage])
+def test_with_index_and_contents_both_lost_the_source_is_read_once(
+    spoil: Callable[[MemoryLedger, str], None],
+) -> None:
     desk = Desk()
     desk.index(document("desk:a"), Checkpoint("9"))
-    desk.ledger.damage("desk:a")
-    desk.keeper.held.clear()
-    desk.repair()
-    assert desk.ledger.checkpoints["desk"] is None
-    assert desk.index(document("desk:a")).documents == 1
-    assert desk.ledger.document("desk:a") == document("desk:a")
-
-
-def test_with_index_and_contents_both_lost_the_source_is_read_once() -> None:
-    desk = Desk()
-    desk.index(document("desk:a"), Checkpoint("9"))
-    desk.ledger.lose("desk:a")
+    spoil(desk.ledger, "desk:a")
     desk.keeper.held.clear()
     desk.repair()
     assert desk.ledger.checkpoints["desk"] is None
     desk.index(Checkpoint("10"))
     desk.repair()
     assert desk.ledger.checkpoints["desk"] == Checkpoint("10")
+    assert desk.index(document("desk:a")).documents == 1
+    assert desk.ledger.document("desk:a") == document("desk:a")
 
 
 def test_repair_takes_back_access_that_only_the_index_has() -> None:
