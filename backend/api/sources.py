@@ -15,9 +15,8 @@ from backend.api.problems import Problem, problem
 from backend.api.rules import Rule, ruled
 from backend.assembly import Quarry
 from backend.store import failures, runs
-from backend.store.runs import Run
 from backend.sync.process import is_going_on
-from backend.wire import FailureWire, ProblemWire, SourceWire
+from backend.wire import FailureWire, SourceWire
 from indexing.pipeline import EmptyListing
 
 MOST_FAILURES = 1_000
@@ -130,14 +129,4 @@ def list_failures(
 def _check_free(quarry: Quarry, name: str) -> None:
     run = runs.latest(quarry.database).get(name)
     if run and is_going_on(run):
-        raise Problem(_busy(run))
-
-
-def _busy(run: Run) -> ProblemWire:
-    since = run.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return problem(
-        409,
-        f"A {run.kind} of {run.source!r} is going on since {since}, in process"
-        f" {run.holder.number} on {run.holder.host}.",
-        "Wait until it is done, or stop it.",
-    )
+        raise Problem(problem(409, f"{run.told}.", "Wait until it is done, or stop it."))

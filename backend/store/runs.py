@@ -65,6 +65,15 @@ class Run:
     accepted: int | None = None
     """How many documents a person has agreed to lose by this run."""
 
+    @property
+    def told(self) -> str:
+        """That it goes on, and where, for people."""
+        since = self.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return (
+            f"A run of {self.source!r} ({self.kind}) has been going on since {since}, in process"
+            f" {self.holder.number} on {self.holder.host}"
+        )
+
 
 class Ended(RetryLater):
     """The run is no longer one of this process: it was taken over, paused or cancelled."""
@@ -339,11 +348,8 @@ _SELECT = select(runs, sources.c.name.label("source")).join(sources)
 
 def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool]) -> None:
     if not is_gone(run):
-        since = run.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         raise RetryLater(
-            f"A {run.kind} of {run.source!r} is going on since {since}, in process"
-            f" {run.holder.number} on {run.holder.host}. Wait until it is done, or stop it.",
-            after=timedelta(minutes=1),
+            f"{run.told}. Wait until it is done, or stop it.", after=timedelta(minutes=1)
         )
     values = {
         "state": "interrupted",

@@ -66,11 +66,7 @@ def _check_idle(database: Database) -> None:
         _check_still(database, source.name)
     for run in runs.latest(database).values():
         if is_going_on(run):
-            raise RetryLater(
-                f"A {run.kind} of {run.source!r} is going on, in process {run.holder.number} on"
-                f" {run.holder.host}: {run.stage}.",
-                after=_SOON,
-            )
+            raise RetryLater(f"{run.told}: {run.stage}.", after=_SOON)
 
 
 def _check_still(database: Database, source: str) -> None:

@@ -51,7 +51,9 @@ def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
 
 def test_a_second_run_is_told_who_holds_the_source_since_when(store: Store) -> None:
     runs.begin(store.database, "desk", "sync", ME, alive)
-    with pytest.raises(RetryLater, match=r"sync of 'desk'.*since 20\d\d-.*process 4711 on here"):
+    with pytest.raises(
+        RetryLater, match=r"A run of 'desk' \(sync\).*since 20\d\d-.*process 4711 on here"
+    ):
         runs.begin(store.database, "desk", "sync", ME, alive)
     runs.begin(store.database, "web", "sync", ME, alive)
 

@@ -33,7 +33,9 @@ def test_no_source_can_be_synced_within_the_block(store: Store) -> None:
     with standstill(store.database, "reindex") as go_on:
         go_on()
         for source in ("desk", "web"):
-            with pytest.raises(RetryLater, match=f"A reindex of '{source}' is going on"):
+            with pytest.raises(
+                RetryLater, match=rf"A run of '{source}' \(reindex\) has been going on"
+            ):
                 begin(store, source)
     assert states(store) == {"desk": ("reindex", "done"), "web": ("reindex", "done")}
     begin(store, "desk")
@@ -43,7 +45,9 @@ def test_while_one_source_is_synced_none_is_held_and_nothing_is_noted(store: Sto
     run = begin(store, "web")
     for _ in range(3):
         with (
-            pytest.raises(RetryLater, match="A sync of 'web' is going on"),
+            pytest.raises(
+                RetryLater, match=r"A run of 'web' \(sync\) has been going on since 20.*: "
+            ),
             standstill(store.database, "reindex"),
         ):
             pytest.fail("a sync goes on")
@@ -58,7 +62,7 @@ def test_a_sync_that_comes_between_is_given_way_to(
     """`desk` is held already when `web` turns out to be taken."""
     monkeypatch.setattr(module, "_check_idle", lambda _: begin(store, "web"))
     with (
-        pytest.raises(RetryLater, match="A sync of 'web'"),
+        pytest.raises(RetryLater, match=r"A run of 'web' \(sync\)"),
         standstill(store.database, "reindex"),
     ):
         pytest.fail("a sync goes on")
