@@ -11,10 +11,12 @@ from collections.abc import Iterator
 
 from connectors.document import Span
 from indexing.cutting import trimmed
+from indexing.links import without_targets
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _BLANK_LINE = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _LIST_ITEM = re.compile(r"(?:[-*+•‣◦·–—]|\(?(?:\d{1,3}|[A-Za-z])[.)]|[①-⑳])\s")
+_LABEL_ENDS = re.compile(r"[^\[\]\n]*+\]\(")
 _OWN_LINE = re.compile(r"[|#>]|```|~~~")
 
 _CLOSERS = "\"'”’»›)\\]}」』）】〉》〕］｝｣"
@@ -46,8 +48,9 @@ _GERMAN_MONTHS = _words(
 # After a closing quotation these carry the sentence on: 「はい。」と言った。
 _CARRIES_ON = frozenset("とっなのがをはにもへ、，")
 
-_WRAPPED = range(60, 161)
-_WRAPPED_BEFORE_LOWER_CASE = range(30, 161)
+_WIDEST = 160
+_WRAPPED = range(60, _WIDEST + 1)
+_WRAPPED_BEFORE_LOWER_CASE = range(30, _WIDEST + 1)
 
 
 def sentences(text: str) -> list[Span]:
@@ -91,15 +94,17 @@ def _wraps(text: str, line: Span, following: Span) -> bool:
         return False
     if _LIST_ITEM.match(text, following.start) or text[line.end - 1] in ".!?:;。！？：；":
         return False
-    if line.end - line.start > _WRAPPED.stop:
-        return False
+    if _LABEL_ENDS.match(text, following.start, following.end):
+        return True
     width = _width(line.of(text))
     goes_on_small = text[following.start].islower()
     return width in (_WRAPPED_BEFORE_LOWER_CASE if goes_on_small else _WRAPPED)
 
 
 def _width(line: str) -> int:
-    """In columns of a page."""
+    """In columns of a page. Of a line that is longer for the target of a link, which cannot be broken: the widest."""
+    if len(line) > _WIDEST and len(without_targets(line)) <= _WIDEST:
+        return _WIDEST
     if line.isascii():
         return len(line)
     return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line)

@@ -8,8 +8,10 @@ import regex
 
 from backend.search.sections import InferenceSection
 from connectors.document import Span
+from connectors.extraction import media_types
 from indexing.analysis import words
 from indexing.chunk import Chunk
+from indexing.links import labels_alone
 from indexing.sentences import sentences
 
 FEWEST_WORDS = 2
@@ -46,8 +48,10 @@ class Candidate:
 
     @cached_property
     def readable(self) -> str:
-        """In one line that is safe to print; a table row as `column: cell; column: cell`."""
+        """In one line that is safe to print; a table row as `column: cell; column: cell`, a link as its label."""
         text = _one_line(self.text)
+        if self.chunk.media_type == media_types.MARKDOWN:
+            text = labels_alone(text)
         if text.startswith("|"):
             return _row(text, header_of(self.chunk))
         return text.lstrip("-*•> ").strip()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Done = TypeVar("Done")
 
 DONE, FAILED, WRONG_USE, DONE_WITH_FAILURES = 0, 1, 2, 3
+UNBROKEN = 10_000
+"""Columns, more than a line has."""
 
 SourceName = Annotated[str, typer.Argument(metavar="NAME", help="Of the source.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -62,9 +64,12 @@ def fail(message: str, as_json: bool, code: int = FAILED) -> NoReturn:
 
 
 def console(stream: Any = None) -> "Console":
+    """Breaks lines for a terminal; a file or another program is given each whole."""
     from rich.console import Console
 
-    return Console(file=stream or sys.stdout, highlight=False, emoji=False)
+    file = stream or sys.stdout
+    width = None if file.isatty() else UNBROKEN
+    return Console(file=file, width=width, highlight=False, emoji=False)
 
 
 def print_json(value: object) -> None:

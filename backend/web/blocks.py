@@ -12,6 +12,7 @@ from backend.web.lines import Lines, LinesKind, cut
 from backend.web.text import harmless
 from connectors.document import Section, Span
 from connectors.extraction import media_types
+from indexing.links import TARGET_IN_BRACKETS
 
 Style: TypeAlias = Literal["", "strong", "em", "code"]
 
@@ -19,7 +20,7 @@ _INLINE = regex.compile(
     r"(?P<code>`)(?P<text>[^`\n]++)`"
     r"|(?P<strong>\*\*|__)(?=\S)(?P<text>[^*_\n]++)(?<=\S)(?P=strong)"
     r"|(?<![\w*])(?P<em>\*)(?=[^\s*])(?P<text>[^*\n]++)(?<=\S)\*(?![\w*])"
-    r"|!?\[(?P<text>[^\[\]\n]++)\]\((?P<target>[^()\s]*+)\)"
+    rf"|!?\[(?P<text>[^\[\]\n]++)\]{TARGET_IN_BRACKETS}"
 )
 _CELL = regex.compile(r"\|[ \t]*+(?P<cell>(?:[^|\\\n]|\\.)*+)(?=\|)")
 _RULE = regex.compile(r"\|(?:[ \t]*+:?-++:?[ \t]*+\|)++[ \t]*+")

@@ -10,6 +10,7 @@ from backend.web.text import harmless
 from connectors.document import Span
 from indexing.analysis import words
 from indexing.folding import JOINER, LETTER, SPACELESS, fold
+from indexing.links import labels_alone
 from indexing.sentences import sentences
 
 LONGEST_EXCERPT = 320
@@ -22,7 +23,6 @@ _CELL_END = regex.compile(r" *(?<!\\)\| *")
 _ENDS = {"", ".", ";", ":", "!", "?", "。"}
 _MARKDOWN = (
     (regex.compile(r"(?m)^ {0,3}(?:#{1,6}|[-*+>]) +"), ""),
-    (regex.compile(r"!?\[([^\[\]\n]*+)\]\([^()\s]*+\)"), r"\1"),
     (regex.compile(r"(\*\*|__|`)(?=\S)([^\n]*?)(?<=\S)\1"), r"\2"),
 )
 
@@ -70,6 +70,7 @@ def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
 
 def without_markup(text: str) -> str:
     """Markdown as one reads it aloud: cells apart by dots, no marks of emphasis, lists and links."""
+    text = labels_alone(text)
     for pattern, instead in _MARKDOWN:
         text = pattern.sub(instead, text)
     return table_as_lines(text)

@@ -76,6 +76,28 @@ def test_a_wrapped_line_does_not_end_a_sentence() -> None:
     assert cut(text) == [text[: text.index(" Hotels")], "Hotels are booked by hand."]
 
 
+def test_a_line_does_not_end_within_the_label_of_a_link() -> None:
+    text = (
+        "You can make [arrangements in\n"
+        'Concur]({% page "/travel/book/" %}) before your event is approved.\n'
+        "[Event form](https://example.com/form)"
+    )
+    assert cut(text) == [text[: text.index("\n[Event")], "[Event form](https://example.com/form)"]
+
+
+@pytest.mark.parametrize("target", ["{% page '/" + "x" * 200 + "' %}", "https://a.b/" + "x" * 200])
+def test_a_line_that_is_long_for_its_link_alone_is_wrapped(target: str) -> None:
+    text = (
+        f"or as soon as [applicable]({target}),\nhead into the tool, where you can book. Then go."
+    )
+    assert cut(text) == [text[: text.index(" Then")], "Then go."]
+
+
+def test_a_long_line_of_words_is_none_that_was_wrapped() -> None:
+    lines = ["word " * 40 + "[link](https://example.com)", "another line here, one that is its own"]
+    assert cut("\n".join(lines)) == lines
+
+
 def test_a_wrapped_chinese_line_does_not_end_a_sentence() -> None:
     text = "公司为所有正式员工提供每年十五天的带薪年假，员工必须提前两周在人事系统中提\n交申请。病假另算。"
     assert cut(text) == [text[: text.index("病")], "病假另算。"]
@@ -94,7 +116,22 @@ def test_spans_are_in_order_and_hold_all_that_is_not_blank(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [".", "!) ", "a. ", "A.", "「。", "\n", "word ", "x\n", "1.", "Dr. "]
+    "unit",
+    [
+        ".",
+        "!) ",
+        "a. ",
+        "A.",
+        "「。",
+        "\n",
+        "word ",
+        "x\n",
+        "1.",
+        "Dr. ",
+        "](",
+        "[a](b\n",
+        "[a](({{ ",
+    ],
 )
 def test_time_is_linear(unit: str) -> None:
     def seconds(size: int) -> float:

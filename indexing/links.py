@@ -1,0 +1,26 @@
+"""Links of Markdown in a text: [label](target), as CommonMark 0.31 has them inline.
+
+A target may also hold what the generator of a website fills in, with blanks in it: `{% page "/travel/" %}`.
+"""
+
+import regex
+
+TARGET_IN_BRACKETS = (
+    r"\((?:<(?P<target>[^<>\n]*+)>"
+    r"|(?P<target>(?:\{\{[^{}\n]*+\}\}|\{[^{}\n]*+\}|\([^()\s]*+\)|[^()\s{}<])*+))"
+    r'(?:[ ]++"[^"\n]*+")?+\)'
+)
+"""Of a pattern of `regex`: what follows a label, perhaps with a title."""
+
+_AFTER_LABEL = regex.compile(rf"(?<=\]){TARGET_IN_BRACKETS}")
+_LINK = regex.compile(rf"!?\[(?P<label>[^\[\]]*+)\]{TARGET_IN_BRACKETS}")
+
+
+def without_targets(text: str) -> str:
+    """The labels still in their brackets."""
+    return _AFTER_LABEL.sub("", text) if "](" in text else text
+
+
+def labels_alone(text: str) -> str:
+    """As one reads it aloud. An image is its description."""
+    return _LINK.sub(r"\g<label>", text) if "](" in text else text
