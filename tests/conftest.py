@@ -30,7 +30,7 @@ settings.load_profile("unhurried")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--crowd", type=int, default=40_000, help="items that pass through each source's memory"
+        "--crowd", type=int, default=10_000, help="items that pass through each source's memory"
     )
 
 

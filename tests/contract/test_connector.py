@@ -55,8 +55,8 @@ from tests.contract.connector_worlds.world import (
 from tests.contract.connector_worlds.worlds import WORLDS
 
 READABLE = [number for number in range(ITEMS) if number != UNREADABLE]
-FLAT_BLOCKS = 20_000
-FLAT_BYTES = 30_000_000
+FLAT_BLOCKS = 5_000
+FLAT_BYTES = 10_000_000
 """How far a crowd may raise the blocks that Python holds, and the memory of this process. To keep
 the ids alone, a block or more for each, would be twice as many blocks in the smallest crowd."""
 ANSWERED = (0, 1, 5)
@@ -430,7 +430,7 @@ def test_a_listing_whose_pages_move_meanwhile_is_whole(world: World, how: str) -
 def test_a_crowd_of_items_passes_through_flat_memory(
     world: World, pytestconfig: pytest.Config
 ) -> None:
-    """Of 40,000; by hand of more: `pytest tests/contract/test_connector.py -k crowd --crowd 100000`."""
+    """Of 10,000; by hand of more: `pytest tests/contract/test_connector.py -k crowd --crowd 100000`."""
     assert isinstance(world, Crowds)
     crowd = pytestconfig.getoption("crowd")
     connector = world.crowd(crowd)
