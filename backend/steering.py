@@ -12,6 +12,7 @@ from backend.intervals import NEVER, check, spoken
 from backend.store.database import Database
 from backend.sync import control
 from backend.wire import DoneWire
+from backend.wording import several
 
 _DOING: Mapping[str, str] = MappingProxyType(
     {
@@ -49,7 +50,9 @@ def retry(database: Database, name: str, document_ids: Sequence[str] | None) -> 
         AskTheOwner: there is no such source, it is paused, or none of them has failed.
     """
     count = control.retry(database, name, document_ids)
-    return DoneWire(source=name, told=f"{_documents(count)} of {name} will be read again now.")
+    return DoneWire(
+        source=name, told=f"{several(count, 'document')} of {name} will be read again now."
+    )
 
 
 def reschedule(database: Database, name: str, every: Mapping[str, timedelta | None]) -> DoneWire:
@@ -65,10 +68,6 @@ def reschedule(database: Database, name: str, every: Mapping[str, timedelta | No
     plan = control.status(database, name).every
     told = "; ".join(f"{_DOING[kind]} {spoken(each)}" for kind, each in plan.items())
     return DoneWire(source=name, told=f"{name}: {told}.")
-
-
-def _documents(count: int) -> str:
-    return "1 document" if count == 1 else f"{count:,} documents"
 
 
 def _pause(database: Database, name: str) -> str:
@@ -88,7 +87,7 @@ def _cancel(database: Database, name: str) -> str:
 
 def _accept(database: Database, name: str) -> str:
     missing = control.accept(database, name).get("missing", 0)
-    return f"Accepted: the next run of {name} deletes {_documents(missing)} that it does not list any more."
+    return f"Accepted: the next run of {name} deletes {several(missing, 'document')} that it does not list any more."
 
 
 def _delete(database: Database, name: str) -> str:

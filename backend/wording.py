@@ -1,4 +1,4 @@
-"""What a source is at, in words: for terminals and pages alike."""
+"""Counts, and what a source is at, in words: for terminals and pages alike."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,6 +18,11 @@ _RUNS: Mapping[str, str] = MappingProxyType(
         "removal": "Removing",
     }
 )
+
+
+def several(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def called(kind: str) -> str:

@@ -9,6 +9,7 @@ from backend.search.completion import CompletionFailed, Message
 from backend.settings import variable
 from backend.store import documents, failures, sources
 from backend.wire import CheckWire
+from backend.wording import several
 from connectors.errors import AskTheOwner, RetryLater
 from indexing.deadline import Deadline
 from indexing.sentence_model import describe
@@ -55,7 +56,10 @@ def _database(quarry: Quarry) -> CheckWire:
     return CheckWire(
         name="database",
         state="warning" if failed or not known else "ok",
-        detail=f"{known} sources, {held} documents, {failed} failures",
+        detail=", ".join(
+            several(count, noun)
+            for count, noun in ((known, "source"), (held, "document"), (failed, "failure"))
+        ),
         advice=(
             "quarry failures names them"
             if failed
@@ -138,7 +142,7 @@ def _index(quarry: Quarry) -> CheckWire:
     return CheckWire(
         name="index",
         state="warning" if advice else "ok",
-        detail=f"{indexed} documents, {chunks} chunks in {quarry.index_place}",
+        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {quarry.index_place}",
         advice=advice,
     )
 

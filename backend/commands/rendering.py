@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backend import wire
+from backend.wording import several
 from indexing.report import Progress as Step
 
 CONTENT_CHARACTERS = 300
@@ -42,8 +43,8 @@ def results(console: Console, answer: wire.SearchWire) -> None:
         console.print(head)
         console.print(harmless(f"    {_excerpt(result.content)}"))
         console.print(harmless(f"    {result.link}", "blue"), soft_wrap=True)
-    count = len(answer.results)
-    console.print(f"[dim]{count} result{'s' * (count != 1)} in {answer.seconds:.2f} s[/dim]")
+    told = several(len(answer.results), "result")
+    console.print(f"[dim]{told} in {answer.seconds:.2f} s[/dim]")
 
 
 def explanation(console: Console, answer: wire.SearchWire) -> None:

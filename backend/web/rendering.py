@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from backend.web.static_files import StaticFiles, read_static_files
 from backend.web.text import harmless
+from backend.wording import several
 
 Room: TypeAlias = Literal["search", "ask", "sources", ""]
 """Which entry of the navigation a page belongs to."""
@@ -38,7 +39,7 @@ def _environment() -> Environment:
         "day": day,
         "minute": minute,
         "iso": iso,
-        "counted": counted,
+        "counted": several,
     }
     return environment
 
@@ -73,8 +74,3 @@ def minute(moment: datetime) -> str:
 
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 document`, `2 documents`."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
