@@ -1,8 +1,9 @@
 """A section's text as blocks to be shown, with one passage of it marked."""
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal, TypeAlias
 
 import regex
@@ -80,42 +81,72 @@ class _Text:
 
     def line(self, lines: Lines) -> Line:
         """The pieces of all its lines, and of the line ends between them."""
-        cut_line = self._verbatim if lines.kind == "code" else self.styled
+        if self.is_markdown and lines.kind != "code":
+            return tuple(self.styled(lines.spans))
         longest = max(span.end - span.start for span in lines.spans)
-        pieces = list(cut_line(lines.spans[0]))
+        pieces = list(self._verbatim(lines.spans[0]))
         for before, span in pairwise(lines.spans):
             flows = lines.kind != "code" and self._flows(before, span, longest)
             pieces.append(Piece(text=" " if flows else "\n", marked=self._marks(before.end)))
-            pieces += cut_line(span)
+            pieces += self._verbatim(span)
         return tuple(pieces)
 
-    def styled(self, span: Span) -> Iterator[Piece]:
-        """What stands in `span`, its markup taken as what it means where the text is Markdown."""
-        at = span.start
+    def styled(self, spans: Sequence[Span]) -> Iterator[Piece]:
+        """What stands in lines that flow, the markup of Markdown taken as what it means, over their ends too."""
+        joined = _Joined(self.text, spans)
+        at = 0
         if self.is_markdown:
-            for found in _INLINE.finditer(self.text, span.start, span.end):
-                yield from self._verbatim(Span(at, found.start()))
-                yield from self._verbatim(Span(*found.span("text")), _style(found), _target(found))
+            for found in _INLINE.finditer(joined.line):
+                yield from self._pieces(joined.places(at, found.start()))
+                inside = joined.places(*found.span("text"))
+                yield from self._pieces(inside, _style(found), _target(found))
                 at = found.end()
-        yield from self._verbatim(Span(at, span.end))
+        yield from self._pieces(joined.places(at, len(joined.line)))
 
-    def _verbatim(self, span: Span, style: Style = "", href: str | None = None) -> Iterator[Piece]:
+    def _pieces(
+        self, spans: Iterable[Span], style: Style = "", href: str | None = None
+    ) -> Iterator[Piece]:
+        for span in spans:
+            for piece in self._verbatim(span):
+                # The end of a line is a blank.
+                yield replace(piece, text=piece.text.replace("\n", " "), style=style, href=href)
+
+    def _verbatim(self, span: Span) -> Iterator[Piece]:
         """In up to three pieces: before, in and after the passage."""
         ends = (self.passage.start, self.passage.end)
         edges = {at for at in ends if span.start < at < span.end}
         for start, end in pairwise(sorted({span.start, span.end, *edges})):
             text = harmless(self.text[start:end])
-            yield Piece(text=text, marked=self._marks(start), style=style, href=href)
+            yield Piece(text=text, marked=self._marks(start))
 
     def _flows(self, before: Span, after: Span, longest: int) -> bool:
         """Whether a line goes on in the next: of a page, if the next word had no room any more."""
         if self.media_type != media_types.PDF:
-            return self.is_markdown
+            return False
         word = "".join(after.of(self.text).split(maxsplit=1)[:1])
         return before.end - before.start + 1 + len(word) > _FITTED * longest
 
     def _marks(self, at: int) -> bool:
         return self.passage.start <= at < self.passage.end
+
+
+class _Joined:
+    """Lines of a text as one, with a blank between two."""
+
+    def __init__(self, text: str, spans: Sequence[Span]) -> None:
+        self.line = " ".join(span.of(text) for span in spans)
+        self._spans = spans
+        lengths = (span.end - span.start + 1 for span in spans)
+        self._starts = list(accumulate(lengths, initial=0))
+
+    def places(self, start: int, end: int) -> Iterator[Span]:
+        """Where in the text a stretch of the line stands: of each line a part, with its end where that is within."""
+        number = bisect_right(self._starts, start) - 1
+        while number < len(self._spans) and self._starts[number] < end:
+            span, place = self._spans[number], self._starts[number]
+            first = span.start + max(0, start - place)
+            yield Span(first, min(span.start + end - place, span.end + 1))
+            number += 1
 
 
 def _style(found: regex.Match[str]) -> Style:
@@ -152,7 +183,7 @@ def _cells(text: _Text, row: Span) -> tuple[Line, ...]:
     at = row.start
     # Each cell begins where the one before ended: a row is read once, however odd it is.
     while found := _CELL.match(text.text, at, row.end):
-        cell = text.styled(_trimmed(text.text, Span(*found.span("cell"))))
+        cell = text.styled([_trimmed(text.text, Span(*found.span("cell")))])
         cells.append(tuple(replace(piece, text=piece.text.replace("\\|", "|")) for piece in cell))
         at = found.end()
     return tuple(cells)

@@ -93,6 +93,17 @@ def test_markup_within_a_line() -> None:
     ]
 
 
+def test_markup_goes_on_over_the_end_of_a_line() -> None:
+    text = "> See **the\n> rules** in [our\n> hand book](https://x.example)\n> and [tips]({%\n> page '/a' %})."
+    passage = Span(text.index("rules"), text.index("book"))
+    (shown,) = blocks(Section(text=text), media_types.MARKDOWN, passage)
+    assert isinstance(shown, Paragraph)
+    assert "".join(piece.text for piece in shown.line) == "See the rules in our hand book and tips."
+    assert "".join(piece.text for piece in shown.line if piece.style) == "the rules"
+    assert "".join(piece.text for piece in shown.line if piece.href) == "our hand book"
+    assert "".join(piece.text for piece in shown.line if piece.marked) == "rules in our hand "
+
+
 def test_a_table_with_its_head_and_escaped_cells() -> None:
     text = "| a | b |\n| --- | --- |\n| c \\| d | **e** |"
     (shown,) = blocks(Section(text=text, kind="table"), media_types.XLSX, Span(24, 44))
@@ -111,6 +122,6 @@ def test_a_table_that_is_none_is_shown_as_text(text: str) -> None:
 
 
 def test_a_hostile_line_takes_linear_time() -> None:
-    for unit in ("**a", "[a](", "`a", "| a \\", "> ", "*a ", "![["):
+    for unit in ("**a", "[a](", "`a", "| a \\", "> ", "*a ", "![[", "*a*\n", "[a\n", "[a](b\n"):
         assert blocks(Section(text=unit * 10_000), media_types.MARKDOWN)
         assert blocks(Section(text="|" + unit * 10_000, kind="table"), media_types.MARKDOWN)
