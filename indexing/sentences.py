@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from connectors.document import Span
 from indexing.cutting import trimmed
-from indexing.links import without_targets
+from indexing.links import unbroken_at, without_targets
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _BLANK_LINE = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -49,6 +49,7 @@ _GERMAN_MONTHS = _words(
 _CARRIES_ON = frozenset("とっなのがをはにもへ、，")
 
 _WIDEST = 160
+_USUAL_WIDTH = 80
 _WRAPPED = range(60, _WIDEST + 1)
 _WRAPPED_BEFORE_LOWER_CASE = range(30, _WIDEST + 1)
 
@@ -97,6 +98,9 @@ def _wraps(text: str, line: Span, following: Span) -> bool:
     if _LABEL_ENDS.match(text, following.start, following.end):
         return True
     width = _width(line.of(text))
+    link = unbroken_at(text, following.start, following.end)
+    if link and _USUAL_WIDTH - link <= width <= _WIDEST:
+        return True
     goes_on_small = text[following.start].islower()
     return width in (_WRAPPED_BEFORE_LOWER_CASE if goes_on_small else _WRAPPED)
 

@@ -21,6 +21,7 @@ LONGEST_LABEL = 60
 LONGEST_TOLD = 600
 """Characters; what has no sentences of its own (a log, a list without ends) is told so far."""
 
+_MARKS = regex.compile(r"^(?:[-*+>•] +|[>•])++")
 _RULER = regex.compile(r"\|[\s:|-]+\|?")
 _LIST_ITEM = regex.compile(r"[-*•+>\d]")
 _END = regex.compile(r"[.!?。！？…:;：；][\"'”’»)\]」』）]*$")
@@ -54,7 +55,7 @@ class Candidate:
             text = labels_alone(text)
         if text.startswith("|"):
             return _row(text, header_of(self.chunk))
-        return text.lstrip("-*•> ").strip()
+        return _MARKS.sub("", text)
 
     @cached_property
     def framed(self) -> str:

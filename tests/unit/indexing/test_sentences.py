@@ -93,6 +93,13 @@ def test_a_line_that_is_long_for_its_link_alone_is_wrapped(target: str) -> None:
     assert cut(text) == [text[: text.index(" Then")], "Then go."]
 
 
+@pytest.mark.parametrize(
+    "link", [f"[ask for one](https://a.b/{'x' * 80})", f"https://a.b/{'x' * 80}"]
+)
+def test_a_line_that_a_link_had_no_room_in_is_wrapped(link: str) -> None:
+    assert cut(f"You can\n{link}. Then go.") == [f"You can\n{link}.", "Then go."]
+
+
 def test_a_long_line_of_words_is_none_that_was_wrapped() -> None:
     lines = ["word " * 40 + "[link](https://example.com)", "another line here, one that is its own"]
     assert cut("\n".join(lines)) == lines

@@ -63,11 +63,16 @@ def test_before_the_first_byte_of_an_answer(server: ScriptedModel) -> None:
     assert server.hung_up.wait(SOON)
 
 
-def test_between_two_tries(server: ScriptedModel) -> None:
+def test_between_two_tries(server: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second would come after half a minute."""
     server.play([Refuse(500), Say("Hello.")])
-    stop = Stop()
-    threading.Timer(0.2, stop.set).start()
+    stop, sleep = Stop(), Deadline.sleep
+
+    def stopped_in_it(deadline: Deadline, seconds: float) -> None:
+        threading.Timer(0.1, stop.set).start()
+        sleep(deadline, seconds)
+
+    monkeypatch.setattr(Deadline, "sleep", stopped_in_it)
     began = time.monotonic()
     with pytest.raises(ModelLate):
         list(_model(server).stream(HELLO, Deadline.after(60, stop)))

@@ -203,6 +203,8 @@ def test_headings_rulers_and_header_rows_are_no_answers() -> None:
     ("text", "expected"),
     [
         ("- Keep  the cover\tshut.", "Keep the cover shut."),
+        ("* **Keep** the cover shut.", "**Keep** the cover shut."),
+        ("**Keep** the cover shut.", "**Keep** the cover shut."),
         ("Close it\x1b[31m now\x07 and \u202ewait.", "Close it [31m now and wait."),
         ("| Lens cover | | 40 |", "Part: Lens cover; Price: 40"),  # an empty cell says nothing
         (r"| Lens \| cover | new | 40 |", "Part: Lens | cover; State: new; Price: 40"),
