@@ -50,9 +50,7 @@ class Candidate:
     @cached_property
     def readable(self) -> str:
         """In one line that is safe to print; a table row as `column: cell; column: cell`, a link as its label."""
-        text = _one_line(self.text)
-        if self.chunk.media_type == media_types.MARKDOWN:
-            text = labels_alone(text)
+        text = _read(_one_line(self.text), self.chunk)
         if text.startswith("|"):
             return _row(text, header_of(self.chunk))
         return _MARKS.sub("", text)
@@ -82,7 +80,7 @@ def _of_chunk(section: InferenceSection, chunk: Chunk) -> Iterator[Candidate]:
     before: Span | None = None
     for span in sentences(chunk.text):
         text = span.of(chunk.text)
-        if _is_frame(text, chunk) or (header and " | ".join(_cells(text)) == header):
+        if _is_frame(_read(text, chunk), chunk) or (header and " | ".join(_cells(text)) == header):
             before = None
             continue
         leans = before is not None and _LEANS_BACK.match(text) is not None
@@ -92,6 +90,11 @@ def _of_chunk(section: InferenceSection, chunk: Chunk) -> Iterator[Candidate]:
         placed = Span(start + whole.start, start + whole.end)
         yield Candidate(section, chunk, placed, whole.of(chunk.text))
         before = span
+
+
+def _read(text: str, chunk: Chunk) -> str:
+    """Of Markdown, a link is what its label says."""
+    return labels_alone(text) if chunk.media_type == media_types.MARKDOWN else text
 
 
 def _is_frame(text: str, chunk: Chunk) -> bool:

@@ -24,6 +24,7 @@ from backend.chat.relevance import mismatches, word_shares
 from backend.search.sections import InferenceSection, RankedChunk
 from connectors.document import Span
 from connectors.errors import AskTheOwner, RetryLater
+from connectors.extraction import media_types
 from indexing.chunk import Chunk
 from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.embedding import Vectors
@@ -197,6 +198,17 @@ def test_headings_rulers_and_header_rows_are_no_answers() -> None:
     text = f"# Spare parts we sell\n\nSpare parts and where to buy\n\n{table}"
     found = candidates([of("parts", text, heading_path=("Spare parts",))])
     assert [one.text for one in found] == ["| Cover of the lens | 40 |"]
+
+
+def test_of_markdown_a_link_is_what_its_label_says() -> None:
+    text = (
+        "![](images/the-cover-of-the-lens.png)\n\n[Home](https://example.com/the/home/of/parts)\n\n"
+        "Ask for [a cover](https://example.com/forms?id=7) before you ship it."
+    )
+    (found,) = candidates([of("parts", text, media_type=media_types.MARKDOWN)])
+    assert found.readable == "Ask for a cover before you ship it."
+    assert found.span.of(text) == found.text
+    assert len(candidates([of("parts", text, media_type=media_types.TEXT)])) == 2
 
 
 @pytest.mark.parametrize(
