@@ -1,6 +1,6 @@
 """Batches carried out by a worker that holds them, or believes that it does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Barrier
@@ -33,8 +33,11 @@ class Desk:
     tally: Tally = field(default_factory=Tally)
 
     def carry_out(self, *coming: Held | None) -> None:
+        self.carry_out_all(iter(coming))
+
+    def carry_out_all(self, coming: Iterator[Held | None]) -> None:
         carrying = Carrying(self.embedder, self.keeper, self.ledger)
-        for _ in carrying.carry_out(iter(coming), Meter("desk", "indexing"), self.tally):
+        for _ in carrying.carry_out(coming, Meter("desk", "indexing"), self.tally):
             pass
 
 
@@ -53,12 +56,16 @@ def held(
 def test_each_batch_is_finished_with_what_came_of_it() -> None:
     desk = Desk()
     bad = Unreadable(document_id="desk:c", item="c.pdf", reason="it is encrypted")
-    desk.carry_out(
-        held(1, [document("desk:a"), document("desk:b"), bad]),
-        None,
-        held(2, [document("web:a")], source="web"),
-        held(3, [Deletion("desk:a")]),
-    )
+
+    def coming() -> Iterator[Held | None]:
+        yield held(1, [document("desk:a"), document("desk:b"), bad])
+        yield None
+        yield held(2, [document("web:a")], source="web")
+        while not desk.ledger.finished:
+            yield None  # The first speaks of what the third speaks of.
+        yield held(3, [Deletion("desk:a")])
+
+    desk.carry_out_all(coming())
     first, second, third = desk.ledger.finished
     assert [(each.batch, each.fence) for each in (first, second, third)] == [(1, 1), (2, 1), (3, 1)]
     counted = {name: count for name, count in first.counts.items() if count}
