@@ -27,9 +27,6 @@ from deploy.opensearch.software import installed
 
 TRANSPORT = 100
 """A node speaks to the others on its HTTP port plus this."""
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
-"""Java's options for a server of some minutes. More than half of its work would be to compile code better that is over
-before that pays: the contract suite costs 46 instead of 117 s of processor time."""
 DISK = "cluster.routing.allocation.disk.watermark"
 NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from deploy.opensearch.java import NoJava, java_for
 from deploy.opensearch.node import (
-    SHORT_LIVED,
     TRANSPORT,
     Node,
     become,
@@ -172,16 +171,10 @@ def at_hand(environment: dict[str, str]) -> Iterator[Release]:
 
 
 def elsewhere(node: Node, stack: ExitStack) -> Node:
-    """The same on a free port, in a folder that lasts as long as the stack, for a short life."""
+    """The same on a free port, in a folder that lasts as long as the stack."""
     folder = tempfile.TemporaryDirectory(prefix="quarry-opensearch-")
     (port,) = free_ports(1)
-    return replace(
-        node,
-        folder=Path(stack.enter_context(folder)),
-        port=port,
-        cluster=(port,),
-        java_options=SHORT_LIVED,
-    )
+    return replace(node, folder=Path(stack.enter_context(folder)), port=port, cluster=(port,))
 
 
 def carried_out(command: Sequence[str], environment: Mapping[str, str]) -> int:

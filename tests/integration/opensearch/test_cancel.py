@@ -18,7 +18,7 @@ from tests.support.chunks import IDENTITY, document, query
 
 SEGMENTS, CHUNKS = 50, 20
 """A server looks whether it is still wanted at the end of a segment, at the latest."""
-SPIN = "double s = 0; for (int n = 0; n < 150000; ++n) { s += Math.sin(n * params.by); } return 1 + s * 0;"
+SPIN = "double s = 0; for (int n = 0; n < 300000; ++n) { s += Math.sin(n * params.by); } return 1 + s * 0;"
 """Some milliseconds a chunk."""
 SLOW: dict[str, Any] = {
     "size": 5,
