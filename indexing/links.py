@@ -13,8 +13,7 @@ TARGET_IN_BRACKETS = (
 """Of a pattern of `regex`: what follows a label, perhaps with a title."""
 
 _AFTER_LABEL = regex.compile(rf"(?<=\]){TARGET_IN_BRACKETS}")
-_ADDRESS = r"https?://\S++"
-_UNBROKEN = regex.compile(rf"!?\[[^\[\]\n]*+\]{TARGET_IN_BRACKETS}\S*+|{_ADDRESS}")
+_UNBROKEN = regex.compile(rf"!?\[[^\[\]\n]*+\]{TARGET_IN_BRACKETS}\S*+|https?://\S++")
 _LINK = regex.compile(rf"!?\[(?P<label>[^\[\]]*+)\]{TARGET_IN_BRACKETS}")
 
 

@@ -107,8 +107,8 @@ def _wraps(text: str, line: Span, following: Span) -> bool:
 
 def _width(line: str) -> int:
     """In columns of a page. Of a line that is longer for the target of a link, which cannot be broken: the widest."""
-    if len(line) > _WIDEST and len(without_targets(line)) <= _WIDEST:
-        return _WIDEST
+    if len(line) > _WIDEST:
+        return _WIDEST if len(without_targets(line)) <= _WIDEST else len(line)
     if line.isascii():
         return len(line)
     return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Done = TypeVar("Done")
 
-DONE, FAILED, WRONG_USE, DONE_WITH_FAILURES = 0, 1, 2, 3
+FAILED, DONE_WITH_FAILURES = 1, 3
 UNBROKEN = 10_000
 """Columns, more than a line has."""
 
@@ -55,12 +55,12 @@ def told(as_json: bool) -> Iterator[None]:
         fail("Stopped. What was done is kept; the same command goes on from there.", as_json)
 
 
-def fail(message: str, as_json: bool, code: int = FAILED) -> NoReturn:
+def fail(message: str, as_json: bool) -> NoReturn:
     if as_json:
         print_json({"error": message})
     else:
         console(sys.stderr).print(message, style="red", markup=False, highlight=False)
-    raise typer.Exit(code)
+    raise typer.Exit(FAILED)
 
 
 def console(stream: Any = None) -> "Console":

@@ -99,11 +99,11 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
     if context.invoked_subcommand:
         return
     with frame.told(as_json):
-        listed = listing.sources(frame.open_home().database)
+        held = listing.sources(frame.open_home().database)
         if as_json:
-            frame.print_json(encoding.listed(listed))
-        elif listed:
-            commands.listed(frame.console(), listed)
+            frame.print_json(encoding.listed(held))
+        elif held:
+            commands.listed(frame.console(), held)
         else:
             frame.console().print("There is no source yet. Add one: quarry add folder PATH")
 
@@ -117,12 +117,12 @@ def tried(name: SourceName, as_json: Json = False) -> None:
 
     with frame.told(as_json):
         quarry = frame.open_home()
-        tried = connecting.test(quarry, stored.find(quarry.database, name))
+        found = connecting.test(quarry, stored.find(quarry.database, name))
         if as_json:
-            frame.print_json(encoding.listed(tried))
+            frame.print_json(encoding.listed(found))
         else:
-            commands.capabilities(frame.console(), tried)
-    if not all(one.works for one in tried):
+            commands.capabilities(frame.console(), found)
+    if not all(one.works for one in found):
         raise typer.Exit(frame.FAILED)
 
 

@@ -86,7 +86,7 @@ class _Text:
         longest = max(span.end - span.start for span in lines.spans)
         pieces = list(self._verbatim(lines.spans[0]))
         for before, span in pairwise(lines.spans):
-            flows = lines.kind != "code" and self._flows(before, span, longest)
+            flows = self._flows(before, span, longest)
             pieces.append(Piece(text=" " if flows else "\n", marked=self._marks(before.end)))
             pieces += self._verbatim(span)
         return tuple(pieces)

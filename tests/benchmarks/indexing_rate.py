@@ -2,9 +2,9 @@
 
     .venv/bin/python -m tests.benchmarks.indexing_rate [FOLDER]
 
-The two take turns, and the sums of their times count: a machine that is half as fast again in one minute
-as in the next makes the best of each a matter of luck. FOLDER is the sample handbook if none is named. An empty database and an empty index
-are made before the clock begins. The target is a ratio of at least 0.9.
+The two take turns, and the sums of their times count: a machine that is half as fast again in one
+minute as in the next makes the best of each a matter of luck. FOLDER is the sample handbook if none
+is named. An empty database and an empty index are made before the clock begins. The target is a ratio of at least 0.9.
 """
 
 import sys

@@ -56,7 +56,7 @@ from tests.contract.connector_worlds.worlds import WORLDS
 
 READABLE = [number for number in range(ITEMS) if number != UNREADABLE]
 FLAT_BLOCKS = 5_000
-FLAT_BYTES = 10_000_000
+FLAT_BYTES = 7_500_000
 """How far a crowd may raise the blocks that Python holds, and the memory of this process. To keep
 the ids alone, a block or more for each, would be twice as many blocks in the smallest crowd."""
 ANSWERED = (0, 1, 5)
