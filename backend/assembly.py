@@ -450,7 +450,7 @@ class Quarry:
 
     def connector(self, source: "Source") -> "Connector":
         """Raises AskTheOwner: its settings or its credential are not valid, or no key opens that."""
-        from connectors.catalog import connect
+        from connectors.registry import connect
 
         opened = self.vault.open(source.credential) if source.credential else {}
         return connect(source.kind, source.name, source.settings, opened)

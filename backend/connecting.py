@@ -9,9 +9,9 @@ from backend.assembly import Quarry
 from backend.store import sources
 from backend.store.sources import UNCHANGED, Source
 from backend.wire import CapabilityWire, SourceWire
-from connectors.catalog import Entered, entered, kind_of
 from connectors.connector import Capability
 from connectors.errors import AskTheOwner
+from connectors.registry import Entered, entered, kind_of
 
 Values: TypeAlias = Mapping[str, object]
 

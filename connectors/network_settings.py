@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from connectors.addresses import AddressRefused, checked_url, reach_of
+from connectors.http_client.address_guard import AddressRefused, checked_url, reach_of
 
 
 def web_address(url: str) -> str:
@@ -36,4 +36,4 @@ PrivateHosts: TypeAlias = Annotated[
     ),
     AfterValidator(_reachable),
 ]
-"""What `connectors.addresses.reach_of` takes."""
+"""What `connectors.http_client.address_guard.reach_of` takes."""

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator
 
 from connectors.document import reader_token
-from connectors.globs import Glob
+from connectors.files.glob_patterns import Glob
 
 
 def _tokens(readers: tuple[str, ...]) -> tuple[str, ...]:

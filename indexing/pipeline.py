@@ -11,9 +11,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 
+from connectors.batched import portions
 from connectors.connector import Change, Checkpoint, Listed
 from connectors.document import Access, Document
-from connectors.portions import portions
 from indexing.batches import Batch, BatchSize, batches, document_id, item_of, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexKeeper

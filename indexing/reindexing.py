@@ -14,9 +14,9 @@ from datetime import timedelta
 from heapq import merge
 from operator import attrgetter
 
+from connectors.batched import portions
 from connectors.document import Document
 from connectors.errors import AskTheOwner, RetryLater
-from connectors.portions import portions
 from indexing.batches import BatchSize, weighed
 from indexing.embedding import Embedder
 from indexing.index import Amend, Delete, IndexedDocument, IndexKeeper

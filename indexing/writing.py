@@ -14,8 +14,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from connectors.batched import portions
 from connectors.errors import RetryLater
-from connectors.portions import portions
 from indexing import arenas
 from indexing.batches import Held
 from indexing.embedding import Embedder, Vectors

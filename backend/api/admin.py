@@ -30,9 +30,9 @@ from backend.wire import (
     RunWire,
     SourceWire,
 )
-from connectors.catalog import KINDS, NotValid, title_of
 from connectors.errors import AskTheOwner
-from connectors.form import Form
+from connectors.registry import KINDS, NotValid, title_of
+from connectors.settings_form import Form
 
 MOST_RUNS = 1_000
 MOST_FAILURES = 1_000

@@ -19,7 +19,7 @@ class _Kinds(TyperGroup):
     """`quarry add`: a command for each kind of the catalog, which is loaded only for it."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        from connectors.catalog import KINDS
+        from connectors.registry import KINDS
 
         del ctx
         return list(KINDS)

@@ -19,9 +19,9 @@ from backend.search.events import Queries, Selected, VariantLost
 from backend.settings import variable
 from connectors.document import EVERYBODY, Document, Readers
 from connectors.errors import AskTheOwner
-from connectors.extraction.extracted import CannotRead
 from connectors.extraction.media_types import media_type_of
-from connectors.extraction.reading import extract
+from connectors.extraction.registry import extract
+from connectors.extraction.result import CannotRead
 from indexing.deadline import Deadline
 
 FILES = "files"

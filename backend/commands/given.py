@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import typer
 
 from backend.settings import environment
-from connectors.form import Entry, Free, Part, Secret, Several, Variants
-from connectors.form import Path as Place
+from connectors.settings_form import Entry, Free, Part, Secret, Several, Variants
+from connectors.settings_form import Path as Place
 
 ASKED = "-"
 """In place of a file: asked for, unseen, or read from a pipe."""

@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperCommand
 
 from backend.commands.given import ASKED, Given, flat, inferred, object_in, value_of
-from connectors.catalog import Fault, kind_of, title_of, where_of
-from connectors.form import (
+from connectors.registry import Fault, kind_of, title_of, where_of
+from connectors.settings_form import (
     Choice,
     Entry,
     Form,
@@ -24,7 +24,7 @@ from connectors.form import (
     Variants,
     nested,
 )
-from connectors.form import Path as Place
+from connectors.settings_form import Path as Place
 
 _RESERVED = {"name", "settings", "credential", "json", "help"}
 

@@ -19,8 +19,8 @@ from backend.commands.rendering import harmless
 from backend.store.runs import OPEN
 from backend.store.sources import Source
 from backend.wording import doing
-from connectors.catalog import NotValid, kind_of
-from connectors.form import Secret, nested
+from connectors.registry import NotValid, kind_of
+from connectors.settings_form import Secret, nested
 
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from backend.evaluation.dataset import Dataset, Passage
+from connectors.batched import portions
 from connectors.document import EVERYBODY, Document, Section
-from connectors.portions import portions
 from indexing.chunking import CHUNKER_VERSION, chunks_of, content_hash
 from indexing.embedding import Embedder
 from indexing.index import IndexKeeper, Replace

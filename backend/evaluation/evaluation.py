@@ -17,7 +17,7 @@ from backend.evaluation.corpus import (
 from backend.evaluation.dataset import Dataset, Query, read_dataset
 from backend.evaluation.legs import SECONDS, legs_of
 from backend.evaluation.measures import scores
-from connectors.portions import portions
+from connectors.batched import portions
 from indexing.deadline import Deadline
 from indexing.embedding import Embedder, EmbedderIdentity, Vector
 from indexing.index import Index, IndexKeeper

@@ -29,7 +29,7 @@ class Source:
     id: int
     name: str
     kind: str
-    """As `connectors.catalog` names it."""
+    """As `connectors.registry` names it."""
     settings: Mapping[str, object]
     """JSON values; what they mean is the connector's."""
     checkpoint: Checkpoint | None

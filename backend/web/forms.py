@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from connectors.catalog import KINDS, kind_of, title_of
-from connectors.form import (
+from connectors.registry import KINDS, kind_of, title_of
+from connectors.settings_form import (
     Choice,
     Entry,
     Form,

@@ -22,9 +22,9 @@ from backend.web.overview import overview
 from backend.web.rendering import page, part, static_files
 from backend.web.searching import search
 from backend.web.standing import kept, standings
-from connectors.catalog import KINDS
 from connectors.document import Readers, Span
 from connectors.errors import AskTheOwner, RetryLater
+from connectors.registry import KINDS
 from indexing.deadline import Deadline, DeadlineExceeded, Stop
 
 FOLDER = "folder"

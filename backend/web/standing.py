@@ -13,8 +13,8 @@ from backend.store import failures, runs
 from backend.store.runs import OPEN
 from backend.web.text import harmless
 from backend.wording import called, counted, doing
-from connectors.catalog import KINDS, title_of, where_of
-from connectors.form import at
+from connectors.registry import KINDS, title_of, where_of
+from connectors.settings_form import at
 
 MOST_FAILURES = 200
 MOST_RUNS = 20

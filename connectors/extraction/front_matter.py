@@ -8,7 +8,7 @@ from datetime import datetime
 import yaml
 
 from connectors.document import Metadata, Person
-from connectors.extraction.extracted import one_line, parsed_time, people
+from connectors.extraction.result import one_line, parsed_time, people
 
 _FENCED = re.compile(r"\s*---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LARGEST = 65_536

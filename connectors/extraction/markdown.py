@@ -8,11 +8,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from connectors.document import Place, Section, SectionKind, Span
-from connectors.extraction.decoding import decode
-from connectors.extraction.extracted import LONGEST_HEADING, CannotRead, Extracted, section
+from connectors.extraction.encoding import decode
 from connectors.extraction.front_matter import FrontMatter, split_front_matter
-from connectors.extraction.outline import Headings
-from connectors.extraction.plain_text import read_text
+from connectors.extraction.result import LONGEST_HEADING, CannotRead, Extracted, section
+from connectors.extraction.section_builder import Headings
+from connectors.extraction.text import read_text
 
 # The parser takes some hundred bytes of memory and some microseconds for each character.
 _LARGEST = 2_000_000

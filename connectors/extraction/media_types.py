@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from connectors.extraction.decoding import looks_like_text
+from connectors.extraction.encoding import looks_like_text
 
 TEXT = "text/plain"
 MARKDOWN = "text/markdown"

@@ -10,14 +10,14 @@ from pypdf import PageObject, PasswordType, PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
 from connectors.document import Metadata, Place, Section
-from connectors.extraction.extracted import CannotRead, Extracted, section
-from connectors.extraction.foreign import parsing
-from connectors.extraction.properties import (
+from connectors.extraction.office_metadata import (
     stated_authors,
     stated_metadata,
     stated_time,
     stated_title,
 )
+from connectors.extraction.parser_guard import parsing
+from connectors.extraction.result import CannotRead, Extracted, section
 
 _WHAT = "PDF"
 _MOST_PAGES = 20_000

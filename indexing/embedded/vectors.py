@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.portions import portions
+from connectors.batched import portions
 from indexing.embedded.dots import Halves, Int8s, half_dots, scaled_dots
 from indexing.embedding import Vectors
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from opensearchpy import OpenSearch
 
+from connectors.batched import portions
 from connectors.document import NOBODY
 from connectors.errors import RetryLater
-from connectors.portions import portions
 from indexing.embedding import Vectors
 from indexing.index import IndexedDocument, Replace
 from indexing.opensearch import errors

@@ -8,7 +8,7 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 
-from connectors.portions import portions
+from connectors.batched import portions
 from indexing.opensearch import errors
 from indexing.opensearch.actions import drop_document, put_document
 from indexing.opensearch.bulk import Action, Bulk, Conflict, Stored

@@ -7,8 +7,8 @@ version. Both are read in one search, and lie in one shard: they are of one stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from connectors.batched import portions
 from connectors.document import Readers
-from connectors.portions import portions
 from indexing.chunk import Chunk
 from indexing.index import Filters
 from indexing.opensearch import queries

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+from connectors.batched import portions
 from connectors.document import Readers
-from connectors.portions import portions
 from indexing.index import DateRange, Filters
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.names import document_key

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pytest
 from pytest_socket import socket_allow_hosts
 
-from connectors.addresses import AddressRefused, reach_of
-from connectors.answer import Malformed
-from connectors.pacing import Patience
-from connectors.paging import linked_pages
-from connectors.web import Authorization, Bounds, WebClient
+from connectors.http_client.address_guard import AddressRefused, reach_of
+from connectors.http_client.client import Authorization, Bounds, WebClient
+from connectors.http_client.pagination import linked_pages
+from connectors.http_client.rate_limits import Patience
+from connectors.http_client.response import Malformed
 from tests.support.services.serving import Asked, Reply, Running, reply_text, running
 
 OUTER, INNER = "127.0.0.2", "127.0.0.1"

@@ -20,7 +20,7 @@ from backend.store.database import open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.sync.runner import sync
 from connectors.document import Document
-from connectors.sources.folder import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedded import open_keeper
 from indexing.embedding import Embedder
 from indexing.pipeline import Pipeline

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from connectors.batched import portions
 from connectors.document import Document
-from connectors.portions import portions
 from indexing.chunking import chunks_of
 from indexing.embedding import Embedder
 

@@ -25,7 +25,7 @@ from backend.sync.engine import Engine
 from backend.sync.workers import Workers
 from connectors.connector import Connector
 from connectors.document import Access, Document
-from connectors.sources.folder import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.batches import BatchSize
 from indexing.carrying import Carrying
 from indexing.chunking import chunks_of

@@ -32,7 +32,7 @@ HEAVY: dict[str, set[str] | None] = {
     "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/language_model.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
-    "connectors/site/content.py": {"trafilatura"},
+    "connectors/sources/website/page_document.py": {"trafilatura"},
 }
 
 

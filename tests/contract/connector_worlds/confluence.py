@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 from pydantic import SecretStr
 
-from connectors.confluence.settings import (
+from connectors.connector import Connector
+from connectors.document import Access
+from connectors.sources.confluence.connector import ConfluenceConnector
+from connectors.sources.confluence.settings import (
     Cloud,
     ConfluenceCredential,
     ConfluenceSettings,
     DataCenter,
 )
-from connectors.connector import Connector
-from connectors.document import Access
-from connectors.sources.confluence import ConfluenceConnector
 from tests.contract.connector_worlds.troubled import TroubledWorld
 from tests.contract.connector_worlds.world import (
     ITEMS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from connectors.connector import Connector
 from connectors.document import EVERYBODY, Access
-from connectors.sources.folder import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from connectors.connector import Connector
 from connectors.document import EVERYBODY, Access
-from connectors.git.credential import GitCredential, Token
-from connectors.sources.git import GitConnector, GitSettings
+from connectors.git_repository.credentials import GitCredential, Token
+from connectors.sources.git.connector import GitConnector, GitSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

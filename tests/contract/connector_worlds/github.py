@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from connectors.connector import Connector
 from connectors.document import EVERYBODY, Access
-from connectors.github.settings import GitHubCredential, GitHubSettings
-from connectors.sources.github import GitHubConnector
+from connectors.sources.github.connector import GitHubConnector
+from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.troubled import TroubledWorld
 from tests.contract.connector_worlds.world import (
     ITEMS,

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from connectors.connector import Connector
 from connectors.document import Access
-from connectors.sources.imap import ImapConnector, ImapCredential, ImapSettings, Password
+from connectors.sources.imap.connector import ImapConnector, ImapCredential, ImapSettings, Password
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

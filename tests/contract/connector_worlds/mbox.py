@@ -6,7 +6,7 @@ from pathlib import Path
 
 from connectors.connector import Connector
 from connectors.document import Access
-from connectors.sources.mbox import MboxConnector, MboxSettings
+from connectors.sources.mbox.connector import MboxConnector, MboxSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

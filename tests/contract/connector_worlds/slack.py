@@ -12,8 +12,8 @@ from pydantic import SecretStr
 
 from connectors.connector import Connector
 from connectors.document import EVERYBODY, Access
-from connectors.slack.ways import Api, Export
-from connectors.sources.slack import SlackConnector, SlackCredential, SlackSettings
+from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
+from connectors.sources.slack.settings import Api, Export
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

@@ -9,10 +9,10 @@ from pydantic import SecretStr
 
 from connectors.connector import Connector
 from connectors.document import Access
-from connectors.pacing import Patience
-from connectors.request import Authorization
-from connectors.site.settings import Basic, WebsiteCredential, WebsiteSettings
-from connectors.sources.website import WebsiteConnector
+from connectors.http_client.rate_limits import Patience
+from connectors.http_client.request import Authorization
+from connectors.sources.website.connector import WebsiteConnector
+from connectors.sources.website.settings import Basic, WebsiteCredential, WebsiteSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from connectors.document import Access, Document
-from connectors.github.settings import GitHubCredential, GitHubSettings
-from connectors.sources.github import GitHubConnector
+from connectors.sources.github.connector import GitHubConnector
+from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.repository import Repository
 from tests.support.services.github import TOKEN, GitHub

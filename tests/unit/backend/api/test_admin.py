@@ -11,7 +11,7 @@ from backend.assembly import Quarry
 from backend.store import runs, sources
 from backend.store.tables import metadata
 from backend.sync.process import is_gone, this_process
-from connectors.catalog import KINDS
+from connectors.registry import KINDS
 from indexing.ledger import Failed
 from tests.unit.backend.api.conftest import a_quarry, client_of
 

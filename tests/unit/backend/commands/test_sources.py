@@ -166,7 +166,7 @@ from typer.testing import CliRunner
 from backend.cli import app
 for words in (["--help"], ["search", "--help"], ["sources", "--help"], ["sync", "--help"]):
     assert CliRunner().invoke(app, words).exit_code == 0
-print(*sorted(set(sys.modules) & {"connectors.catalog", "sqlalchemy", "httpx", "lxml"}))
+print(*sorted(set(sys.modules) & {"connectors.registry", "sqlalchemy", "httpx", "lxml"}))
 """
 
 

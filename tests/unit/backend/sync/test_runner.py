@@ -23,7 +23,7 @@ from backend.sync.runner import remove, sync
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner, RetryLater
-from connectors.sources.folder import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.batches import BatchSize
 from indexing.carrying import Carrying
 from indexing.deadline import Deadline

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from backend.web.forms import Field, form_of, kinds
-from connectors.catalog import KINDS
 from connectors.errors import AskTheOwner
-from connectors.form import Form, Secret
+from connectors.registry import KINDS
+from connectors.settings_form import Form, Secret
 
 
 def _all(fields: Sequence[Field]) -> Iterator[Field]:

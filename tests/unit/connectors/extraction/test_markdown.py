@@ -5,9 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from connectors.document import Person, Section
-from connectors.extraction.decoding import decode
-from connectors.extraction.extracted import CannotRead
+from connectors.extraction.encoding import decode
 from connectors.extraction.markdown import read_markdown
+from connectors.extraction.result import CannotRead
 
 PAGE = """\
 Before any heading.

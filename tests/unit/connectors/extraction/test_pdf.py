@@ -2,8 +2,8 @@ import pytest
 from fpdf import FPDF
 
 from connectors.extraction import pdf as pdf_module
-from connectors.extraction.extracted import CannotRead
 from connectors.extraction.pdf import read_pdf
+from connectors.extraction.result import CannotRead
 from tests.support.files import pdf
 
 

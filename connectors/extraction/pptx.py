@@ -1,0 +1,137 @@
+"""Presentations (PPTX), slide by slide."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from io import BytesIO
+from itertools import groupby, zip_longest
+
+import pptx
+from lxml import etree
+from pptx.chart.chart import Chart
+from pptx.exc import PythonPptxError
+from pptx.shapes.autoshape import Shape
+from pptx.shapes.base import BaseShape
+from pptx.shapes.graphfrm import GraphicFrame
+from pptx.shapes.group import GroupShape
+from pptx.slide import Slide
+from pptx.table import Table
+
+from connectors.document import Place, Section
+from connectors.extraction.markdown_tables import grid_table
+from connectors.extraction.office_metadata import with_properties
+from connectors.extraction.parser_guard import parsing
+from connectors.extraction.result import CannotRead, Extracted, one_line, section
+from connectors.extraction.zip_limits import check_archive
+
+_WHAT = "presentation"
+_LARGEST_PART = 100_000_000
+_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_MOST_SLIDES = 10_000
+
+
+def read_pptx(data: bytes) -> Extracted:
+    """For each slide its text, its tables and charts as tables, the descriptions of its pictures,
+    and its notes: sections whose page is the number of the slide, whose heading is its title.
+
+    Raises:
+        CannotRead: broken, protected, without text, or beyond a limit.
+    """
+    check_archive(data, _WHAT, _LARGEST_PART)
+    began = datetime.now(UTC)
+    with parsing(_WHAT, PythonPptxError):
+        presentation = pptx.Presentation(BytesIO(data))
+        if len(presentation.slides) > _MOST_SLIDES:
+            raise CannotRead(f"it has more than {_MOST_SLIDES:,} slides")
+        sections = tuple(
+            piece
+            for number, slide in enumerate(presentation.slides, start=1)
+            for piece in _slide_sections(slide, number)
+        )
+        if not sections:
+            raise CannotRead("the presentation holds no text")
+        first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
+        found, stated = Extracted(sections=sections, title=first), presentation.core_properties
+        return with_properties(found, stated, stated.author, began)
+
+
+def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
+    title = slide.shapes.title
+    heading = title.text_frame.text if title is not None else ""
+    place = Place(page=number, heading_path=(heading,))
+    shapes = list(_flat(slide.shapes))
+    texts = [_text(shape) for shape in shapes if title is None or shape.shape_id != title.shape_id]
+    tables = [table for shape in shapes for table in _tables(shape)]
+    text = "\n\n".join(filter(None, texts))
+    if text or (heading.strip() and not tables):
+        yield section(text or heading.strip(), place)
+    for table in tables:
+        yield section(table, place, "table")
+    for description in filter(None, map(_description, shapes)):
+        yield section(description, place, "image")
+    if notes := _notes(slide):
+        yield section(notes, Place(page=number, heading_path=(heading, "Notes")))
+
+
+def _flat(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
+    for shape in shapes:
+        if isinstance(shape, GroupShape):
+            yield from _flat(shape.shapes)
+        else:
+            yield shape
+
+
+def _text(shape: BaseShape) -> str:
+    if not isinstance(shape, Shape):
+        return ""
+    lines = (
+        "  " * paragraph.level
+        + ("- " if paragraph.level else "")
+        + paragraph.text.replace("\v", "\n")
+        for paragraph in shape.text_frame.paragraphs
+        if paragraph.text.strip()
+    )
+    return "\n".join(lines)
+
+
+def _description(shape: BaseShape) -> str:
+    """What the author wrote for those who cannot see a picture."""
+    return one_line(next(iter(shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr")), ""))
+
+
+def _tables(shape: BaseShape) -> Iterator[str]:
+    if not isinstance(shape, GraphicFrame):
+        return
+    grids = [_rows(shape.table)] if shape.has_table else []
+    if shape.has_chart:
+        grids.extend(_chart_grids(shape.chart))
+    yield from filter(None, map(grid_table, grids))
+
+
+def _rows(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row.cells] for row in table.rows]
+
+
+def _chart_grids(chart: Chart) -> Iterator[list[list[str]]]:
+    """For each plot a row for each category and a column for each series.
+
+    Read from the XML, because the library knows only some kinds of plot.
+    """
+    title = chart.chart_title.text_frame.text if chart.has_title else ""
+    for _, group in groupby(chart.element.iter(f"{_C}ser"), key=lambda one: one.getparent()):
+        series = list(group)
+        categories = _points(series[0], "cat") or _points(series[0], "xVal")
+        columns = [
+            [" ".join(_points(one, "tx")), *(_points(one, "val") or _points(one, "yVal"))]
+            for one in series
+        ]
+        lines = zip_longest([title, *categories], *columns, fillvalue="")
+        yield [list(line) for line in lines]
+
+
+def _points(series: etree._Element, name: str) -> list[str]:
+    return [value.text or "" for value in series.iterfind(f"{_C}{name}//{_C}v")]
+
+
+def _notes(slide: Slide) -> str:
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    return "" if frame is None else frame.text.strip()

@@ -1,0 +1,150 @@
+"""Workbooks (XLSX), sheet by sheet, in blocks of rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from io import BytesIO
+from itertools import groupby
+
+import openpyxl
+from openpyxl.cell.cell import Cell, MergedCell
+from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.workbook import Workbook
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
+from connectors.batched import portions
+from connectors.document import Place, Section
+from connectors.extraction.markdown_tables import TableRow, table_blocks
+from connectors.extraction.office_metadata import with_properties
+from connectors.extraction.parser_guard import parsing
+from connectors.extraction.result import Allowance, CannotRead, Extracted, one_line, section
+from connectors.extraction.zip_limits import check_archive
+
+_WHAT = "workbook"
+_LARGEST_PART = 500_000_000
+_MOST_CELLS = 20_000_000
+_MOST_CAPTION_LINES = 3
+_LINES_A_BLOCK = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Row(TableRow):
+    only_text: bool = True
+    """No numbers and no dates: it may be a header."""
+
+    def filled(self) -> list[int]:
+        return [i for i, text in enumerate(self.cells) if text]
+
+
+def read_xlsx(data: bytes) -> Extracted:
+    """A section for each block of rows, a table under the header of its part of the sheet.
+
+    Empty rows part a sheet where what follows begins a table of its own; a few lines of one cell
+    above a table are its heading. Formulas are read as the values that were saved with them.
+
+    Raises:
+        CannotRead: broken, protected, without text, or beyond a limit.
+    """
+    check_archive(data, _WHAT, _LARGEST_PART)
+    began = datetime.now(UTC)
+    with parsing(_WHAT, InvalidFileException):
+        workbook = openpyxl.load_workbook(
+            BytesIO(data), read_only=True, data_only=True, keep_links=False
+        )
+        try:
+            sections = tuple(_sections(workbook))
+        finally:
+            workbook.close()
+        if not sections:
+            raise CannotRead("the workbook holds no text")
+        found, stated = Extracted(sections=sections), workbook.properties
+        return with_properties(found, stated, stated.creator, began)
+
+
+def _sections(workbook: Workbook) -> Iterator[Section]:
+    allowance = Allowance(_MOST_CELLS, f"it has more than {_MOST_CELLS:,} cells")
+    for sheet in workbook.worksheets:
+        for part in _parts(_rows(sheet, allowance)):
+            yield from _part_sections(sheet.title, part)
+
+
+def _rows(sheet: ReadOnlyWorksheet, allowance: Allowance) -> Iterator[_Row]:
+    # The dimensions that a file states are often wrong.
+    sheet.reset_dimensions()
+    for number, cells in enumerate(sheet.rows, start=1):
+        # An empty row costs time as well.
+        allowance.take(len(cells) + 1)
+        yield _row(number, cells)
+
+
+def _row(number: int, cells: Iterable[Cell | MergedCell]) -> _Row:
+    values = list(cells)
+    only_text = all(cell.value is None or isinstance(cell.value, str) for cell in values)
+    texts = [_text(cell) for cell in values]
+    while texts and not texts[-1]:
+        texts.pop()
+    return _Row(number, texts, only_text=only_text)
+
+
+def _text(cell: Cell | MergedCell) -> str:
+    match cell.value:
+        case None:
+            return ""
+        case bool() as truth:
+            return str(truth).upper()
+        case int() | float() as number if "%" in (cell.number_format or ""):
+            return f"{number * 100:.10g}%"
+        case float() as number:
+            return f"{number:.15g}"
+        case datetime() as moment if moment.time() == time():
+            return moment.date().isoformat()
+        case other:
+            return one_line(str(other))
+
+
+def _parts(rows: Iterable[_Row]) -> Iterator[Iterator[_Row]]:
+    """Cut the rows of a sheet into tables, without the empty rows."""
+    numbered = groupby(_numbered_parts(rows), key=lambda pair: pair[0])
+    return ((row for _, row in part) for _, part in numbered)
+
+
+def _numbered_parts(rows: Iterable[_Row]) -> Iterator[tuple[int, _Row]]:
+    """Each row with the number of its table.
+
+    After an empty row a new table begins, unless the row looks like the rows before: it starts in
+    the same column, and is no row of mere text below rows with numbers.
+    """
+    part, apart, numbers, column = 0, False, False, -1
+    for row in rows:
+        if not (filled := row.filled()):
+            apart = True
+            continue
+        like = filled[0] == column and len(filled) > 1 and (not row.only_text or not numbers)
+        if apart and not like:
+            part, numbers = part + 1, False
+        apart, column, numbers = False, filled[0], numbers or not row.only_text
+        yield part, row
+
+
+def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
+    lines: list[_Row] = []
+    header = None
+    for row in rows:
+        if len(row.filled()) > 1:
+            header = row
+            break
+        lines.append(row)
+    caption = ""
+    if header is not None and len(lines) <= _MOST_CAPTION_LINES:
+        caption = " ".join("".join(line.cells) for line in lines)
+    else:
+        yield from _text_blocks(sheet, lines)
+    if header is not None:
+        place = Place(sheet=sheet, heading_path=(sheet, caption))
+        yield from table_blocks(header, rows, place)
+
+
+def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
+    for block in portions(lines, _LINES_A_BLOCK):
+        place = Place(sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number))
+        yield section("\n".join("".join(line.cells) for line in block), place)

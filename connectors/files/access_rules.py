@@ -1,0 +1,144 @@
+"""Who may read what, as an owner writes it down in `access.yaml`.
+
+    rules:
+      - match: hr/**
+        readers: [group:hr]
+      - match: "**"
+        readers: [public]
+
+The first rule that matches a file decides; a file that no rule matches is readable by nobody.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.errors import AskTheOwner
+from connectors.files.glob_patterns import Glob
+
+_LARGEST = 1_000_000
+_TEXT_TAG = "tag:yaml.org,2002:str"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    match: Glob
+    access: Access
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    rules: tuple[Rule, ...]
+
+    def access(self, path: Sequence[str]) -> Access:
+        """Who may read the file whose path from the root has these parts."""
+        for rule in self.rules:
+            if rule.match.matches(path):
+                return rule.access
+        return NOBODY
+
+
+OPEN_TO_ALL = AccessRules((Rule(Glob.of("**"), EVERYBODY),))
+
+
+class _Mistake(Exception):
+    def __init__(self, node: yaml.Node, message: str) -> None:
+        super().__init__(message)
+        self.line = node.start_mark.line + 1
+
+
+def parse_access_rules(data: bytes, name: str) -> AccessRules:
+    """The rules in the bytes of an access file; `name` is what its owner knows it by.
+
+    Raises:
+        AskTheOwner: the file is malformed; the message names it, the line, and what is wrong.
+    """
+    try:
+        return AccessRules(tuple(_rules(_root(_decoded(data, name), name))))
+    except _Mistake as mistake:
+        raise AskTheOwner(f"{name}, line {mistake.line}: {mistake}") from mistake
+
+
+def _decoded(data: bytes, name: str) -> str:
+    if len(data) > _LARGEST:
+        raise AskTheOwner(f"{name}, line 1: the file is larger than {_LARGEST:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise AskTheOwner(f"{name}, line {line}: not UTF-8; save the file as UTF-8") from error
+
+
+def _root(text: str, name: str) -> yaml.Node:
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise AskTheOwner(f"{name}, line {line}: not YAML: {error.problem}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise AskTheOwner(f"{name}, line {line}: a character that YAML forbids") from error
+    except RecursionError as error:
+        raise AskTheOwner(f"{name}, line 1: nested too deeply") from error
+    if root is None:
+        raise AskTheOwner(f"{name}, line 1: no rules; write 'rules:' and a list below it")
+    return root
+
+
+def _rules(root: yaml.Node) -> Iterator[Rule]:
+    fields = _fields(root, {"rules"}, "the file")
+    for node in _items(fields["rules"], "rules"):
+        rule = _fields(node, {"match", "readers"}, "a rule")
+        yield Rule(_glob(rule["match"]), _access(rule["readers"]))
+
+
+def _fields(node: yaml.Node, names: set[str], what: str) -> Mapping[str, yaml.Node]:
+    expected = " and ".join(sorted(names))
+    if not isinstance(node, yaml.MappingNode):
+        raise _Mistake(node, f"{what} must have the keys {expected}")
+    fields: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else None
+        if name not in names:
+            raise _Mistake(key, f"unknown key {name!r}; {what} has {expected}")
+        if name in fields:
+            raise _Mistake(key, f"{name!r} stands here twice")
+        fields[name] = value
+    if missing := names - fields.keys():
+        raise _Mistake(node, f"{what} has no {' and no '.join(sorted(missing))}")
+    return fields
+
+
+def _items(node: yaml.Node, name: str) -> list[yaml.Node]:
+    if not isinstance(node, yaml.SequenceNode):
+        raise _Mistake(node, f"{name!r} must be a list")
+    return list(node.value)
+
+
+def _text(node: yaml.Node, what: str) -> str:
+    if not isinstance(node, yaml.ScalarNode) or node.tag != _TEXT_TAG:
+        raise _Mistake(node, f"{what} must be text; a number or a date stands in quotes")
+    return str(node.value)
+
+
+def _glob(node: yaml.Node) -> Glob:
+    text = _text(node, "'match'")
+    try:
+        return Glob.of(text)
+    except ValueError as error:
+        raise _Mistake(node, f"not a pattern: {error}") from error
+
+
+def _access(node: yaml.Node) -> Access:
+    return Access(frozenset(token for item in _items(node, "readers") for token in _reader(item)))
+
+
+def _reader(node: yaml.Node) -> frozenset[str]:
+    text = _text(node, "a reader")
+    try:
+        return Access.to([text]).readers
+    except ValueError as error:
+        raise _Mistake(node, str(error)) from error

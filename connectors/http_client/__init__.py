@@ -1,0 +1,1 @@
+"""The HTTP client of all sources: address guard, transport, rate limits, retries and pagination."""

@@ -1,0 +1,50 @@
+import threading
+import warnings
+
+import pytest
+
+from connectors.extraction.parser_guard import parsing
+from connectors.extraction.result import CannotRead
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), RecursionError("deep"), SyntaxError("xml"), OSError("x")]
+)
+def test_what_a_parser_raises_becomes_a_reason(error: Exception) -> None:
+    with pytest.raises(CannotRead, match="not a whole PDF: "), parsing("PDF"):
+        raise error
+
+
+def test_errors_of_its_own_are_named() -> None:
+    class Strange(Exception):
+        pass
+
+    with pytest.raises(CannotRead, match="not a whole PDF: Strange"), parsing("PDF", Strange):
+        raise Strange
+
+
+def test_a_reason_that_is_already_known_passes() -> None:
+    with pytest.raises(CannotRead, match=r"^a password$"), parsing("PDF"):
+        raise CannotRead("a password")
+
+
+def test_warnings_break_nothing_in_any_thread_and_return_afterwards() -> None:
+    before = list(warnings.filters)
+    inside, leave = threading.Barrier(2), threading.Event()
+
+    def read() -> None:
+        with parsing("PDF"):
+            inside.wait()
+            leave.wait()
+
+    thread = threading.Thread(target=read)
+    with parsing("PDF"):
+        thread.start()
+        inside.wait()
+    # the other reader is still at work
+    warnings.warn("odd", UserWarning, stacklevel=1)
+    leave.set()
+    thread.join()
+    assert list(warnings.filters) == before
+    with pytest.raises(UserWarning, match="odd"):
+        warnings.warn("odd", UserWarning, stacklevel=1)

@@ -1,0 +1,156 @@
+"""What each reader finds of a Confluence site, through runs of the engine, ledger and embedded index."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from backend.store import runs, schedule
+from backend.store.database import sqlite_url
+from backend.sync.engine import Engine
+from backend.sync.workers import Workers
+from connectors.document import Readers
+from connectors.sources.confluence.connector import ConfluenceConnector
+from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
+from tests.support.office import Office
+from tests.support.services.confluence import EMAIL, TOKEN, Human, Only, Paper, Room, Site
+from tests.support.services.confluence_cloud import CloudSite
+from tests.support.services.confluence_server import DataCenterSite
+from tests.support.services.serving import running
+from tests.support.store import store_at
+
+SOON = 60.0
+WORD = "cleaving"
+"""In the text of every page."""
+
+
+def _nothing() -> None:
+    return
+
+
+@dataclass(frozen=True)
+class WikiOffice(Office):
+    """For one source called wiki."""
+
+    done_at: list[float] = field(default_factory=list)
+    """When each run was seen to be done."""
+
+    def found(self, *people: str) -> set[str]:
+        """The titles of all that somebody who holds these tokens finds."""
+        readers = Readers.of(*(f"user:{one}@example.com" for one in people))
+        return {one.title for one in self.chunks(WORD, readers)}
+
+    def everyone(self) -> dict[str, set[str]]:
+        """What each person finds; under the empty name, somebody whom nobody knows."""
+        return {"": self.found()} | {one: self.found(one) for one in ("ann", "bob", "cy", "dee")}
+
+    def ran(self, kind: str, then: Callable[[], None] = _nothing) -> None:
+        """Have a run of that kind made by workers, and do that as soon as it is done."""
+        if kind != "first":
+            schedule.ask(self.database, "wiki", kind)
+        workers = Workers(Engine(lambda: self), _at_once, pause=0.05)
+        workers.start()
+        end = time.monotonic() + SOON
+        while not self._is_done(kind) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.done_at.append(time.monotonic())
+        then()
+        assert workers.stop(SOON)
+        assert self._is_done(kind)
+
+    def _is_done(self, kind: str) -> bool:
+        latest = runs.history(self.database, "wiki")
+        return bool(latest) and (latest[0].kind, latest[0].state) == (kind, "done")
+
+
+def _at_once(seconds: float) -> bool:
+    del seconds
+    return True
+
+
+def paper(number: int, title: str, **values: Any) -> Paper:
+    return Paper(id=number, title=title, body=f"<p>{title}: all about {WORD}.</p>", **values)
+
+
+def site(kind: type[Site]) -> Site:
+    """An open space, one of the staff with a tree of restricted pages, and one of the board."""
+    wide = Room(id=1, key="OPEN", is_open=True)
+    wide.put(paper(101, "Opening hours"), paper(102, "Draft", only=Only(people=("dee",))))
+    staff = Room(id=2, key="STAFF", groups=["staff"])
+    staff.put(
+        paper(201, "Handbook"),
+        paper(202, "Pay", parent=201, only=Only(people=("bob",), groups=("managers",))),
+        paper(203, "Pay of managers", parent=202, only=Only(people=("ann", "dee"))),
+        paper(204, "Pay, a table", parent=202),
+        paper(205, "Party", kind="blogpost"),
+    )
+    board = Room(id=3, key="BOARD", people=["cy"])
+    board.put(paper(301, "Minutes"))
+    made = kind(wide, staff, board)
+    names = {"ann": "Ann Lee", "bob": "Bob Ek", "cy": "Cy Oh", "dee": "Dee Um"}
+    made.people = {
+        short: Human(name=name, email=f"{short}@example.com") for short, name in names.items()
+    }
+    made.groups = {"staff": ["ann", "bob", "dee"], "managers": ["ann", "cy"]}
+    return made
+
+
+def connector(service: Site, url: str) -> ConfluenceConnector:
+    where = {"kind": "cloud", "email": EMAIL} if service.is_cloud else {"kind": "data center"}
+    begins = f"{url}{service.begins()}"
+    chosen = {"url": begins, "site": where, "private_hosts": ("127.0.0.1",)}
+    credential = ConfluenceCredential(token=SecretStr(TOKEN))
+    return ConfluenceConnector("wiki", ConfluenceSettings.model_validate(chosen), credential)
+
+
+@contextmanager
+def office(service: Site, folder: Path) -> Iterator[WikiOffice]:
+    url = sqlite_url(folder / "quarry.db")
+    with running(service) as door, store_at(url, "wiki") as store:
+        yield WikiOffice(store, folder / "index", partial(connector, service, door.url))
+
+
+@pytest.mark.parametrize("kind", [CloudSite, DataCenterSite], ids=["cloud", "server"])
+def test_each_reader_finds_exactly_their_pages_and_others_once_restrictions_change(
+    kind: type[Site], tmp_path: Path
+) -> None:
+    service = site(kind)
+    everybody = {"Opening hours"}
+    staff = everybody | {"Handbook", "Party"}
+    with office(service, tmp_path) as desk:
+        desk.ran("first")
+        assert desk.everyone() == {
+            "": everybody,
+            "ann": staff | {"Pay", "Pay of managers", "Pay, a table"},
+            "bob": staff | {"Pay", "Pay, a table"},
+            # she is a manager, but may not view the space of the staff
+            "cy": everybody | {"Minutes"},
+            # he is named by the inner restriction, but does not pass the outer one
+            "dee": staff | {"Draft"},
+        }
+        embedded = len(desk.embedder.passages)
+        service.rooms[1].change(202, only=Only(people=("dee",)))
+        service.rooms[0].is_open = False
+        seconds: list[float] = []
+
+        def look() -> None:
+            assert desk.found("dee") >= {"Pay", "Pay, a table"}
+            assert desk.found("bob") == {"Handbook", "Party"}
+            seconds.append(time.monotonic() - desk.done_at[-1])
+
+        desk.ran("permissions", look)
+        assert seconds[0] < 1
+        assert desk.everyone() == {
+            "": set(),
+            "ann": {"Handbook", "Party"},
+            "bob": {"Handbook", "Party"},
+            "cy": {"Minutes"},
+            "dee": {"Handbook", "Party", "Pay", "Pay of managers", "Pay, a table"},
+        }
+        assert len(desk.embedder.passages) == embedded

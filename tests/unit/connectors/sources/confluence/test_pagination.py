@@ -1,0 +1,173 @@
+"""Lists whose pages move, are short, or come back, while they are read."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from connectors.http_client.address_guard import LOOPBACK
+from connectors.http_client.request import MEBIBYTE, Authorization
+from connectors.http_client.response import Malformed, Rejected
+from connectors.sources.confluence.client import Account, Api
+from connectors.sources.confluence.pagination import Listing, by_count, by_cursor, present
+from tests.support.services.serving import Asked, Reply, reply_json, running
+
+
+@contextmanager
+def api(answer: Callable[[Asked], Reply]) -> Iterator[Api]:
+    with running(answer) as door:
+        account = Account(
+            source="wiki",
+            base=door.url,
+            authorization=Authorization.bearer(door.url, "x"),
+            reach=LOOPBACK,
+            where="there",
+        )
+        with Api(account) as made:
+            yield made
+
+
+class Shelf:
+    """A list that is counted."""
+
+    def __init__(self, count: int, most: int = 100) -> None:
+        self.ids = list(range(count))
+        self.most = most
+        self.then: list[Callable[[], None]] = []
+
+    def __call__(self, asked: Asked) -> Reply:
+        start, limit = int(asked.param("start")), min(int(asked.param("limit")), self.most)
+        shown = [{"id": one} for one in self.ids[start : start + limit]]
+        more = start + limit < len(self.ids)
+        links = {"next": f"/list?start={start + limit}&limit={limit}"} if more else {}
+        if self.then:
+            self.then.pop(0)()
+        return reply_json({"results": shown, "_links": links})
+
+
+def ids(shelf: Shelf, start: str = "") -> list[int]:
+    with api(shelf) as one:
+        return [each["id"] for leaf in by_count(one, "/list", {}, start) for each in leaf.results]
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 20, 50, 100])
+def test_a_counted_list_is_whole_however_short_its_pages(most: int) -> None:
+    found = ids(Shelf(150, most))
+    assert list(dict.fromkeys(found)) == list(range(150))
+
+
+@pytest.mark.parametrize("page", [0, 1, 3, 4])
+@pytest.mark.parametrize("gone", [3, 10, 40, 99])
+def test_what_is_removed_meanwhile_hides_nothing_behind_it(gone: int, page: int) -> None:
+    shelf = Shelf(400)
+
+    def remove() -> None:
+        del shelf.ids[:gone]
+
+    shelf.then = [*[_nothing] * page, remove]
+    found = set(ids(shelf))
+    assert found >= set(range(gone, 400))
+
+
+def _nothing() -> None:
+    return
+
+
+def test_a_list_goes_on_from_where_it_was_although_much_was_removed_since() -> None:
+    shelf = Shelf(400)
+    with api(shelf) as one:
+        leaves = by_count(one, "/list", {}, "")
+        first = next(leaves)
+        second = next(leaves)
+    assert second.next is not None
+    del shelf.ids[20:90]
+    seen = {each["id"] for leaf in (first, second) for each in leaf.results}
+    assert seen | set(ids(shelf, second.next)) == set(range(400))
+
+
+def test_a_counted_list_that_goes_in_a_circle_is_told() -> None:
+    answer = reply_json({"results": [{"id": 1}], "_links": {"next": "/list?start=0"}})
+    with api(lambda _: answer) as one, pytest.raises(Malformed, match="circle"):
+        list(by_count(one, "/list", {}, ""))
+
+
+def test_of_a_link_to_the_next_page_only_the_cursor_counts() -> None:
+    def answer(asked: Asked) -> Reply:
+        if asked.param("cursor") == "a b":
+            return reply_json({"results": [{"id": 2}]})
+        headers = {"Link": '<https://elsewhere.example/list?cursor=a%20b>; rel="next"'}
+        return reply_json({"results": [{"id": 1}]}, headers=headers)
+
+    with api(answer) as one:
+        leaves = list(by_cursor(one, "/list", {"limit": 5}, ""))
+    assert [(leaf.results, leaf.next) for leaf in leaves] == [
+        ([{"id": 1}], "a b"),
+        ([{"id": 2}], None),
+    ]
+
+
+def test_a_cursor_that_is_too_old_begins_the_list_anew() -> None:
+    def answer(asked: Asked) -> Reply:
+        if asked.param("cursor"):
+            return reply_json({"message": "no such cursor"}, status=400)
+        return reply_json({"results": [{"id": 1}]})
+
+    with api(answer) as one:
+        (leaf,) = by_cursor(one, "/list", {}, "of last year")
+    assert leaf.results == [{"id": 1}]
+    with api(lambda _: reply_json({}, status=400)) as one, pytest.raises(Rejected):
+        list(by_cursor(one, "/list", {}, ""))
+
+
+def test_a_list_that_is_gone_is_empty() -> None:
+    with api(lambda _: reply_json({}, status=404)) as one:
+        for several in (by_count, by_cursor):
+            (leaf,) = several(one, "/list", {}, "")
+            assert (leaf.results, leaf.next) == ([], None)
+
+
+@pytest.mark.parametrize("body", [[], {"results": 1}, {"results": [1]}, {}])
+def test_what_is_no_list_is_told(body: object) -> None:
+    with api(lambda _: reply_json(body)) as one, pytest.raises(Malformed):
+        list(by_count(one, "/list", {}, ""))
+
+
+@pytest.mark.parametrize("several", [by_count, by_cursor])
+def test_a_later_page_that_is_not_there_does_not_end_the_list(several: Listing) -> None:
+    first = {
+        "results": [{"id": one} for one in range(100)],
+        "_links": {"next": "/list?start=100&cursor=c"},
+    }
+
+    def answer(asked: Asked) -> Reply:
+        later = asked.param("cursor") or asked.param("start", "0") != "0"
+        return reply_json({}, status=404) if later else reply_json(first)
+
+    with api(answer) as one, pytest.raises(Malformed, match="ends in a page that is not there"):
+        list(several(one, "/list", {}, ""))
+
+
+@pytest.mark.parametrize("several", [by_count, by_cursor])
+def test_a_list_that_must_be_there_is_not_empty_where_it_is_gone(several: Listing) -> None:
+    with (
+        api(lambda _: reply_json({}, status=404)) as one,
+        pytest.raises(Malformed, match="no such list"),
+    ):
+        list(present(several(one, "/list", {}, "")))
+
+
+@pytest.mark.parametrize("several", [by_count, by_cursor])
+def test_texts_that_are_too_much_for_one_answer_come_in_smaller_pages(several: Listing) -> None:
+    heavy = b" " * (33 * MEBIBYTE)
+
+    def answer(asked: Asked) -> Reply:
+        limit = int(asked.param("limit"))
+        start = int(asked.param("cursor") or asked.param("start", "0"))
+        links = {"next": f"/list?start={start + limit}&cursor={start + limit}"}
+        shown = [{"id": number} for number in range(start, min(start + limit, 30))]
+        reply = reply_json({"results": shown, "_links": links if start + limit < 30 else {}})
+        return Reply(body=heavy) if limit > 10 else reply
+
+    with api(answer) as one:
+        leaves = list(several(one, "/list", {}, ""))
+    assert {each["id"] for leaf in leaves for each in leaf.results} == set(range(30))

@@ -1,0 +1,114 @@
+"""GitHub that refuses or loses something in the middle: nothing is lost, deleted or opened by it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from connectors.connector import Change, Checkpoint
+from connectors.document import EVERYBODY, Access
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.sources.github.connector import GitHubConnector
+from tests.contract.connector_worlds.held import Held, documents, run, taking
+from tests.support.repository import Write
+from tests.support.services.github import GitHub, not_found, refused
+from tests.support.services.github_place import Place, board, handbook, of_git, readers, served
+from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Said
+from tests.support.services.serving import Reply
+from tests.support.services.troubled import Once
+
+
+def full() -> GitHub:
+    """More of each than one answer holds."""
+    private = board("ann", "bob")
+    for number in range(1, 121):
+        at = LONG_AGO + timedelta(minutes=number)
+        private.put(Issue(number=number, title=f"I{number}", at=at))
+        private.discuss(Discussion(number=number + 500, title=f"D{number}", at=at))
+    said = (Said(by="bob", body="Said."),)
+    private.change(2, comments=said)
+    private.change(3, is_pull=True, reviews=(replace(said[0], state="APPROVED"),))
+    service = GitHub(private)
+    service.profiles = {"ann": "ann@example.com", "bob": "bob@example.com"}
+    return service
+
+
+def connected(place: Place) -> GitHubConnector:
+    return place.connect("acme/board", contents=("issues", "pull requests", "discussions"))
+
+
+FAILING = pytest.mark.parametrize("make", [not_found, lambda: refused("No")], ids=["404", "403"])
+
+
+@FAILING
+def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
+    make: Callable[[], Reply],
+) -> None:
+    service = full()
+    with served(service) as place:
+        source = connected(place)
+        right = readers(source)
+        asked = len(place.door.log)
+        # The first answer is whether there is such a repository.
+        for before in range(1, asked):
+            service.left, service.trouble = before, Once(make())
+            try:
+                told = readers(source)
+            except (AskTheOwner, RetryLater):
+                continue
+            assert told.keys() == right.keys(), before
+            assert all(told[one].readers <= right[one].readers for one in right), before
+
+
+@FAILING
+def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
+    make: Callable[[], Reply],
+) -> None:
+    service = full()
+    with served(service) as place:
+        source, right = connected(place), Held()
+        run(source, right)
+        asked = len(place.door.log)
+        for before in range(asked):
+            service.left, service.trouble = before, Once(make())
+            held = Held()
+            try:
+                run(source, held)
+            except (AskTheOwner, RetryLater):
+                run(source, held)
+            for one in source.again(list(held.unreadable)):
+                held.take(one)
+            assert held.versions == right.versions, before
+
+
+def test_a_wiki_that_is_away_in_the_middle_of_a_run_is_read_whole_later(tmp_path: Path) -> None:
+    pages = of_git(tmp_path, "acme/handbook.wiki")
+    pages.commit(*(Write(f"P{number:03}.md", b"%d" % number) for number in range(250)))
+    there, away = tmp_path / "acme/handbook.wiki.git", tmp_path / "away"
+    with served(GitHub(handbook(has_wiki=True), folder=tmp_path)) as place:
+        source, held = place.connect("acme/handbook", contents=("wiki",)), Held()
+        changes = taking(source, held)
+        assert any(isinstance(change, Checkpoint) for change in changes)
+        assert len(held.documents) == 200
+        there.rename(away)
+        rest: list[Change] = list(changes)
+        assert documents(rest) == []
+        away.rename(there)
+        run(source, held)
+    assert len(held.documents) == 250
+
+
+def test_a_repository_that_is_closed_during_a_run_is_no_longer_everybodys() -> None:
+    first, second = handbook(), board("ann")
+    second.visibility = "public"
+    with served(GitHub(first, second)) as place:
+        source = place.connect("acme/handbook", "acme/board")
+        changes = source.changes(None, Held().known)
+        assert next(documents([change])[0] for change in changes if documents([change])).access == (
+            EVERYBODY
+        )
+        second.visibility = "private"
+        (later,) = documents(changes)
+    assert later.access == Access.to(["external:hub:ann"])

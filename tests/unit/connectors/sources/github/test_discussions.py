@@ -1,0 +1,264 @@
+"""Discussions of GitHub, against a server that answers by the schema of its GraphQL API."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from connectors.connector import Checkpoint, Deletion, Unreadable
+from connectors.document import EVERYBODY, Person
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.sources.github.client import graphql_url
+from connectors.sources.github.connector import GitHubConnector
+from tests.contract.connector_worlds.held import Held, documents, run, taking
+from tests.support.services.github import GitHub
+from tests.support.services.github_place import Place, board, only, read, readers, served
+from tests.support.services.github_state import LONG_AGO, Discussion, Repo, Said
+from tests.support.services.serving import reply_json
+
+
+def talk(place: Place, *repositories: str) -> GitHubConnector:
+    return place.connect(*(repositories or ("acme/handbook",)), contents=("discussions",))
+
+
+def handbook(*discussions: Discussion) -> Repo:
+    repo = Repo(id=1, name="acme/handbook")
+    repo.discuss(*discussions)
+    return repo
+
+
+def many(count: int) -> list[Discussion]:
+    return [
+        Discussion(number=number, title=f"D{number}", at=LONG_AGO + timedelta(minutes=number))
+        for number in range(1, count + 1)
+    ]
+
+
+def after(hours: int) -> timedelta:
+    return timedelta(hours=hours)
+
+
+def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> None:
+    answer = Said(
+        by="bob",
+        body="Oil it.\n\n## How\n\nFrom above.",
+        at=LONG_AGO + after(24),
+        replies=(Said(by="ann", body="Thanks.", at=LONG_AGO + after(48)),),
+    )
+    one = Discussion(
+        number=9,
+        title="Why does the lathe stop?",
+        body="Since May.",
+        category="Q&A",
+        answer=1,
+        is_closed=True,
+        labels=("urgent",),
+        comments=(Said(by="cy", body="No idea."), answer),
+    )
+    with served(GitHub(handbook(one))) as place:
+        settings = {"contents": ("discussions",), "accounts": ("ann=ann@example.com",)}
+        found = only(place.connect("acme/handbook", **settings))
+        assert list(talk(place).again([found.id])) == [replace(found, owners=(Person("ann"),))]
+    assert (found.id, found.title) == ("hub:1/discussions/9", "Why does the lathe stop?")
+    assert found.link == "https://github.test/acme/handbook/discussions/9"
+    assert found.parents == ("acme", "handbook", "discussions")
+    assert found.owners == (Person("ann", "ann@example.com"),)
+    assert found.access == EVERYBODY
+    assert found.metadata == {
+        "repository": "acme/handbook",
+        "kind": "discussion",
+        "number": "9",
+        "state": "closed",
+        "category": "Q&A",
+        "answered": "yes",
+        "labels": ("urgent",),
+    }
+    assert [(each.place.heading_path, each.text) for each in found.sections] == [
+        ((), "Since May."),
+        (("cy, 2026-01-05",), "No idea."),
+        (("bob, 2026-01-06, answer",), "Oil it."),
+        (("bob, 2026-01-06, answer", "How"), "From above."),
+        (("bob, 2026-01-06, answer", "ann, 2026-01-07"), "Thanks."),
+    ]
+    assert len({each.link for each in found.sections}) == 4
+
+
+def test_a_question_without_an_answer_is_told_from_a_talk_that_wants_none() -> None:
+    asked = Discussion(number=1, title="Why?", category="Q&A", by=None)
+    told = Discussion(number=2, title="News", category="Announcements")
+    with served(GitHub(handbook(asked, told))) as place:
+        first, second = read(talk(place))
+    assert first.metadata["answered"] == "no"
+    assert "answered" not in second.metadata
+    assert first.owners == ()
+    assert [each.text for each in first.sections] == ["Why?"]
+
+
+def test_all_comments_and_replies_are_read_although_both_come_in_pages() -> None:
+    comments = [Said(by="bob", body=f"Comment {number}.") for number in range(120)]
+    replies = tuple(Said(by="ann", body=f"Reply {number}.") for number in range(130))
+    comments[70] = replace(comments[70], replies=replies)
+    with served(
+        GitHub(handbook(Discussion(number=1, title="Long", comments=tuple(comments))))
+    ) as place:
+        found = only(talk(place))
+    told = [f"Comment {number}." for number in range(120)]
+    told[71:71] = [f"Reply {number}." for number in range(130)]
+    assert [each.text for each in found.sections] == told
+
+
+def test_a_later_run_goes_back_to_where_the_last_one_began() -> None:
+    service = GitHub(handbook(*many(230)))
+    with served(service) as place:
+        source, held = talk(place), Held()
+        assert len(documents(run(source, held))) == 230
+        place.door.log.clear()
+        service.repositories[0].bring_up(3, body="More.", at=service.now)
+        assert [one.id for one in documents(run(source, held))] == ["hub:1/discussions/3"]
+        assert sum(one.path == "/graphql" for one in place.door.log) == 1
+
+
+def test_an_answer_that_is_marked_within_the_second_of_the_last_change_is_seen() -> None:
+    service = GitHub(handbook())
+    repo = service.repositories[0]
+    said = (Said(by="bob", body="Oil it."),)
+    repo.discuss(Discussion(number=1, title="Why?", category="Q&A", comments=said, at=service.now))
+    with served(service) as place:
+        source, held = talk(place), Held()
+        run(source, held)
+        repo.bring_up(1, answer=0)
+        (one,) = documents(run(source, held))
+    assert one.metadata["answered"] == "yes"
+
+
+def test_a_run_that_was_broken_off_goes_on_at_its_page() -> None:
+    service = GitHub(handbook(*many(120)))
+    with served(service) as place:
+        source, held = talk(place), Held()
+        for change in taking(source, held):
+            if isinstance(change, Checkpoint):
+                break
+        assert len(held.documents) == 50
+        # One before the page that comes next is gone: cursors stand still.
+        del service.repositories[0].discussions[10]
+        rest = [one.id for one in documents(run(source, held))]
+    assert rest == [f"hub:1/discussions/{number}" for number in range(51, 121)]
+
+
+def test_a_cursor_that_leads_nowhere_any_more_begins_from_the_first_page() -> None:
+    with served(GitHub(handbook(*many(120)))) as place:
+        source, held = talk(place), Held()
+        first = next(change for change in taking(source, held) if isinstance(change, Checkpoint))
+        spoilt = Checkpoint(first.value.replace('"1/discussions", "', '"1/discussions", "?'))
+        assert spoilt != first
+        held.since = spoilt
+        run(source, held)
+    assert len(held.documents) == 120
+
+
+def test_where_discussions_are_switched_off_there_are_none_and_none_is_asked_for() -> None:
+    repo = handbook(Discussion(number=1, title="x"))
+    repo.has_discussions = False
+    with served(GitHub(repo)) as place:
+        assert read(talk(place)) == []
+        assert readers(talk(place)) == {}
+        assert "/graphql" not in [one.path for one in place.door.log]
+
+
+def test_a_deleted_discussion_is_gone_from_the_listing_and_when_asked_for() -> None:
+    repo = handbook(*many(2))
+    with served(GitHub(repo)) as place:
+        source = talk(place)
+        assert len(readers(source)) == 2
+        del repo.discussions[1]
+        assert readers(source).keys() == {"hub:1/discussions/2"}
+        assert list(source.again(["hub:1/discussions/1"])) == [Deletion("hub:1/discussions/1")]
+
+
+def test_one_whose_comments_cannot_be_had_is_unreadable_by_itself() -> None:
+    bad = Discussion(number=1, title="Bad", comments=(Said(by="bob", body="x"),), status=451)
+    with served(GitHub(handbook(bad, Discussion(number=2, title="Good")))) as place:
+        held = Held()
+        changes = run(talk(place), held)
+    (told,) = [one for one in changes if isinstance(one, Unreadable)]
+    assert (told.document_id, told.item) == ("hub:1/discussions/1", "acme/handbook#1 Bad")
+    assert told.link == "https://github.test/acme/handbook/discussions/1"
+    assert held.documents.keys() == {"hub:1/discussions/2"}
+
+
+def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so() -> None:
+    private = board("ann")
+    private.discuss(Discussion(number=5, title="x"))
+    private.may_see_discussions = False
+    with served(GitHub(private)) as place:
+        source, held = place.connect("acme/board"), Held()
+        says = "may not see repository.discussions .* give it the right, or make a new token"
+        with pytest.raises(AskTheOwner, match=says):
+            run(source, held)
+        assert held.documents.keys() == {"hub:2/1"}
+        with pytest.raises(AskTheOwner, match=says):
+            readers(source)
+        assert all("discussions" in str(one.fault) for one in source.check())
+        # What was read is not read again; what was not is read whole once it may be.
+        private.may_see_discussions = True
+        assert [one.id for one in documents(run(source, held))] == ["hub:2/discussions/5"]
+
+
+def test_the_limit_in_points_is_waited_for_as_told() -> None:
+    service = GitHub(handbook(*many(3)))
+    service.points = 0
+    with served(service) as place, pytest.raises(RetryLater) as caught:
+        read(talk(place))
+    assert abs(caught.value.after - timedelta(minutes=50)) < timedelta(seconds=30)
+
+
+def test_nothing_more_is_asked_once_the_last_point_is_spent() -> None:
+    service = GitHub(handbook(*many(120)))
+    service.points = 1
+    with served(service) as place:
+        with pytest.raises(RetryLater, match="no points left") as caught:
+            read(talk(place))
+        assert sum(one.path == "/graphql" for one in place.door.log) == 1
+    assert abs(caught.value.after - timedelta(minutes=50)) < timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("error", "headers", "wait"),
+    [
+        ({"type": "RATE_LIMIT", "message": "API rate limit exceeded"}, {}, 60),
+        ({"message": "You have exceeded a secondary rate limit."}, {"Retry-After": "70"}, 70),
+    ],
+)
+def test_a_limit_that_is_told_in_the_body_is_waited_for(
+    error: dict[str, str], headers: dict[str, str], wait: int
+) -> None:
+    service = GitHub(handbook(*many(3)))
+
+    with served(service) as place:
+        service.left = 2
+        service.trouble = lambda _: reply_json({"errors": [error]}, headers=headers)
+        with pytest.raises(RetryLater) as caught:
+            read(talk(place))
+    assert caught.value.after == timedelta(seconds=wait)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"data": None},
+        {"data": {"repository": {"discussions": {"nodes": []}}}},
+        {"data": {"repository": {"discussions": None}}},
+        {"errors": [{"message": "Something went wrong while executing your query."}]},
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_not_taken_for_no_discussions(body: object) -> None:
+    service = GitHub(handbook(*many(3)))
+    with served(service) as place:
+        service.left, service.trouble = 2, lambda _: reply_json(body)
+        with pytest.raises(RetryLater, match="discussions of acme/handbook"):
+            readers(talk(place))
+
+
+def test_a_server_of_ones_own_has_another_address() -> None:
+    assert graphql_url("https://api.github.com") == "https://api.github.com/graphql"
+    assert graphql_url("https://git.example/api/v3") == "https://git.example/api/graphql"

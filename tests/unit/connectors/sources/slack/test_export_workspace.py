@@ -1,0 +1,203 @@
+"""Slack by its export: the same documents as by the API."""
+
+import json
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from connectors.connector import Checkpoint
+from connectors.document import NOBODY, Access
+from connectors.errors import AskTheOwner
+from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
+from connectors.sources.slack.settings import Api, Export
+from tests.contract.connector_worlds.held import Held, documents, run
+from tests.support.services.serving import running
+from tests.support.services.slack import TOKEN, SlackService, export_of, person
+
+_KINDS: Kinds = ("public", "private", "group", "direct")
+_CHANNEL = b'[{"id": "C1", "name": "a"}]'
+
+
+def acme() -> SlackService:
+    """Ten days, with threads over several of them, in all kinds of places."""
+    made = SlackService()
+    made.users = [
+        person("U1", "Ann Lee", "ann@example.com"),
+        person("U2", "Bo Ek", "bo@example.com"),
+        person("U3", "Gus", "gus@example.com", is_restricted=True),
+    ]
+    for own, name in {"C1": "general", "G2": "board", "M3": "mpdm-1", "D4": ""}.items():
+        made.add_channel(own, name, ["U1", "U3"])
+    begun = time.time() - 10 * 86_400
+    for number in range(60):
+        place = ("C1", "G2", "M3", "D4")[number % 4]
+        at = begun + number * 3600
+        root = made.post(place, f"number {number} <#G2> <@U2>", at=at, user=f"U{number % 3 + 1}")
+        for days in range(number % 3):
+            made.post(place, f"after {days}", to=root, at=at + days * 86_400 + 60, user="U2")
+    made.post("C1", "<@U1> has joined the channel", subtype="channel_join")
+    made.edit("C1", made.conversations["C1"].messages[0]["ts"], "number 0, mended")
+    made.delete("C1", made.conversations["C1"].messages[2]["ts"])
+    return made
+
+
+def zipped(path: Path, files: Mapping[str, bytes], folder: str = "") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(f"{folder}{name}", content)
+    return path
+
+
+def exported(path: Path, **more: Any) -> SlackConnector:
+    read = Export(path=path, workspace_url="https://acme.slack.com/")
+    settings = SlackSettings(read=read, conversations=_KINDS, **more)
+    return SlackConnector("s", settings, SlackCredential())
+
+
+def online(url: str) -> SlackConnector:
+    read = Api(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
+    credential = SlackCredential(token=SecretStr(TOKEN))
+    return SlackConnector("s", SlackSettings(read=read, conversations=_KINDS), credential)
+
+
+def test_an_export_gives_the_same_documents_as_the_api(tmp_path: Path) -> None:
+    service = acme()
+    archive = zipped(tmp_path / "export.zip", export_of(service))
+    with running(service) as door:
+        by_api, listed = documents(run(online(door.url), Held())), list(online(door.url).listing())
+    assert len(by_api) == 60
+    assert documents(run(exported(archive), Held())) == by_api
+    assert list(exported(archive).listing()) == listed
+
+
+def test_the_api_goes_on_where_an_export_ended(tmp_path: Path) -> None:
+    service = acme()
+    held = Held()
+    run(exported(zipped(tmp_path / "export.zip", export_of(service))), held)
+    service.post("C1", "new")
+    with running(service) as door:
+        found = documents(run(online(door.url), held))
+        assert [one.title for one in found] == ["new"]
+        assert documents(run(online(door.url), held)) == []
+
+
+def test_an_export_goes_on_where_the_api_ended(tmp_path: Path) -> None:
+    service, held = acme(), Held()
+    with running(service) as door:
+        run(online(door.url), held)
+    service.post("C1", "new")
+    archive = zipped(tmp_path / "export.zip", export_of(service))
+    assert [one.title for one in documents(run(exported(archive), held))] == ["new"]
+
+
+def test_an_export_is_read_once(tmp_path: Path) -> None:
+    service, held = acme(), Held()
+    archive = zipped(tmp_path / "export.zip", export_of(service))
+    run(exported(archive), held)
+    changes = run(exported(archive), held)
+    assert changes == [held.since]
+    # What is chosen is another, so there is something new in it.
+    fewer = Held()
+    run(exported(archive, exclude=("general",)), fewer)
+    assert len(fewer.documents) == 45
+    run(exported(archive), fewer)
+    assert fewer.documents.keys() == held.documents.keys()
+
+
+def test_an_export_may_lie_in_a_folder_of_its_zip(tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "export.zip", export_of(acme()), folder="Acme export/")
+    assert len(documents(run(exported(archive), Held()))) == 60
+
+
+def test_a_file_is_named_but_not_fetched(tmp_path: Path) -> None:
+    service = acme()
+    url = "https://files.slack.com/files-pri/T1-F1/plan.txt?t=xoxe-1"
+    file = {"id": "F1", "title": "The plan", "name": "plan.txt", "url_private": url}
+    service.post("C1", "Look", files=[file])
+    archive = zipped(tmp_path / "export.zip", export_of(service))
+    first = documents(run(exported(archive), Held()))[0]
+    assert [one.text for one in first.sections] == ["Ann Lee: Look\n[The plan]"]
+    assert first.metadata["files_unread"] == ("The plan: an export holds only the names of files",)
+
+
+def test_what_is_odd_in_an_export_ends_nothing(tmp_path: Path) -> None:
+    message = {"ts": "1700000000.000100", "user": "U1", "text": "hello", "blocks": None}
+    files: dict[str, Any] = {
+        "users.json": [],
+        "channels.json": [{"id": "C1", "name": "general", "members": None}],
+        "general/2023-11-14.json": [message, message, {}, None, {"ts": "soon"}, {"ts": None}],
+        "general/2023-11-15.json": [{**message, "ts": "1700086400.000100", "thread_ts": "9.9"}],
+        "general/canvas/notes.html": [],
+        "integration_logs.json": [{"app_id": "A1"}],
+    }
+    archive = zipped(
+        tmp_path / "export.zip", {name: json.dumps(one).encode() for name, one in files.items()}
+    )
+    (found,) = documents(run(exported(archive), Held()))
+    assert found.id == "s:C1/1700000000.000100"
+    assert found.sections[0].text == "U1: hello"
+    assert found.access == NOBODY
+
+
+def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "export.zip", export_of(acme()))
+    accesses = {one.document_id[2:4]: one.access for one in exported(archive).listing()}
+    inside = Access.to(["user:ann@example.com", "user:gus@example.com"])
+    everyone = Access.to([*inside.readers, "user:bo@example.com"])
+    assert accesses == {"C1": everyone, "G2": inside, "M3": inside, "D4": inside}
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"readme.txt": b""}, "no users.json"),
+        (
+            {"users.json": b"[", "channels.json": _CHANNEL},
+            "users.json .*export the workspace again",
+        ),
+        ({"users.json": b"{}", "channels.json": _CHANNEL}, "users.json .*holds no list"),
+        ({"users.json": b"[]", "channels.json": b"[1]"}, "for a channel what is none"),
+        ({"users.json": b"[3]", "channels.json": _CHANNEL}, "for a user"),
+    ],
+)
+def test_what_is_no_export_says_so(tmp_path: Path, files: dict[str, bytes], says: str) -> None:
+    message = b'[{"ts": "1.000001", "text": "a"}]'
+    archive = zipped(tmp_path / "export.zip", {**files, "a/2020-01-01.json": message})
+    with pytest.raises(AskTheOwner, match=says):
+        run(exported(archive), Held())
+
+
+def test_a_file_that_is_no_zip_is_told(tmp_path: Path) -> None:
+    (tmp_path / "export.zip").write_bytes(b"PK")
+    for path in (tmp_path / "export.zip", tmp_path / "none.zip"):
+        with pytest.raises(AskTheOwner, match="cannot be read as a zip"):
+            run(exported(path), Held())
+        assert all("cannot be read as a zip" in (one.fault or "") for one in exported(path).check())
+
+
+def test_a_check_misses_channels_that_are_chosen(tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "export.zip", export_of(acme()))
+    assert all(one.fault is None for one in exported(archive).check())
+    faults = {one.fault or "" for one in exported(archive, include=("none",)).check()}
+    assert all("no channel of the export is chosen" in fault for fault in faults)
+
+
+def test_a_resumed_run_reads_another_export_from_the_start(tmp_path: Path) -> None:
+    service, held = acme(), Held()
+    archive = zipped(tmp_path / "export.zip", export_of(service))
+    changes = exported(archive).changes(None, held.known)
+    for change in changes:
+        held.take(change)
+        if isinstance(change, Checkpoint) and '"M3"' in change.value:
+            break
+
+    service.post("C1", "new")
+    zipped(archive, export_of(service))
+    run(exported(archive), held)
+    assert "new" in {one.title for one in held.documents.values()}
+    assert len(held.documents) == 61

@@ -1,0 +1,238 @@
+"""Who may read what is said in Slack, and what of its files is read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from connectors.document import EVERYBODY, NOBODY, Access, Document
+from connectors.errors import RetryLater
+from connectors.extraction.result import CannotRead
+from connectors.http_client.address_guard import LOOPBACK
+from connectors.sources.slack.client import Calls, SlackAccount
+from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
+from connectors.sources.slack.settings import Api
+from tests.contract.connector_worlds.held import Held, documents, run
+from tests.support.services.serving import Reply, redirect, running
+from tests.support.services.slack import SCOPES, TOKEN, SlackService, limited, person
+
+
+@pytest.fixture
+def service() -> SlackService:
+    """Members Ann and Bo, the guest Gus, and some who may not read."""
+    made = SlackService()
+    made.users = [
+        person("U1", "Ann Lee", "Ann@Example.com"),
+        person("U2", "Bo Ek", "bo@example.com", is_email_confirmed=True),
+        person("U3", "Gus", "gus@example.com", is_restricted=True),
+        person("U4", "Gone", "gone@example.com") | {"deleted": True},
+        person("U5", "Bot", "bot@example.com", is_bot=True),
+        person("U6", "Other", "other@example.com", is_stranger=True),
+        person("U7", "Unconfirmed", "eve@example.com", is_email_confirmed=False),
+        person("U8", "Without address"),
+        person("U9", "Odd", "not an address"),
+    ]
+    return made
+
+
+@pytest.fixture
+def url(service: SlackService) -> Iterator[str]:
+    with running(service) as door:
+        yield door.url
+
+
+def slack(url: str, **more: Any) -> SlackConnector:
+    own = {name: more.pop(name) for name in Api.model_fields if name in more}
+    read = Api(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
+    credential = SlackCredential(token=SecretStr(TOKEN))
+    return SlackConnector("s", SlackSettings(read=read, **more), credential)
+
+
+def readers(url: str, **more: Any) -> dict[str, Access]:
+    """By channel; what a run says, which the listing says too."""
+    found = {one.id: one.access for one in documents(run(slack(url, **more), Held()))}
+    assert {one.document_id: one.access for one in slack(url, **more).listing()} == found
+    return {document_id[2:4]: access for document_id, access in found.items()}
+
+
+def people(*names: str) -> Access:
+    return Access.to(f"user:{name}@example.com" for name in names)
+
+
+_ALL_USERS = [f"U{number}" for number in range(1, 10)]
+
+
+def test_members_of_a_private_place_read_it(service: SlackService, url: str) -> None:
+    for own, members in {"G1": _ALL_USERS, "M2": ["U1", "U3"], "D3": ["U2", "U8"]}.items():
+        service.add_channel(own, own, members)
+        service.post(own, "hello", user="U6")
+    assert readers(url, conversations=("private", "group", "direct")) == {
+        "G1": people("ann", "bo", "gus"),
+        "M2": people("ann", "gus"),
+        "D3": people("bo"),
+    }
+
+
+def test_public_channels_are_read_by_the_workspace_and_by_guests_who_are_there(
+    service: SlackService, url: str
+) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.add_channel("C2", "fair", ["U2", "U3"])
+    service.post("C1", "hello")
+    service.post("C2", "hello")
+    assert readers(url) == {"C1": people("ann", "bo"), "C2": people("ann", "bo", "gus")}
+    members = {"C1": people("ann"), "C2": people("bo", "gus")}
+    assert readers(url, public_channels="members") == members
+    everybody = {"C1": EVERYBODY, "C2": EVERYBODY}
+    assert readers(url, public_channels="everybody") == everybody
+
+
+def test_where_there_are_no_guests_nobody_asks_for_members(service: SlackService, url: str) -> None:
+    del service.users[2]
+    service.add_channel("C1", "general", ["U1"])
+    service.post("C1", "hello")
+    assert readers(url) == {"C1": people("ann", "bo")}
+    assert "conversations.members" not in {method for method, _ in service.asked}
+
+
+def test_who_has_no_known_address_reads_nothing(service: SlackService, url: str) -> None:
+    service.scopes = SCOPES.replace("users:read.email ", "")
+    service.add_channel("C1", "general", ["U1"])
+    service.add_channel("G2", "board", ["U1"])
+    service.post("C1", "hello")
+    service.post("G2", "hello")
+    assert readers(url) == {"C1": NOBODY, "G2": NOBODY}
+
+
+def test_a_conversation_is_called_after_those_who_speak(service: SlackService, url: str) -> None:
+    service.add_channel("M2", "mpdm-ann--bo-1", ["U3", "U1", "U2"])
+    service.post("M2", "hello")
+    (found,) = documents(run(slack(url, conversations=("group",)), Held()))
+    assert found.parents == ("Ann Lee, Bo Ek, Gus",)
+
+
+def file(url: str, name: str = "plan.txt", **more: Any) -> dict[str, Any]:
+    path = f"/files-pri/T1-F1/{name}"
+    whole = {"id": "F1", "name": name, "title": "The plan", "mimetype": "text/plain", "size": 9}
+    return whole | {"url_private_download": f"{url}{path}"} | more
+
+
+def one_document(service: SlackService, url: str, **more: Any) -> Document:
+    if "C1" not in service.conversations:
+        service.add_channel("C1", "general", ["U1"])
+    (found,) = documents(run(slack(url, **more), Held()))
+    return found
+
+
+def test_files_are_read(service: SlackService, url: str) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.files["/files-pri/T1-F1/plan.md"] = b"# Spring\n\nWe saw in April."
+    ts = service.post("C1", "Look", files=[file(url, "plan.md")], at=1_700_000_000.0)
+    found = one_document(service, url)
+    assert [one.text for one in found.sections] == ["Ann Lee: Look\n[The plan]", "We saw in April."]
+    assert found.sections[1].place.heading_path == (
+        "Ann Lee, 2023-11-14 22:13 UTC",
+        "The plan",
+        "Spring",
+    )
+    assert found.sections[1].link == found.link
+    assert ts.replace(".", "") in found.link
+    assert found.metadata["files"] == ("The plan",)
+    assert "files_unread" not in found.metadata
+
+
+def test_a_file_without_words_around_it_is_titled_by_itself(
+    service: SlackService, url: str
+) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.files["/files-pri/T1-F1/plan.txt"] = b"We saw in April."
+    service.post("C1", "", files=[file(url)])
+    assert one_document(service, url).title == "The plan"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"size": 20_000_001}, "20,000,001 bytes; the limit is 20,000,000"),
+        ({"mode": "tombstone"}, "does not lie with Slack"),
+        ({"mode": "hidden_by_limit"}, "does not lie with Slack"),
+        ({"is_external": True}, "does not lie with Slack"),
+        ({"name": "photo.png"}, "image/png is not a format"),
+        ({"name": "blob", "mimetype": "application/x"}, "is not a format"),
+        ({"url_private_download": "http://files.example/x"}, "does not lie with Slack itself"),
+        ({"url_private_download": "file:///etc/passwd"}, "not a web address"),
+        ({"url_private_download": None, "url_private": ""}, "does not lie with Slack"),
+    ],
+)
+def test_what_is_no_file_of_slack_is_only_named(
+    service: SlackService, url: str, more: dict[str, Any], says: str
+) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.post("C1", "Look", files=[file(url, **more)])
+    found = one_document(service, url)
+    assert [one.text for one in found.sections] == ["Ann Lee: Look\n[The plan]"]
+    unread = found.metadata["files_unread"][0]
+    assert unread.startswith("The plan: ")
+    assert says in unread
+
+
+def test_a_file_that_is_not_given_is_only_named(service: SlackService, url: str) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.files["/files-pri/T1-F1/plan.txt"] = b"We saw in April."
+    service.post("C1", "Look", files=[file(url)])
+    service.scopes = SCOPES.replace("files:read ", "")
+    unread = one_document(service, url).metadata["files_unread"][0]
+    assert "files:read" in unread
+    assert len(one_document(service, url, largest_file=0).sections) == 1
+
+
+def test_files_are_read_anew_once_they_may_be_read(service: SlackService, url: str) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    service.files["/files-pri/T1-F1/plan.txt"] = b"We saw in April."
+    service.post("C1", "Look", files=[file(url)])
+    held = Held()
+    run(slack(url, largest_file=0), held)
+    (found,) = documents(run(slack(url), held))
+    assert [one.text for one in found.sections][1:] == ["We saw in April."]
+
+
+def test_a_rate_limit_on_files_is_waited_out(service: SlackService) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    busy = limited("600")
+    with running(lambda asked: busy if "/files" in asked.path else service(asked)) as door:
+        service.post("C1", "Look", files=[file(door.url)])
+        with pytest.raises(RetryLater) as caught:
+            run(slack(door.url), Held())
+    assert caught.value.after.total_seconds() == 600
+
+
+def test_the_token_is_shown_to_nobody_else(service: SlackService, url: str) -> None:
+    service.add_channel("C1", "general", ["U1"])
+    with running(lambda _: Reply(body=b"stolen")) as other:
+        elsewhere = f"{other.url}/files-pri/T1-F1/plan.txt"
+        service.post("C1", "Look", files=[file(url, url_private_download=elsewhere)])
+        found = one_document(service, url)
+        assert other.log == []
+    assert "stolen" not in " ".join(one.text for one in found.sections)
+
+
+def test_a_file_is_not_followed_elsewhere() -> None:
+    with (
+        running(lambda _: Reply(body=b"stolen")) as other,
+        running(lambda _: redirect(f"{other.url}/plan.txt")) as door,
+    ):
+        account = SlackAccount(source="s", api_url=f"{door.url}/api", token=TOKEN, reach=LOOPBACK)
+        with Calls(account) as calls, pytest.raises(CannotRead, match="files:read"):
+            calls.file(f"{door.url}/plan.txt", 100)
+        assert other.log == []
+
+
+def test_the_files_of_a_workspace_lie_beside_its_api() -> None:
+    for api, files in {
+        "https://slack.com/api": "https://files.slack.com",
+        "https://slack-gov.com/api": "https://files.slack-gov.com",
+    }.items():
+        account = SlackAccount(source="s", api_url=api, token=TOKEN, reach=LOOPBACK)
+        assert account.files_url == files
+        assert TOKEN not in repr(account)

@@ -1,0 +1,56 @@
+import gzip
+
+import pytest
+
+from connectors.http_client.response import BadAnswer
+from connectors.sources.website.sitemaps import Entry, NoSitemap, entries, unpacked
+
+_XML = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<url><loc> https://example.com/a?x=1&amp;y=2 </loc><lastmod>2024-05-01</lastmod></url>
+<url><loc>mailto:ann@example.com</loc></url><url></url>
+<url><loc>/b</loc></url></urlset>"""
+_AT = "https://example.com/sitemap.xml"
+
+
+def test_pages_are_listed_with_their_last_change() -> None:
+    assert list(entries(_XML, _AT)) == [
+        Entry("https://example.com/a?x=1&y=2", is_sitemap=False, told="2024-05-01"),
+        Entry("https://example.com/b", is_sitemap=False, told=None),
+    ]
+
+
+def test_an_index_names_sitemaps() -> None:
+    index = b"<sitemapindex><sitemap><loc>https://example.com/1.xml</loc></sitemap></sitemapindex>"
+    (found,) = entries(index.replace(b"<sitemapindex>", b"<sitemapindex xmlns='urn:x'>"), _AT)
+    assert found == Entry("https://example.com/1.xml", is_sitemap=True, told=None)
+
+
+def test_a_text_has_an_address_on_each_line() -> None:
+    found = entries(b"https://example.com/a\n\nhttps://example.com/b\n", _AT)
+    assert [one.address[-1] for one in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize("data", [b"", b"<html></html>", _XML[:-20], b'{"a": 1}'])
+def test_what_is_no_sitemap_or_half_a_one_is_told(data: bytes) -> None:
+    with pytest.raises(NoSitemap):
+        list(entries(data, _AT))
+
+
+def test_no_entity_is_read_from_this_machine() -> None:
+    evil = (
+        b'<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
+        b"<urlset xmlns='urn:x'><url><loc>https://example.com/&x;</loc></url></urlset>"
+    )
+    assert [one.address for one in entries(evil, _AT)] == ["https://example.com/"]
+
+
+def test_a_packed_sitemap_is_unpacked_and_half_a_one_is_not() -> None:
+    packed = gzip.compress(_XML)
+    assert unpacked(packed, _AT) == _XML == unpacked(_XML, _AT)
+    with pytest.raises(BadAnswer, match="cut off"):
+        unpacked(packed[:-12], _AT)
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    with pytest.raises(BadAnswer, match="larger than"):
+        unpacked(gzip.compress(bytes(60_000_000), 1), _AT)

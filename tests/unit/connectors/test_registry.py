@@ -1,0 +1,110 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from connectors.connector import Capability
+from connectors.errors import AskTheOwner
+from connectors.registry import KINDS, NotValid, connect, entered, title_of
+from connectors.source_kind import NoCredential
+
+
+def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:
+    stored = KINDS["folder"].settings.model_validate({"path": tmp_path}).model_dump(mode="json")
+    assert connect("folder", "kb", stored).source == "kb"
+
+
+def test_every_kind_says_what_it_can_do() -> None:
+    assert KINDS["folder"].capabilities == frozenset(Capability)
+    assert KINDS["folder"].credential is NoCredential
+
+
+def test_a_kind_is_loaded_when_it_is_looked_at() -> None:
+    code = "import sys, connectors.registry as c; c.KINDS['folder']; print('httpx' in sys.modules, end=' ');"
+    code += "c.KINDS['web']; print('httpx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "settings", "says"),
+    [
+        ("fax", "kb", {}, "no kind of source is called 'fax'; there is: .*folder"),
+        ("folder", "kb", {}, "settings of kb are not valid: path: Field required"),
+        ("folder", "kb", {"path": "/kb", "exlude": []}, "exlude: Extra inputs"),
+        ("folder", "kb", {"path": "/kb", "include": ["a**"]}, "include: .*stands alone"),
+        ("folder", "kb", {"path": "/kb", "largest_file": 0}, "largest_file: "),
+        ("folder", "k:b", {"path": "/kb"}, "cannot name a source"),
+        ("folder", "", {"path": "/kb"}, "cannot name a source"),
+    ],
+)
+def test_what_cannot_be_built_says_why(
+    kind: str, source: str, settings: dict[str, object], says: str
+) -> None:
+    with pytest.raises(AskTheOwner, match=says):
+        connect(kind, source, settings)
+
+
+def test_what_is_entered_is_stored_as_json_and_named_after_what_it_reads(tmp_path: Path) -> None:
+    folder = tmp_path / "my  files"
+    folder.mkdir()
+    found = entered("folder", {"path": str(folder), "exclude": ["*.tmp"]})
+    assert found.name == "my-files"
+    assert found.settings == {"path": str(folder), "exclude": ["*.tmp"]}
+    assert entered("folder", {"path": str(folder)}, name="kb").name == "kb"
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://code.example.com/team/handbook.git", "handbook"),
+        ("https://code.example.com/", "code.example.com"),
+        ("git@code.example.com:wiki.git", "git@code.example.com-wiki"),
+    ],
+)
+def test_a_name_is_the_end_of_an_address(url: str, name: str) -> None:
+    assert entered("git", {"url": url, "readers": ["public"]}).name == name
+
+
+def _faults(kind: str, settings: dict[str, object], **more: object) -> dict[str, str]:
+    with pytest.raises(NotValid) as refused:
+        entered(kind, settings, **more)  # type: ignore[arg-type]
+    return {".".join(one.path): one.message for one in refused.value.faults}
+
+
+def test_each_fault_is_told_where_it_stands() -> None:
+    credential = {"sign_in": {"kind": "token", "tokn": "x"}}
+    told = _faults("git", {"branch": "a b"}, credential=credential)
+    assert {
+        "settings.url",
+        "settings.readers",
+        "settings.branch",
+        "credential.sign_in.token",
+    } <= set(told)
+    assert told["settings.url"] == "This is needed."
+
+
+def test_a_fault_of_a_credential_does_not_repeat_it() -> None:
+    credential = {"sign_in": {"kind": "token", "token": "hunter2\nhunter2"}}
+    told = _faults("git", {"url": "/srv/x.git", "readers": ["public"]}, credential=credential)
+    assert list(told) == ["credential.sign_in.token"]
+    assert "hunter2" not in str(told)
+
+
+@pytest.mark.parametrize("path", ["/no/such/folder", "~nobody-of-this-name/x", "x" * 4_000, "\0"])
+def test_a_folder_must_be_there_when_it_is_added_not_later(path: str) -> None:
+    assert list(_faults("folder", {"path": path})) == ["settings.path"]
+
+
+def test_a_folder_that_went_away_is_still_a_source(tmp_path: Path) -> None:
+    assert connect("folder", "kb", {"path": str(tmp_path / "gone")}).source == "kb"
+
+
+def test_a_name_that_cannot_begin_ids_is_a_fault_of_the_name(tmp_path: Path) -> None:
+    assert list(_faults("folder", {"path": str(tmp_path)}, name="a:b")) == ["name"]
+
+
+def test_kinds_are_called_as_people_write_them() -> None:
+    assert title_of("folder") == "Folder"
+    assert title_of("fax_machine") == "Fax machine"
