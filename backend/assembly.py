@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from backend.store.vault import Vault
     from connectors.connector import Connector
     from connectors.document import Document, Readers
-    from indexing.carrying import Carrying
-    from indexing.editions import Edition, Editions
-    from indexing.embedding import Embedder
-    from indexing.index import Filters, Index, IndexKeeper
-    from indexing.ledger import Ledger
+    from indexing.embedding.embedder import Embedder
+    from indexing.embedding.language_support import Understanding
+    from indexing.embedding.token_counting import CountTokens
+    from indexing.index.protocols import Filters, Index, IndexKeeper
+    from indexing.index.versions import Edition, Editions
+    from indexing.ingestion.batch_worker import Carrying
+    from indexing.ingestion.ledger import Ledger
+    from indexing.ingestion.pipeline import Pipeline
     from indexing.opensearch.client import Client, SignIn
-    from indexing.opensearch.health import ClusterHealth
+    from indexing.opensearch.cluster_health import ClusterHealth
     from indexing.opensearch.mapping import IndexLayout
-    from indexing.pipeline import Pipeline
-    from indexing.tokens import CountTokens
-    from indexing.understanding import Understanding
 
 
 Engine: TypeAlias = Literal["embedded", "opensearch"]
@@ -127,7 +127,7 @@ class Quarry:
     def embedder(self) -> "Embedder":
         settings = self.settings
         if settings.embedding_url:
-            from indexing.remote_model import RemoteModel, RemoteModelSettings
+            from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
 
             key = settings.embedding_key
             return RemoteModel(
@@ -140,7 +140,7 @@ class Quarry:
                     passage_prompt=settings.embedding_passage_prompt,
                 )
             )
-        from indexing.sentence_model import load_embedder
+        from indexing.embedding.sentence_transformers_model import load_embedder
 
         return load_embedder(self.embedding_model, self.models, settings.threads)
 
@@ -155,7 +155,7 @@ class Quarry:
     @cached_property
     def understanding(self) -> "Understanding":
         """What the embedder understands, probed once."""
-        from indexing.understanding import understanding_of
+        from indexing.embedding.language_support import understanding_of
 
         return understanding_of(self.embedder, self.models)
 
@@ -177,7 +177,7 @@ class Quarry:
 
     def cluster_health(self) -> "ClusterHealth":
         """Raises RetryLater, AskTheOwner: the cluster does not answer, or not us."""
-        from indexing.opensearch.health import examine
+        from indexing.opensearch.cluster_health import examine
 
         return examine(self._opensearch_client, self.settings.opensearch_prefix)
 
@@ -195,12 +195,12 @@ class Quarry:
         return self._embedded_editions() if engine == "embedded" else self._opensearch_editions()
 
     def _embedded_editions(self) -> "Editions":
-        from indexing.embedded import EmbeddedEditions
+        from indexing.local import EmbeddedEditions
 
         return EmbeddedEditions(self.index_folder)
 
     def _opensearch_editions(self) -> "Editions":
-        from indexing.opensearch.editions import OpenSearchEditions
+        from indexing.opensearch.versions import OpenSearchEditions
 
         prefix = self.settings.opensearch_prefix
         return OpenSearchEditions(self._opensearch_client, prefix, self._opensearch_layout)
@@ -261,7 +261,7 @@ class Quarry:
     @cached_property
     def edition(self) -> "Edition":
         """The one that the embedder asks for."""
-        from indexing.editions import Edition
+        from indexing.index.versions import Edition
 
         return Edition(self.embedder.identity, self.embedding_model)
 
@@ -285,7 +285,7 @@ class Quarry:
             Superseded: so it is; what was made of the settings is to be made anew.
         """
         from connectors.errors import AskTheOwner
-        from indexing.editions import Superseded
+        from indexing.index.versions import Superseded
 
         try:
             yield
@@ -301,7 +301,7 @@ class Quarry:
 
     @cached_property
     def count_tokens(self) -> "CountTokens":
-        from indexing.tokens import chat_token_counter, rough_tokens
+        from indexing.embedding.token_counting import chat_token_counter, rough_tokens
 
         if self.language_model is None:
             return rough_tokens
@@ -334,7 +334,7 @@ class Quarry:
 
     def request(self, message: str, readers: "Readers", filters: "Filters") -> "SearchRequest":
         from backend.search.request import SearchRequest
-        from indexing.deadline import Deadline
+        from indexing.runtime.deadline import Deadline
 
         return SearchRequest(
             message=message,
@@ -391,8 +391,8 @@ class Quarry:
     @contextmanager
     def _searched(self, files: Sequence["Document"]) -> Iterator["Index"]:
         """The index, or where there are files one of these alone, which ends with the block."""
-        from indexing.embedded import open_index, open_keeper
-        from indexing.passing import index_documents
+        from indexing.ingestion.temporary_index import index_documents
+        from indexing.local import open_index, open_keeper
 
         if not files:
             yield self.index
@@ -456,7 +456,7 @@ class Quarry:
         return connect(source.kind, source.name, source.settings, opened)
 
     def pipeline(self, source: "Source") -> "Pipeline":
-        from indexing.pipeline import Pipeline
+        from indexing.ingestion.pipeline import Pipeline
 
         return Pipeline(
             source=source.name, embedder=self.embedder, keeper=self.keeper, ledger=self.ledger
@@ -464,7 +464,7 @@ class Quarry:
 
     def carrying(self) -> "Carrying":
         """What indexes batches, of whatever source."""
-        from indexing.carrying import Carrying
+        from indexing.ingestion.batch_worker import Carrying
 
         return Carrying(embedder=self.embedder, keeper=self.keeper, ledger=self.ledger)
 
@@ -482,7 +482,7 @@ class Quarry:
         )
 
     def _local_evaluation(self) -> "tuple[OpenIndex, OpenKeeper]":
-        from indexing.embedded import open_index, open_keeper
+        from indexing.local import open_index, open_keeper
 
         cache = self.home / "evaluation"
         return (
@@ -491,7 +491,7 @@ class Quarry:
         )
 
     def _opensearch_evaluation(self) -> "tuple[OpenIndex, OpenKeeper]":
-        from indexing.opensearch.opening import open_index, open_keeper
+        from indexing.opensearch.open_index import open_index, open_keeper
 
         client, layout = self._opensearch_client, self._opensearch_layout
         prefix = f"{self.settings.opensearch_prefix}-evaluation"

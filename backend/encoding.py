@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from backend.store.runs import Run
     from backend.sync.control import SourceStatus
     from connectors.document import Section, Span
-    from indexing.chunk import Chunk
-    from indexing.index import Facets
-    from indexing.people import PersonCount
-    from indexing.report import Progress, Report
+    from indexing.chunking.chunk import Chunk
+    from indexing.index.person_keys import PersonCount
+    from indexing.index.protocols import Facets
+    from indexing.ingestion.progress import Progress, Report
 
 BRIEF_CHARACTERS = 300
 BRIEF_RESULTS = 20

@@ -36,8 +36,8 @@ from backend.sync.heartbeat import Bound, Pulse, Stopped
 from backend.sync.process import this_process
 from backend.sync.signing import Signing
 from connectors.errors import AskTheOwner, RetryLater
-from indexing import arenas
-from indexing.deadline import DeadlineExceeded
+from indexing.runtime import malloc
+from indexing.runtime.deadline import DeadlineExceeded
 
 BEAT = 15.0
 """Seconds between two looks at what is due."""
@@ -294,7 +294,7 @@ class Shift:
 
 def work(post: Post) -> None:
     """The body of a worker process."""
-    arenas.few()  # before there are threads
+    malloc.few()  # before there are threads
     log()
     # It runs no code that a message brings: messages are JSON.
     warnings.simplefilter("ignore", SecurityWarning)

@@ -15,7 +15,7 @@ from backend.store.database import sqlite_url
 from tests.support.databases import Databases, PostgreSql, Redis, shared
 
 EARLY = (
-    "tests/unit/indexing/test_sentence_model.py",
+    "tests/unit/indexing/embedding/test_sentence_transformers_model.py",
     "tests/contract/test_index.py",
     "tests/acceptance/test_servers_stop.py",
     "tests/acceptance/",

@@ -34,7 +34,7 @@ from backend.search.events import (
 )
 from backend.wire import AnsweredWire, AnswerWire, LostWire, TextWire
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000

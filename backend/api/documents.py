@@ -29,8 +29,8 @@ from backend.wire import DocumentShownWire, DocumentsWire
 from connectors.connector import KeepsOriginals
 from connectors.document import Document, Readers
 from connectors.extraction import media_types
-from indexing.chunk import ChunkRange
-from indexing.deadline import Deadline, Stop
+from indexing.chunking.chunk import ChunkRange
+from indexing.runtime.deadline import Deadline, Stop
 
 MOST_DOCUMENTS = 500
 _PIECE = 1 << 16

@@ -6,8 +6,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from indexing.index import DateRange, Filters
-from indexing.people import key
+from indexing.index.person_keys import key
+from indexing.index.protocols import DateRange, Filters
 
 MOST_VALUES = 100
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from backend.api.visit import visit_in
 from backend.wire import FaultWire, ProblemWire
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceeded
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20

@@ -17,9 +17,9 @@ from backend.search.results import find
 from backend.wire import PartWire, ReadyWire
 from connectors.document import Readers
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import DeadlineExceeded
-from indexing.embedding import EmbedderIdentity
-from indexing.index import Filters
+from indexing.embedding.embedder import EmbedderIdentity
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import DeadlineExceeded
 
 PAUSE = 5.0
 """Seconds before a part that failed is tried again."""

@@ -19,9 +19,9 @@ from backend.assembly import Quarry
 from backend.search.results import find
 from backend.wire import FacetsWire, FoundWire, ResultWire
 from connectors.document import Readers
-from indexing.deadline import Deadline
-from indexing.index import DateRange, Facets, Filters
-from indexing.people import PersonCount
+from indexing.index.person_keys import PersonCount
+from indexing.index.protocols import DateRange, Facets, Filters
+from indexing.runtime.deadline import Deadline
 
 LONGEST_QUERY = 2_000
 MOST_PEOPLE = 200

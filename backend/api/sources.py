@@ -17,7 +17,7 @@ from backend.assembly import Quarry
 from backend.store import failures, runs
 from backend.sync.process import is_going_on
 from backend.wire import FailureWire, SourceWire
-from indexing.pipeline import EmptyListing
+from indexing.ingestion.pipeline import EmptyListing
 
 MOST_FAILURES = 1_000
 Globs = Annotated[

@@ -18,9 +18,9 @@ from backend.assembly import Quarry
 from backend.store.sources import Source
 from backend.sync.runner import sync
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline
-from indexing.pipeline import EmptyListing
-from indexing.report import Progress, Report
+from indexing.ingestion.pipeline import EmptyListing
+from indexing.ingestion.progress import Progress, Report
+from indexing.runtime.deadline import Deadline
 
 PACE = 0.1
 """Seconds between two progress events: a follower is told the latest, not each."""

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from indexing.deadline import Stop
+from indexing.runtime.deadline import Stop
 
 _KEY = "quarry.visit"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import regex
 
-from indexing.codes import codes
-from indexing.folding import fold
-from indexing.understanding import is_english
+from indexing.embedding.language_support import is_english
+from indexing.text.identifiers import codes
+from indexing.text.normalization import fold
 
 _MONTHS = [
     "january",

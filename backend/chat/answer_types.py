@@ -9,8 +9,8 @@ from enum import StrEnum
 
 import regex
 
-from indexing.analysis import words
-from indexing.folding import fold
+from indexing.text.normalization import fold
+from indexing.text.tokenizer import words
 
 LONGEST_QUESTION = 2000
 """Characters that are looked at."""

@@ -29,10 +29,10 @@ import regex
 
 from backend.chat.candidates import Candidate, context
 from backend.chat.relevance import Scores
-from indexing.analysis import keywords, words
-from indexing.embedding import Vectors
-from indexing.folding import LETTER, fold
-from indexing.stop_words import ENGLISH, FUNCTION_WORDS
+from indexing.embedding.embedder import Vectors
+from indexing.text.normalization import LETTER, fold
+from indexing.text.stop_words import ENGLISH, FUNCTION_WORDS
+from indexing.text.tokenizer import keywords, words
 
 MOST_WORDS = 10
 """Words of a question that are left out in turn."""

@@ -16,10 +16,10 @@ from backend.search.request import Budgets, SearchRequest
 from backend.search.sections import InferenceSection, SearchResult
 from connectors.document import Document
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder
-from indexing.sentences import sentences
-from indexing.understanding import Understanding
+from indexing.chunking.sentences import sentences
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 NOTHING_ANSWERS = "Nothing in the documents that you may read answers this."
 Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]

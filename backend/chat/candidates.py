@@ -9,10 +9,10 @@ import regex
 from backend.search.sections import InferenceSection
 from connectors.document import Span
 from connectors.extraction import media_types
-from indexing.analysis import words
-from indexing.chunk import Chunk
-from indexing.links import labels_alone
-from indexing.sentences import sentences
+from indexing.chunking.chunk import Chunk
+from indexing.chunking.sentences import sentences
+from indexing.text.markdown_links import labels_alone
+from indexing.text.tokenizer import words
 
 FEWEST_WORDS = 2
 FEWEST_WORDS_OF_A_LINE = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import regex
 
 from connectors.document import Span
-from indexing.sentences import sentences
+from indexing.chunking.sentences import sentences
 
 LEAST_CLAIM = 12
 """Characters; less before a marker ("according to [1]") claims nothing by itself."""

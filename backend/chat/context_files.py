@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from backend.chat.citations import CitedDocument
 from backend.search.rendering import DocumentNumbers
-from indexing.index import Filters
-from indexing.tokens import CountTokens
+from indexing.embedding.token_counting import CountTokens
+from indexing.index.protocols import Filters
 
 SHARE_OF_WINDOW = 0.6
 

@@ -36,12 +36,12 @@ from backend.chat.relevance import (
 from backend.chat.versions import newest_first
 from backend.search.sections import InferenceSection
 from connectors.errors import RetryLater
-from indexing.analysis import holds
-from indexing.codes import codes
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder, Vectors
-from indexing.folding import fold
-from indexing.understanding import Understanding
+from indexing.embedding.embedder import Embedder, Vectors
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.text.identifiers import codes
+from indexing.text.normalization import fold
+from indexing.text.tokenizer import holds
 
 Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 

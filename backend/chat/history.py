@@ -16,7 +16,7 @@ from backend.chat.prompts import (
 )
 from backend.search.completion import Message
 from backend.search.request import Budgets
-from indexing.tokens import CountTokens
+from indexing.embedding.token_counting import CountTokens
 
 MESSAGE_TOKENS = 8
 """What a message costs beside its text: role, separators, ids."""

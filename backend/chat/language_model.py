@@ -23,8 +23,8 @@ from backend.chat.messages import (
     ToolSpec,
 )
 from backend.search.completion import Complete, CompletionFailed, Message
-from indexing.deadline import Deadline
-from indexing.line import Line
+from indexing.runtime.cancellable_socket import Line
+from indexing.runtime.deadline import Deadline
 
 if TYPE_CHECKING:
     import httpx2

@@ -47,9 +47,9 @@ from backend.search.request import SearchRequest
 from backend.search.sections import SearchResult
 from connectors.document import Readers
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.index import Filters
-from indexing.tokens import CountTokens
+from indexing.embedding.token_counting import CountTokens
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 MAX_CYCLES = 6
 MAX_MISTAKES = 1

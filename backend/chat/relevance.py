@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from backend.chat.answer_types import AnswerType, answer_type, counted, counts, holds_answer
 from backend.chat.candidates import Candidate, context
 from backend.search.sections import InferenceSection
-from indexing.analysis import keywords, words
+from indexing.text.tokenizer import keywords, words
 
 MEANING_WEIGHT = 0.75
 WORDS_WEIGHT = 0.25

@@ -18,7 +18,7 @@ from backend.chat.messages import (
     ToolSpec,
 )
 from backend.chat.state import ChatStateContainer
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 
 PARAGRAPH = "\n\n"
 

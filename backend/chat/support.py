@@ -14,14 +14,14 @@ from itertools import pairwise
 from backend.chat.anchors import anchors, clauses, negated
 from connectors.document import Span
 from connectors.errors import RetryLater
-from indexing.analysis import plain_words, words
-from indexing.chunk import Chunk
-from indexing.codes import codes
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder, Vector
-from indexing.folding import fold
-from indexing.sentences import sentences
-from indexing.understanding import Understanding
+from indexing.chunking.chunk import Chunk
+from indexing.chunking.sentences import sentences
+from indexing.embedding.embedder import Embedder, Vector
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.text.identifiers import codes
+from indexing.text.normalization import fold
+from indexing.text.tokenizer import plain_words, words
 
 SUPPORTED_SCORE = 0.6
 WEAK_SCORE = 0.35

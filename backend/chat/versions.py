@@ -11,8 +11,8 @@ import regex
 from numpy.typing import NDArray
 
 from backend.chat.candidates import Candidate, context
-from indexing.embedding import Vectors
-from indexing.folding import fold
+from indexing.embedding.embedder import Vectors
+from indexing.text.normalization import fold
 
 TIE = 0.12
 """Scores that differ by no more are near: then the version decides."""

@@ -15,7 +15,7 @@ from backend.cli.frame import As, Json
 if TYPE_CHECKING:
     from backend.assembly import Quarry
     from backend.search.sections import SearchDoc
-    from indexing.index import Filters
+    from indexing.index.protocols import Filters
 
 
 def search(
@@ -89,7 +89,7 @@ def _filters(
     since: str | None,
     until: str | None,
 ) -> "Filters":
-    from indexing.index import DateRange, Filters
+    from indexing.index.protocols import DateRange, Filters
 
     def chosen(values: list[str] | None) -> frozenset[str] | None:
         return frozenset(values) if values else None

@@ -37,7 +37,7 @@ As = Annotated[
 def told(as_json: bool) -> Iterator[None]:
     """Whatever stops a command ends in one sentence and an exit code."""
     from connectors.errors import AskTheOwner, RetryLater
-    from indexing.deadline import DeadlineExceeded
+    from indexing.runtime.deadline import DeadlineExceeded
 
     try:
         yield
@@ -99,7 +99,7 @@ def open_home() -> "Quarry":
 
 def through_a_switch(quarry: "Quarry", work: Callable[["Quarry"], Done]) -> Done:
     """Work on the home; once more where the index was switched to another edition in the middle of it."""
-    from indexing.editions import Superseded
+    from indexing.index.versions import Superseded
 
     try:
         return work(quarry)

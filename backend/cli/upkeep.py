@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backend.assembly import Engine, Quarry
     from backend.commands.reindexing import RebuiltWire
     from backend.commands.rendering import Bars
-    from indexing.pipeline import EmptyListing
+    from indexing.ingestion.pipeline import EmptyListing
 
 
 def sync(
@@ -30,7 +30,7 @@ def sync(
     from backend import encoding
     from backend.commands import rendering
     from backend.store import sources as stored
-    from indexing.pipeline import EmptyListing
+    from indexing.ingestion.pipeline import EmptyListing
 
     with frame.told(as_json):
         quarry = frame.open_home()
@@ -59,7 +59,7 @@ def _sync_one(
     from backend.store import sources as stored
     from backend.sync.runner import sync as run
     from connectors.errors import AskTheOwner, RetryLater
-    from indexing.report import Report
+    from indexing.ingestion.progress import Report
 
     def synced(quarry: "Quarry") -> Report:
         source, report = stored.find(quarry.database, name), Report()
@@ -176,7 +176,7 @@ def _reindexed(
 ) -> "RebuiltWire":
     from backend.commands import reindexing as commands
     from backend.commands import showing
-    from indexing.rebuild import Pace
+    from indexing.rebuild.events import Pace
 
     if model is not None:
         steps = commands.change_model(quarry, model, Pace(rate))

@@ -22,7 +22,7 @@ from connectors.errors import AskTheOwner
 from connectors.extraction.media_types import media_type_of
 from connectors.extraction.registry import extract
 from connectors.extraction.result import CannotRead
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 
 FILES = "files"
 """The source of files that come with a question."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from backend.settings import variable
 from backend.wire import CheckWire
-from indexing.opensearch.health import OLDEST, ClusterHealth
+from indexing.opensearch.cluster_health import OLDEST, ClusterHealth
 
 NEARLY_FULL = 0.85
 """Share of a disk from which on a cluster, left as it is, begins to move shards away."""

@@ -19,7 +19,7 @@ from backend.store.sources import Source
 from backend.sync.runner import sync
 from connectors.document import Readers
 from connectors.errors import AskTheOwner
-from indexing.report import Report
+from indexing.ingestion.progress import Report
 
 NAME = "handbook"
 QUESTIONS = (

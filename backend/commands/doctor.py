@@ -11,8 +11,8 @@ from backend.store import documents, failures, sources
 from backend.wire import CheckWire
 from backend.wording import several
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline
-from indexing.sentence_model import describe
+from indexing.embedding.sentence_transformers_model import describe
+from indexing.runtime.deadline import Deadline
 
 UNDERSTOOD = 0.5
 PATIENCE = 20.0

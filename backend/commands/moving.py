@@ -7,8 +7,8 @@ from backend.assembly import Engine, Quarry
 from backend.sync.standstill import sole_change, standstill
 from backend.wire import Wire
 from connectors.errors import AskTheOwner
-from indexing.editions import Edition, Editions
-from indexing.moving import Moved, Moving, Place, move
+from indexing.index.versions import Edition, Editions
+from indexing.rebuild.copy_index import Moved, Moving, Place, move
 
 KIND = "move"
 

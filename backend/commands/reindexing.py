@@ -9,10 +9,10 @@ from backend.settings import variable
 from backend.sync.standstill import sole_change, standstill
 from backend.wire import Wire
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.editions import Edition
-from indexing.index import IndexKeeper
-from indexing.rebuild import Pace, Rebuilding, Rebuilt
-from indexing.reindexing import Reindexing
+from indexing.index.protocols import IndexKeeper
+from indexing.index.versions import Edition
+from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
+from indexing.rebuild.reindex import Reindexing
 
 KIND = "reindex"
 

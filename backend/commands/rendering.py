@@ -21,7 +21,7 @@ from rich.text import Text
 
 from backend import wire
 from backend.wording import several
-from indexing.report import Progress as Step
+from indexing.ingestion.progress import Progress as Step
 
 CONTENT_CHARACTERS = 300
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

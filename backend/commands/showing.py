@@ -18,9 +18,9 @@ from rich.text import Text
 from backend.commands.moving import MovedWire
 from backend.commands.reindexing import AbandonedWire, RebuiltWire, StatusWire
 from backend.commands.rendering import harmless
-from indexing.moving import Copying, Moved, Moving
-from indexing.rebuild import Building, Rebuilding, Rebuilt
-from indexing.standstill import Waiting
+from indexing.rebuild.copy_index import Copying, Moved, Moving
+from indexing.rebuild.events import Building, Rebuilding, Rebuilt
+from indexing.rebuild.standstill import Waiting
 
 
 @contextmanager

@@ -11,9 +11,9 @@ import numpy as np
 from backend.evaluation.dataset import Dataset, Passage
 from connectors.batched import portions
 from connectors.document import EVERYBODY, Document, Section
-from indexing.chunking import CHUNKER_VERSION, chunks_of, content_hash
-from indexing.embedding import Embedder
-from indexing.index import IndexKeeper, Replace
+from indexing.chunking.chunker import CHUNKER_VERSION, chunks_of, content_hash
+from indexing.embedding.embedder import Embedder
+from indexing.index.protocols import IndexKeeper, Replace
 
 BATCH = 256
 """Documents that are embedded together and written in one step; what a crash may lose."""

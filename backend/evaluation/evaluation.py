@@ -18,10 +18,10 @@ from backend.evaluation.dataset import Dataset, Query, read_dataset
 from backend.evaluation.legs import SECONDS, legs_of
 from backend.evaluation.measures import scores
 from connectors.batched import portions
-from indexing.deadline import Deadline
-from indexing.embedding import Embedder, EmbedderIdentity, Vector
-from indexing.index import Index, IndexKeeper
-from indexing.understanding import Understanding
+from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vector
+from indexing.embedding.language_support import Understanding
+from indexing.index.protocols import Index, IndexKeeper
+from indexing.runtime.deadline import Deadline
 
 QUERIES_AT_ONCE = 64
 """Embedded in one call."""

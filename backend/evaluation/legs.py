@@ -8,13 +8,13 @@ from backend.search.request import Budgets, SearchRequest
 from backend.search.retrieval import HYBRID_ALPHA
 from backend.search.search_tool import SearchTool
 from connectors.document import Readers
-from indexing.chunk import Chunk
-from indexing.deadline import Deadline
-from indexing.embedding import Embedder, Vector
-from indexing.hybrid import CANDIDATES
-from indexing.index import Index, IndexQuery
-from indexing.tokens import estimated_tokens
-from indexing.understanding import Understanding
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import Embedder, Vector
+from indexing.embedding.language_support import Understanding
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.hybrid_ranking import CANDIDATES
+from indexing.index.protocols import Index, IndexQuery
+from indexing.runtime.deadline import Deadline
 
 HITS = CANDIDATES
 """Chunks of a ranking: the most that leaves the legs as deep as in every search. More hits would ask

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from backend.search.completion import CompletionFailed
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 
 T = TypeVar("T")
 

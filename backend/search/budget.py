@@ -11,8 +11,8 @@ from backend.search.rendering import (
     text_for_model,
 )
 from backend.search.sections import InferenceSection
-from indexing.chunk import Chunk
-from indexing.tokens import CountTokens
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.token_counting import CountTokens
 
 SHOWN_CHUNKS = 3
 LONG_TOKEN = 16

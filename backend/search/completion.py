@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 
 
 class CompletionFailed(Exception):

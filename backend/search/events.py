@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.search.sections import InferenceSection, SearchResult, VariantName
-from indexing.index import Filters
+from indexing.index.protocols import Filters
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from backend.search.sections import InferenceSection
 from backend.search.selection import Reading, Selection
 from connectors.document import Readers
-from indexing.chunk import Chunk, ChunkRange
-from indexing.deadline import Deadline
-from indexing.index import Index
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.index.protocols import Index
+from indexing.runtime.deadline import Deadline
 
 CHUNK_TOKENS = 512
 """Chunks are never longer, whatever the embedder could read."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from backend.search.events import VariantQuery
 from backend.search.sections import RankedChunk, Why
-from indexing.index import Evidence, Hit
+from indexing.index.protocols import Evidence, Hit
 
 RRF_K = 50
 

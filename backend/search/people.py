@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from connectors.document import Readers
-from indexing import people
-from indexing.deadline import Deadline
-from indexing.index import Filters, Index
+from indexing.index import person_keys
+from indexing.index.protocols import Filters, Index
+from indexing.runtime.deadline import Deadline
 
 
 def meant(
@@ -19,8 +19,8 @@ def meant(
     Raises:
         DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
     """
-    keys = frozenset(filter(None, map(people.key, said)))
+    keys = frozenset(filter(None, map(person_keys.key, said)))
     if all("@" in each for each in keys):
         return keys
     known = index.facets(Filters(), readers, deadline).people
-    return keys | {own for own, one in known.items() if people.key(one.name) in keys}
+    return keys | {own for own, one in known.items() if person_keys.key(one.name) in keys}

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from backend.search.prompts import quote
 from backend.search.sections import CitationMapping, InferenceSection, SearchDoc
-from indexing import people
-from indexing.chunk import Chunk
+from indexing.chunking.chunk import Chunk
+from indexing.index import person_keys
 
 Metadata = Mapping[str, str | list[str]]
 
@@ -92,7 +92,7 @@ def _facts(section: InferenceSection) -> dict[str, object]:
         "source": chunk.source,
         "created_at": _day_and_time(chunk.created_at),
         "updated_at": _day_and_time(chunk.updated_at),
-        "authors": [name for name in map(people.called, chunk.owners) if name],
+        "authors": [name for name in map(person_keys.called, chunk.owners) if name],
         "metadata": _metadata(chunk.tags),
     }
     return {name: value for name, value in facts.items() if value}

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from backend.search.completion import Message
 from connectors.document import Readers
-from indexing.deadline import Deadline
-from indexing.index import Filters
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from backend.search.events import VariantLost, VariantQuery
 from backend.search.fusion import VariantRanking
 from connectors.document import Readers
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder, Vector
-from indexing.index import Filters, Index, IndexQuery
-from indexing.understanding import Understanding
+from indexing.embedding.embedder import Embedder, Vector
+from indexing.embedding.language_support import Understanding
+from indexing.index.protocols import Filters, Index, IndexQuery
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 HYBRID_ALPHA = 0.5
 KEYWORD_ALPHA = 0.2

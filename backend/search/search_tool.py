@@ -44,11 +44,11 @@ from backend.search.variants import (
     variants_without_model,
 )
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder
-from indexing.index import Filters, Index
-from indexing.tokens import CountTokens
-from indexing.understanding import Understanding
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_support import Understanding
+from indexing.embedding.token_counting import CountTokens
+from indexing.index.protocols import Filters, Index
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 VARIANT_SECONDS = 4.0
 VARIANT_SHARE = 0.3

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from connectors.document import Span
-from indexing.chunk import Chunk
-from indexing.index import Evidence
+from indexing.chunking.chunk import Chunk
+from indexing.index.protocols import Evidence
 
 VariantName: TypeAlias = Literal["original", "semantic", "llm", "keyword"]
 Leg: TypeAlias = Literal["vector", "keyword", "exact"]

@@ -11,7 +11,7 @@ from backend.search.completion import Complete, CompletionFailed
 from backend.search.prompts import selection_prompt, spoken
 from backend.search.rendering import excerpt
 from backend.search.sections import InferenceSection
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 
 MAX_SECTIONS = 10
 FEW_SECTIONS = 3

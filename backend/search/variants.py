@@ -9,9 +9,9 @@ from backend.search.completion import Complete, CompletionFailed
 from backend.search.events import VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, spoken
 from backend.search.request import SearchRequest
-from indexing.analysis import exact_terms, keywords, words
-from indexing.deadline import Deadline
-from indexing.folding import SPACELESS
+from indexing.runtime.deadline import Deadline
+from indexing.text.normalization import SPACELESS
+from indexing.text.tokenizer import exact_terms, keywords, words
 
 ORIGINAL_QUERY_WEIGHT = 2.0
 LLM_SEMANTIC_QUERY_WEIGHT = 1.75

@@ -32,8 +32,8 @@ from backend.store.runs import Process
 from backend.store.tables import batches, of_source, runs, source_named, sources
 from backend.store.waiting import doubling
 from connectors.connector import Checkpoint
-from indexing.batches import DocumentChange, Held, document_id
-from indexing.ledger import Finished, LostLease
+from indexing.ingestion.batching import DocumentChange, Held, document_id
+from indexing.ingestion.ledger import Finished, LostLease
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Insert, func, or_, select, update
 from backend.store.database import Database, inserting
 from backend.store.tables import failures, of_source, source_named, sources
 from backend.store.waiting import doubling
-from indexing.ledger import Failed, Unread
+from indexing.ingestion.ledger import Failed, Unread
 
 _PAGE = 500
 back_off = doubling(timedelta(minutes=15), timedelta(days=1))

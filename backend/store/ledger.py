@@ -1,4 +1,4 @@
-"""The ledger of `indexing.ledger`, kept in the database."""
+"""The ledger of `indexing.ingestion.ledger`, kept in the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from backend.store.documents import last_version, readers_of
 from backend.store.saving import Saving, contents_of, source_ids
 from backend.store.tables import contents, documents, failures, sources
 from connectors.document import Access, Document
-from indexing.index import IndexedDocument
-from indexing.ledger import Entry, LedgerChange
+from indexing.index.protocols import IndexedDocument
+from indexing.ingestion.ledger import Entry, LedgerChange
 
 _PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLedger:
-    """Implements `indexing.ledger.Ledger`."""
+    """Implements `indexing.ingestion.ledger.Ledger`."""
 
     database: Database
 

@@ -9,7 +9,7 @@ import zstandard
 from backend.store.contents import content_fields, document_of
 from connectors.connector import Deletion, Unchanged, Unreadable
 from connectors.document import Access, Document
-from indexing.batches import DocumentChange
+from indexing.ingestion.batching import DocumentChange
 
 
 def packed(changes: Sequence[DocumentChange]) -> bytes:

@@ -23,7 +23,7 @@ from backend.store.database import inserting, upsert
 from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
 from connectors.document import Access
-from indexing.ledger import (
+from indexing.ingestion.ledger import (
     Amended,
     Failed,
     Finished,

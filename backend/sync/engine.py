@@ -27,10 +27,10 @@ from backend.sync.taking import Room, taken
 from backend.sync.telling import Telling
 from connectors.connector import Change, Connector, Listed
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.carrying import Carrying
-from indexing.pipeline import Pipeline
-from indexing.report import Meter, Tally
-from indexing.shrinking import NeedsDecision
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.deletion_guard import NeedsDecision
+from indexing.ingestion.pipeline import Pipeline
+from indexing.ingestion.progress import Meter, Tally
 
 FETCHES = frozenset({"first", "incremental", "retry"})
 LIGHT = frozenset({*LISTING, "removal"})

@@ -18,8 +18,8 @@ from backend.store.batches import LEASE
 from backend.store.database import Database
 from backend.store.runs import Ended
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.batches import Held
-from indexing.deadline import DeadlineExceeded
+from indexing.ingestion.batching import Held
+from indexing.runtime.deadline import DeadlineExceeded
 
 BEAT = 2.0
 """Seconds between two signs of life; within so many a worker learns that its run was cancelled."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from indexing.report import Tally, TimedStage
+from indexing.ingestion.progress import Tally, TimedStage
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Measure(Protocol):
         ...
 
     def did(self, outcome: str, count: int) -> None:
-        """So many more `documents`, `chunks` and what else `indexing.report.Outcome` has."""
+        """So many more `documents`, `chunks` and what else `indexing.ingestion.progress.Outcome` has."""
         ...
 
 

@@ -18,11 +18,11 @@ from backend.sync.taking import Room, taken
 from backend.sync.telling import Telling
 from connectors.connector import Change, Connector
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.carrying import Carrying
-from indexing.pipeline import EmptyListing, Pipeline
-from indexing.report import Meter, Outcome, Progress, Report, Tally
-from indexing.shrinking import NeedsDecision
-from indexing.writing import Progresses
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.deletion_guard import NeedsDecision
+from indexing.ingestion.executor import Progresses
+from indexing.ingestion.pipeline import EmptyListing, Pipeline
+from indexing.ingestion.progress import Meter, Outcome, Progress, Report, Tally
 
 
 def sync(

@@ -13,7 +13,7 @@ from backend.store.database import Database
 from backend.store.runs import RunState
 from backend.sync.process import is_dead, is_going_on, is_gone, this_process
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.standstill import GoOn
+from indexing.rebuild.standstill import GoOn
 
 _RENEWAL_SECONDS = 1.0
 _SOON = timedelta(seconds=5)

@@ -11,8 +11,8 @@ from backend.sync.heartbeat import Heartbeat, Pulse
 from backend.sync.measure import UNMEASURED, Measure, timed
 from backend.sync.process import is_dead, this_process
 from connectors.connector import Change
-from indexing.batches import Batch, Held, item_of
-from indexing.pipeline import Pipeline
+from indexing.ingestion.batching import Batch, Held, item_of
+from indexing.ingestion.pipeline import Pipeline
 
 MOST_OPEN = 8
 """Batches of a source that may wait to be indexed before reading it waits for them."""

@@ -6,8 +6,8 @@ from contextlib import closing
 from backend.store import runs
 from backend.store.database import Database
 from backend.sync.measure import counts
-from indexing.report import Progress, Tally
-from indexing.writing import Progresses
+from indexing.ingestion.executor import Progresses
+from indexing.ingestion.progress import Progress, Tally
 
 _SECONDS = 1.0
 

@@ -13,8 +13,8 @@ from backend.sync.engine import Engine
 from backend.sync.heartbeat import Stopped
 from backend.sync.signing import SERVE, Signing
 from connectors.errors import AskTheOwner, RetryLater
-from indexing import arenas
-from indexing.deadline import DeadlineExceeded
+from indexing.runtime import malloc
+from indexing.runtime.deadline import DeadlineExceeded
 
 PAUSE = 2.0
 """Seconds between two looks for work, where nothing in this process tells of any."""
@@ -46,7 +46,7 @@ class Workers:
     def __init__(
         self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE
     ) -> None:
-        arenas.few()  # before there are threads
+        malloc.few()  # before there are threads
         self._lookout, self._more = threading.Lock(), threading.Event()
         bound = replace(engine.bound, stuck=self._leave_behind)
         self._engine = engine = replace(engine, bound=bound, more=self._more.set)

@@ -7,8 +7,8 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 from backend.web import formats
-from indexing.index import DateRange, Filters
-from indexing.people import key
+from indexing.index.person_keys import key
+from indexing.index.protocols import DateRange, Filters
 
 LIMIT = 20
 MOST = 200

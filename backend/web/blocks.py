@@ -13,7 +13,7 @@ from backend.web.lines import Lines, LinesKind, cut
 from backend.web.text import harmless
 from connectors.document import Section, Span
 from connectors.extraction import media_types
-from indexing.links import TARGET_IN_BRACKETS
+from indexing.text.markdown_links import TARGET_IN_BRACKETS
 
 Style: TypeAlias = Literal["", "strong", "em", "code"]
 

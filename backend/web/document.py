@@ -10,7 +10,7 @@ from backend.web.address import Address
 from backend.web.blocks import Block, blocks
 from backend.web.text import harmless, shortened
 from connectors.document import Document, Place, Section, Span
-from indexing import people
+from indexing.index import person_keys
 
 LONGEST = 200_000
 """Characters on one page; of a longer document it shows a part, with ways on and back."""
@@ -96,7 +96,7 @@ def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Sh
 
 
 def _authors(document: Document) -> Iterator[Author]:
-    for key, name in people.by_key(document.owners).items():
+    for key, name in person_keys.by_key(document.owners).items():
         yield Author(shortened(name, _LONGEST_NAME), Address(people=(key,)).url)
 
 

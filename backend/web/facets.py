@@ -10,7 +10,7 @@ from backend.web import formats
 from backend.web.address import Address, toggled
 from backend.web.text import harmless, shortened
 from backend.wire import FacetsWire, PersonWire
-from indexing.people import key
+from indexing.index.person_keys import key
 
 FEW = 8
 MOST_PEOPLE = 30

@@ -8,10 +8,10 @@ import regex
 
 from backend.web.text import harmless
 from connectors.document import Span
-from indexing.analysis import words
-from indexing.folding import JOINER, LETTER, SPACELESS, fold
-from indexing.links import labels_alone
-from indexing.sentences import sentences
+from indexing.chunking.sentences import sentences
+from indexing.text.markdown_links import labels_alone
+from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
+from indexing.text.tokenizer import words
 
 LONGEST_EXCERPT = 320
 

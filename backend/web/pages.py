@@ -25,7 +25,7 @@ from backend.web.standing import kept, standings
 from connectors.document import Readers, Span
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.registry import KINDS
-from indexing.deadline import Deadline, DeadlineExceeded, Stop
+from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
 
 FOLDER = "folder"
 _A_YEAR = 31_536_000

@@ -15,9 +15,9 @@ from backend.web.highlighting import Piece
 from backend.web.text import harmless, shortened
 from connectors.document import Readers
 from connectors.extraction import media_types
-from indexing.chunk import Chunk
-from indexing.deadline import Deadline
-from indexing.index import Evidence
+from indexing.chunking.chunk import Chunk
+from indexing.index.protocols import Evidence
+from indexing.runtime.deadline import Deadline
 
 LONGEST_TITLE = 200
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}

@@ -25,8 +25,8 @@ from urllib3 import Timeout
 from urllib3.exceptions import InsecureRequestWarning
 
 from connectors.errors import AskTheOwner
-from indexing.deadline import Deadline
-from indexing.opensearch.line import watched
+from indexing.opensearch.cancellable_connection import watched
+from indexing.runtime.deadline import Deadline
 
 CONNECT = 5.0
 """Seconds for a connection to stand; a node that is there answers at once."""

@@ -19,7 +19,7 @@ from opensearchpy.exceptions import (
 )
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 SOON = timedelta(seconds=10)
 """When a cluster that is busy or electing may be asked again."""

@@ -4,7 +4,7 @@ Two kinds of records share one index, so that a document and its chunks lie in o
 one state: *chunks*, which are found, and *documents*, which say which version of their chunks counts and
 who may read it.
 
-Words are made by `indexing/analysis.py` on our side and sent with a space between them; the analyser takes
+Words are made by `indexing/text/tokenizer.py` on our side and sent with a space between them; the analyser takes
 them as they are, just as the local index does. A chain of the cluster's own filters cannot yield the same:
 its Snowball stemmer is of another version, and Unicode normalisation needs a plugin that many clusters
 lack. `words` is searched by BM25 and keeps frequencies; `plain` keeps every word at its place, for codes,
@@ -14,9 +14,9 @@ part numbers, names and quoted phrases.
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from indexing import analysis
-from indexing.embedding import EmbedderIdentity
-from indexing.opensearch.names import written_alias
+from indexing.embedding.embedder import EmbedderIdentity
+from indexing.opensearch.naming import written_alias
+from indexing.text import tokenizer
 
 Body: TypeAlias = dict[str, Any]
 
@@ -92,7 +92,7 @@ def _mapping(identity: EmbedderIdentity, vectors: VectorSettings) -> Body:
         "_meta": {
             "format": FORMAT,
             "embedder": asdict(identity),
-            "analysis": analysis.fingerprint(),
+            "analysis": tokenizer.fingerprint(),
             "vectors": {name: getattr(vectors, name) for name in LAID_OUT},
         },
         "_routing": {"required": True},

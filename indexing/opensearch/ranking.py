@@ -5,17 +5,17 @@ from itertools import chain
 from typing import TypeAlias
 
 from connectors.document import Readers
-from indexing import hybrid
-from indexing.hybrid import Candidates, Placed
-from indexing.index import Found, Hit
-from indexing.opensearch import door, queries
-from indexing.opensearch.door import Shown
-from indexing.opensearch.legs import Asked, Leads, Legs
+from indexing.index import hybrid_ranking
+from indexing.index.hybrid_ranking import Candidates, Placed
+from indexing.index.protocols import Found, Hit
+from indexing.opensearch import query_bodies, visible_chunks
 from indexing.opensearch.mapping import Body
-from indexing.opensearch.names import key_of, version_of
-from indexing.opensearch.queries import LARGEST
-from indexing.opensearch.records import Source
-from indexing.opensearch.searches import Searches
+from indexing.opensearch.naming import key_of, version_of
+from indexing.opensearch.query_bodies import LARGEST
+from indexing.opensearch.record_mapping import Source
+from indexing.opensearch.retrieval import Asked, Leads, Legs
+from indexing.opensearch.search_requests import Searches
+from indexing.opensearch.visible_chunks import Shown
 
 Ranking: TypeAlias = list[Placed[str]]
 
@@ -65,38 +65,44 @@ class View:
 
     def _rankings(self, leads: Leads) -> list[Ranking]:
         return [
-            hybrid.ranked(found, asked.query.alpha, min(asked.query.size, LARGEST), leads.boosts)
+            hybrid_ranking.ranked(
+                found, asked.query.alpha, min(asked.query.size, LARGEST), leads.boosts
+            )
             for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
         ]
 
     def _not_counting(self, leads: Leads) -> list[set[str]]:
         """For each query the versions among its candidates that do not count."""
         keys = sorted({key_of(chunk) for found in leads.candidates for chunk in _all(found)})
-        bodies = dict(enumerate(door.documents(keys, self._readers)))
+        bodies = dict(enumerate(visible_chunks.documents(keys, self._readers)))
         known: dict[str, Source] = {}
         for answer in self._searches.ask(bodies).values():
-            known |= door.records(answer)
+            known |= visible_chunks.records(answer)
             self._partial |= answer.partial
         return [
             {
                 version_of(chunk)
                 for chunk in _all(found)
-                if not door.counts(chunk, known, asked.query.filters)
+                if not visible_chunks.counts(chunk, known, asked.query.filters)
             }
             for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
         ]
 
     def _passes(self, asked: Asked, place: Placed[str]) -> bool:
         shown = self._shown.get(place.key)
-        return shown is not None and door.passes(shown.chunk.sets, asked.query.filters)
+        return shown is not None and visible_chunks.passes(shown.chunk.sets, asked.query.filters)
 
     def _read_all(self, rankings: Sequence[Ranking]) -> None:
         """Chunks with their documents, and the cosines that no leg told, in one request."""
         wanted = sorted({place.key for ranking in rankings for place in ranking})
-        asked = {("door", n): body for n, body in enumerate(door.bodies(wanted, self._readers))}
+        asked = {
+            ("door", n): body for n, body in enumerate(visible_chunks.bodies(wanted, self._readers))
+        }
         asked |= {("cosines", n): body for n, body in self._to_measure(rankings)}
         answers = self._searches.ask(asked)
-        self._shown.update(door.shown(a for (kind, _), a in answers.items() if kind == "door"))
+        self._shown.update(
+            visible_chunks.shown(a for (kind, _), a in answers.items() if kind == "door")
+        )
         for (kind, number), answer in answers.items():
             self._partial |= answer.partial
             if kind == "cosines":
@@ -107,7 +113,7 @@ class View:
         for number, (asked, ranking) in enumerate(zip(self._legs.asked, rankings, strict=True)):
             ids = [place.key for place in ranking if place.cosine is None]
             if asked.vector is not None and ids:
-                yield number, queries.cosines(ids, asked.vector)
+                yield number, query_bodies.cosines(ids, asked.vector)
 
     def _found(self, rankings: Sequence[Ranking]) -> Found:
         hits = [tuple(self._hits(number, ranking)) for number, ranking in enumerate(rankings)]
@@ -119,7 +125,7 @@ class View:
         for place in ranking:
             if self._passes(asked, place):
                 shown = self._shown[place.key]
-                share = hybrid.word_share(words, shown.words)
+                share = hybrid_ranking.word_share(words, shown.words)
                 evidence = place.evidence(cosines.get(place.key), share)
                 yield Hit(shown.chunk, place.score, evidence)
 

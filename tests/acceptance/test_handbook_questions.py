@@ -19,7 +19,7 @@ from backend.chat.state import ChatStateContainer
 from backend.settings import Settings
 from backend.store import documents
 from connectors.document import Readers
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 from tests.support.home import Home
 from tests.support.models import MODEL_CACHE
 

@@ -43,13 +43,13 @@ from backend.search.request import Budgets, SearchRequest
 from backend.search.search_tool import SearchTool
 from backend.search.sections import InferenceSection
 from connectors.document import EVERYBODY, Document, Readers, Section
-from indexing.chunk import Chunk, ChunkRange
-from indexing.chunking import chunks_of, content_hash
-from indexing.deadline import Deadline
-from indexing.embedded import EmbeddedIndex, open_index, open_keeper
-from indexing.index import Facets, Filters, Found, IndexQuery, Replace
-from indexing.tokens import rough_tokens
-from indexing.understanding import Understanding, understanding_of
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.chunking.chunker import chunks_of, content_hash
+from indexing.embedding.language_support import Understanding, understanding_of
+from indexing.embedding.token_counting import rough_tokens
+from indexing.index.protocols import Facets, Filters, Found, IndexQuery, Replace
+from indexing.local import EmbeddedIndex, open_index, open_keeper
+from indexing.runtime.deadline import Deadline
 from tests.support.models import MODEL_CACHE, minilm
 
 QUESTIONS = 130

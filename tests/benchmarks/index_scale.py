@@ -37,14 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connectors.document import EVERYBODY, Access, Readers, Span
-from indexing import analysis
-from indexing.chunk import Chunk
-from indexing.deadline import Deadline
-from indexing.embedded import EmbeddedIndex, legs, open_index, open_keeper
-from indexing.embedded.scope import Scope
-from indexing.embedded.view import View
-from indexing.embedding import EmbedderIdentity, Vector, Vectors
-from indexing.index import Amend, Delete, Filters, IndexQuery, Replace
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import EmbedderIdentity, Vector, Vectors
+from indexing.index.protocols import Amend, Delete, Filters, IndexQuery, Replace
+from indexing.local import EmbeddedIndex, open_index, open_keeper, retrieval
+from indexing.local.access_filter import Scope
+from indexing.local.snapshot import View
+from indexing.runtime.deadline import Deadline
+from indexing.text import tokenizer
 from tests.support.chunks import unit
 
 DIMENSION = 384
@@ -184,7 +184,7 @@ def _fts5(folder: Path, corpus: Corpus) -> sqlite3.Connection:
     connection.executemany(
         "INSERT INTO f(words) VALUES (?)",
         (
-            (" ".join(analysis.words(chunk.embedded_text)),)
+            (" ".join(tokenizer.words(chunk.embedded_text)),)
             for document in corpus.documents()
             for chunk in document.chunks
         ),
@@ -195,7 +195,7 @@ def _fts5(folder: Path, corpus: Corpus) -> sqlite3.Connection:
 
 
 def _ask_fts5(connection: sqlite3.Connection, text: str) -> list[int]:
-    wanted = " OR ".join(f'"{word}"' for word in analysis.words(text))
+    wanted = " OR ".join(f'"{word}"' for word in tokenizer.words(text))
     found = connection.execute(
         "SELECT rowid FROM f WHERE f MATCH ? ORDER BY rank LIMIT 200", (wanted,)
     )
@@ -388,11 +388,11 @@ class Bench:
 
 
 def _ask_keyword(view: View, seen: Scope, text: str) -> dict[int, float]:
-    return legs.keyword(view, seen, analysis.words(text), 200)
+    return retrieval.keyword(view, seen, tokenizer.words(text), 200)
 
 
 def _ask_nearest(view: View, seen: Scope, vector: Vector) -> dict[int, float]:
-    return legs.nearest(view, seen, [vector], WANTED)[0]
+    return retrieval.nearest(view, seen, [vector], WANTED)[0]
 
 
 def _ask_find(index: EmbeddedIndex, readers: Readers, queries: Sequence[IndexQuery]) -> None:

@@ -21,10 +21,10 @@ from backend.store.ledger import StoredLedger
 from backend.sync.runner import sync
 from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
-from indexing.embedded import open_keeper
-from indexing.embedding import Embedder
-from indexing.pipeline import Pipeline
-from indexing.report import Report
+from indexing.embedding.embedder import Embedder
+from indexing.ingestion.pipeline import Pipeline
+from indexing.ingestion.progress import Report
+from indexing.local import open_keeper
 from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 

@@ -36,19 +36,19 @@ import urllib3
 from opensearchpy import OpenSearch
 from opensearchpy.helpers import parallel_bulk
 
-from indexing.deadline import Deadline
-from indexing.embedded import open_index as open_local
-from indexing.embedded import open_keeper as keep_local
-from indexing.index import Index, IndexQuery, Replace
-from indexing.opensearch import opening
-from indexing.opensearch.actions import put_chunks
-from indexing.opensearch.bulk import IN_FLIGHT, REQUEST, Action, Bulk
+from indexing.index.protocols import Index, IndexQuery, Replace
+from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.local import open_index as open_local
+from indexing.local import open_keeper as keep_local
+from indexing.opensearch import open_index as opening
+from indexing.opensearch.bulk_actions import put_chunks
+from indexing.opensearch.bulk_requests import IN_FLIGHT, REQUEST, Action, Bulk
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, Quantisation, VectorSettings
-from indexing.opensearch.names import edition_name
-from indexing.opensearch.reader import OpenSearchIndex
-from indexing.opensearch.records import Version, record_of
-from indexing.preparing import BatchLimits, Prepared, batches
+from indexing.opensearch.naming import edition_name
+from indexing.opensearch.record_mapping import Version, record_of
+from indexing.opensearch.searcher import OpenSearchIndex
+from indexing.runtime.deadline import Deadline
 from tests.benchmarks.index_scale import ALL, DIMENSION, IDENTITY, READERS, Corpus
 
 VARIANTS = 2

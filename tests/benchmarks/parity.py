@@ -20,13 +20,13 @@ from backend.evaluation.corpus import index_name
 from backend.evaluation.dataset import Dataset, read_dataset
 from backend.settings import Settings
 from connectors.document import Readers
-from indexing import analysis
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.index import Index, IndexQuery
-from indexing.opensearch import opening
+from indexing.index.protocols import Index, IndexQuery
+from indexing.local import open_index, open_keeper
+from indexing.opensearch import open_index as opening
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from indexing.runtime.deadline import Deadline
+from indexing.text import tokenizer
 from tests.support.parity import LEGS, compared, of_leg, overlap
 
 LAYOUT = IndexLayout(vectors=VectorSettings(search="exact"))
@@ -53,7 +53,7 @@ def queries_of(quarry: Quarry, dataset: Dataset, most: int) -> Sequence[IndexQue
     texts = [query.text for query in dataset.queries][::every][:most]
     vectors = quarry.embedder.embed_queries(texts, Deadline.after(600))
     return [
-        IndexQuery(text=text, vector=vector, alpha=0.5, exact=analysis.exact_terms(text))
+        IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.exact_terms(text))
         for text, vector in zip(texts, vectors, strict=True)
     ]
 

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from indexing.embedded import open_keeper
+from indexing.local import open_keeper
 from tests.benchmarks.index_scale import Corpus
 from tests.support.models import minilm
 

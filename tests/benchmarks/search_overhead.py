@@ -32,13 +32,13 @@ from backend.search.rendering import DocumentNumbers
 from backend.search.request import Budgets, SearchRequest
 from backend.search.search_tool import SearchTool
 from connectors.document import Readers
-from indexing.chunk import Chunk, ChunkRange
-from indexing.deadline import Deadline
-from indexing.embedded import EmbeddedIndex, open_index
-from indexing.embedding import Embedder
-from indexing.index import Facets, Filters, Found, IndexQuery
-from indexing.tokens import rough_tokens
-from indexing.understanding import understanding_of
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_support import understanding_of
+from indexing.embedding.token_counting import rough_tokens
+from indexing.index.protocols import Facets, Filters, Found, IndexQuery
+from indexing.local import EmbeddedIndex, open_index
+from indexing.runtime.deadline import Deadline
 from tests.benchmarks import scale
 from tests.support.models import MODEL_CACHE, minilm
 

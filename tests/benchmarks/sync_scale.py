@@ -37,12 +37,12 @@ from backend.sync.engine import Engine
 from backend.sync.workers import Workers
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
-from indexing.batches import BatchSize
-from indexing.carrying import Carrying
-from indexing.embedded import open_keeper
-from indexing.embedding import Embedder
-from indexing.index import IndexKeeper
-from indexing.pipeline import Pipeline
+from indexing.embedding.embedder import Embedder
+from indexing.index.protocols import IndexKeeper
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.pipeline import Pipeline
+from indexing.local import open_keeper
 from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 

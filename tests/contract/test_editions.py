@@ -9,12 +9,12 @@ from typing import TypeAlias
 import pytest
 
 from connectors.errors import AskTheOwner
-from indexing.chunk import ChunkRange
-from indexing.editions import Edition, Editions, Superseded
-from indexing.embedded import EmbeddedEditions
-from indexing.index import Amend, Filters, Index, Replace
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Amend, Filters, Index, Replace
+from indexing.index.versions import Edition, Editions, Superseded
+from indexing.local import EmbeddedEditions
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.editions import OpenSearchEditions
+from indexing.opensearch.versions import OpenSearchEditions
 from tests.support.chunks import IDENTITY, document, query, vectors
 from tests.support.index_engines import PUBLIC, soon
 from tests.support.opensearch_server import SERVERS, url_of

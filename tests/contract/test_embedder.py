@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder, Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.remote_model import RemoteModel, RemoteModelSettings
+from indexing.embedding.embedder import Embedder, Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.embedding_server import embedding_server
 from tests.support.models import minilm
 

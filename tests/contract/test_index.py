@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from connectors.document import EVERYBODY, NOBODY, Access, Person, Readers
-from indexing.chunk import Chunk, ChunkRange
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Vectors
-from indexing.index import (
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.embedding.embedder import Vectors
+from indexing.index.person_keys import PersonCount
+from indexing.index.protocols import (
     Amend,
     DateRange,
     Delete,
@@ -34,7 +34,7 @@ from indexing.index import (
     Replace,
     Written,
 )
-from indexing.people import PersonCount
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.chunks import DIMENSION, chunk, document, near, query, unit, vector, vectors
 from tests.support.index_engines import (
     PUBLIC,

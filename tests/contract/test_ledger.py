@@ -11,8 +11,8 @@ import pytest
 from backend.store.database import sqlite_url
 from connectors.connector import Checkpoint
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
-from indexing.index import IndexedDocument
-from indexing.ledger import (
+from indexing.index.protocols import IndexedDocument
+from indexing.ingestion.ledger import (
     Amended,
     Entry,
     Failed,

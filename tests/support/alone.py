@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from connectors.batched import portions
 from connectors.document import Document
-from indexing.chunking import chunks_of
-from indexing.embedding import Embedder
+from indexing.chunking.chunker import chunks_of
+from indexing.embedding.embedder import Embedder
 
 TEXTS_A_CALL = 1024
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connectors.document import EVERYBODY, Access, Span
-from indexing.chunk import Chunk
-from indexing.embedding import EmbedderIdentity, Vector, Vectors
-from indexing.index import IndexQuery, Replace
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import EmbedderIdentity, Vector, Vectors
+from indexing.index.protocols import IndexQuery, Replace
 
 DIMENSION = 64
 IDENTITY = EmbedderIdentity(model="test", version="1", precision="float32", dimension=DIMENSION)

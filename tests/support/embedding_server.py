@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from indexing.hashing import HashingEmbedder
+from indexing.embedding.hash_embedder import HashingEmbedder
 
 
 @dataclass(frozen=True, slots=True)

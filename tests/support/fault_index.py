@@ -5,13 +5,13 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 
-from indexing.deadline import Deadline
-from indexing.index import Found, Hit, IndexQuery, Replace
-from indexing.opensearch.keeper import OpenSearchKeeper
+from indexing.index.protocols import Found, Hit, IndexQuery, Replace
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
-from indexing.opensearch.names import edition_name
-from indexing.opensearch.opening import open_index, open_keeper
-from indexing.opensearch.reader import OpenSearchIndex
+from indexing.opensearch.naming import edition_name
+from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.searcher import OpenSearchIndex
+from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, query, vector
 from tests.support.index_engines import PUBLIC, is_whole, version
 

@@ -10,13 +10,13 @@ from typing import Protocol
 import opensearchpy
 
 from connectors.document import EVERYBODY, NOBODY, Readers
-from indexing.chunk import ChunkRange
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.index import Amend, Delete, Index, IndexChange, IndexKeeper, Replace
-from indexing.opensearch import opening
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Amend, Delete, Index, IndexChange, IndexKeeper, Replace
+from indexing.local import open_index, open_keeper
+from indexing.opensearch import open_index as opening
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from indexing.runtime.deadline import Deadline
 from tests.support.chunks import IDENTITY, document, query, vector
 
 PUBLIC = Readers.of()

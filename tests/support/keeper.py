@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from connectors.document import NOBODY
-from indexing.index import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
+from indexing.index.protocols import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
 
 
 class MemoryKeeper:
-    """Implements `indexing.index.IndexKeeper`."""
+    """Implements `indexing.index.protocols.IndexKeeper`."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension

@@ -26,15 +26,15 @@ from backend.sync.workers import Workers
 from connectors.connector import Connector
 from connectors.document import Access, Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
-from indexing.batches import BatchSize
-from indexing.carrying import Carrying
-from indexing.chunking import chunks_of
-from indexing.embedded import open_keeper
-from indexing.embedding import Embedder
-from indexing.hashing import HashingEmbedder
-from indexing.index import IndexKeeper
-from indexing.ledger import Ledger
-from indexing.pipeline import Pipeline
+from indexing.chunking.chunker import chunks_of
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import IndexKeeper
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.ledger import Ledger
+from indexing.ingestion.pipeline import Pipeline
+from indexing.local import open_keeper
 
 SOURCE = "desk"
 DRAWERS = 8

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from connectors.connector import Checkpoint
 from connectors.document import NOBODY, Access, Document
-from indexing.index import IndexedDocument
-from indexing.ledger import (
+from indexing.index.protocols import IndexedDocument
+from indexing.ingestion.ledger import (
     Amended,
     Entry,
     Failed,
@@ -46,7 +46,7 @@ class Trouble:
 
 
 class MemoryLedger:
-    """Implements `indexing.ledger.Ledger`."""
+    """Implements `indexing.ingestion.ledger.Ledger`."""
 
     def __init__(self, *sources: str) -> None:
         self.lines: dict[str, Line] = {}

@@ -9,14 +9,14 @@ from backend.store.database import Database
 from backend.store.sources import Source
 from connectors.connector import Connector
 from connectors.document import Readers
-from indexing.carrying import Carrying
-from indexing.chunk import Chunk
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.embedding import Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.index import Index, IndexKeeper, IndexQuery
-from indexing.pipeline import Pipeline
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import Index, IndexKeeper, IndexQuery
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.pipeline import Pipeline
+from indexing.local import open_index, open_keeper
+from indexing.runtime.deadline import Deadline
 from tests.support.store import Store
 
 _SOON = 60.0

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 from opensearchpy import OpenSearch
 
-from indexing.index import Replace
-from indexing.opensearch.names import edition_name
-from indexing.opensearch.records import DocumentRecord, chunk_source, document_source
-from indexing.preparing import BatchLimits, Prepared, batches
+from indexing.index.protocols import Replace
+from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.opensearch.naming import edition_name
+from indexing.opensearch.record_mapping import DocumentRecord, chunk_source, document_source
 from tests.support.chunks import DIMENSION, IDENTITY
 
 Record: TypeAlias = tuple[str, dict[str, Any]]

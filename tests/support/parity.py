@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from connectors.document import Readers
-from indexing.deadline import Deadline
-from indexing.index import Hit, Index, IndexQuery
+from indexing.index.protocols import Hit, Index, IndexQuery
+from indexing.runtime.deadline import Deadline
 
 TOP = 10
 LEGS = ("keyword", "vector", "hybrid")

@@ -13,12 +13,12 @@ from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_pr
 from backend.search.request import Budgets, SearchRequest
 from backend.search.sections import InferenceSection, RankedChunk
 from connectors.document import EVERYBODY, Access, Person, Readers, Span
-from indexing.analysis import holds, words
-from indexing.chunk import Chunk, ChunkRange
-from indexing.deadline import Deadline
-from indexing.hashing import HashingEmbedder
-from indexing.index import Evidence, Facets, Filters, Found, Hit, IndexQuery
-from indexing.understanding import Understanding
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import Understanding
+from indexing.index.protocols import Evidence, Facets, Filters, Found, Hit, IndexQuery
+from indexing.runtime.deadline import Deadline
+from indexing.text.tokenizer import holds, words
 
 ENGLISH_ONLY = Understanding({"English": 1.0})
 UPDATED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)

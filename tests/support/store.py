@@ -12,7 +12,7 @@ from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.tables import contents
 from connectors.document import EVERYBODY, Access, Document, Section
-from indexing.ledger import Stored
+from indexing.ingestion.ledger import Stored
 
 
 @dataclass(frozen=True, slots=True)

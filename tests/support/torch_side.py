@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from indexing.deadline import Deadline
-from indexing.sentence_model import load_embedder
+from indexing.embedding.sentence_transformers_model import load_embedder
+from indexing.runtime.deadline import Deadline
 
 _HOME = Path(__file__).parents[2]
 _CHILD = (

@@ -27,8 +27,13 @@ HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
     "backend/cli": None,
     "backend/assembly.py": None,
-    "indexing/sentence_model.py": {"torch", "sentence_transformers", "transformers", "openvino"},
-    "indexing/model_source.py": {"huggingface_hub"},
+    "indexing/embedding/sentence_transformers_model.py": {
+        "torch",
+        "sentence_transformers",
+        "transformers",
+        "openvino",
+    },
+    "indexing/embedding/model_files.py": {"huggingface_hub"},
     "indexing/opensearch/client.py": {"botocore"},
     "backend/chat/language_model.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},

@@ -1,4 +1,4 @@
-"""The words in the index are those of `indexing/analysis.py`, whatever the script.
+"""The words in the index are those of `indexing/text/tokenizer.py`, whatever the script.
 
 Measured beside it: how many of the same strings a chain of the cluster's own filters would cut otherwise,
 which is why words are made on our side.
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from opensearchpy import OpenSearch
 
-from indexing import analysis
 from indexing.opensearch.mapping import IndexLayout, index_body
-from indexing.opensearch.names import edition_name
-from indexing.stop_words import ENGLISH
+from indexing.opensearch.naming import edition_name
+from indexing.text import tokenizer
+from indexing.text.stop_words import ENGLISH
 from tests.support.chunks import IDENTITY
 
 HANDBOOK = Path("backend/sample")
@@ -99,7 +99,7 @@ def _analysed(
 
 
 @pytest.mark.parametrize(
-    ("field", "made"), [("words", analysis.words), ("plain", analysis.plain_words)]
+    ("field", "made"), [("words", tokenizer.words), ("plain", tokenizer.plain_words)]
 )
 def test_the_words_in_the_index_are_ours(
     client: OpenSearch,
@@ -156,7 +156,7 @@ def test_a_chain_of_stock_filters_would_cut_otherwise(
     sendable = [text for text in strings if text.isprintable()]
     found = list(_analysed(client, name, {"analyzer": chain}, sendable))
     differs = {
-        text: sorted(words) != sorted(analysis.words(text))
+        text: sorted(words) != sorted(tokenizer.words(text))
         for text, words in zip(sendable, found, strict=True)
     }
     prose = [different for text, different in differs.items() if text in lines]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from opensearchpy import OpenSearch
 
-from indexing.index import Amend, Delete, Written
-from indexing.opensearch import bulk
+from indexing.index.protocols import Amend, Delete, Written
+from indexing.opensearch import bulk_requests
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.opening import open_keeper
+from indexing.opensearch.open_index import open_keeper
 from tests.support.chunks import IDENTITY, document
 from tests.support.opensearch_server import SERVERS, Server
 
@@ -37,7 +37,7 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
     narrow: OpenSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small requests, so that there are many.
-    monkeypatch.setattr(bulk, "REQUEST", 20_000)
+    monkeypatch.setattr(bulk_requests, "REQUEST", 20_000)
     before = refused(narrow)
     told: list[Written] = []
 

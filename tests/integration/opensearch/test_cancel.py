@@ -9,11 +9,11 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.document import Readers
-from indexing.deadline import Deadline, DeadlineExceeded, Stop
-from indexing.opensearch.line import cut_by
-from indexing.opensearch.names import edition_name
-from indexing.opensearch.opening import open_index, open_keeper
-from indexing.opensearch.searches import Searches, at_one_point, best_effort, whole
+from indexing.opensearch.cancellable_connection import cut_by
+from indexing.opensearch.naming import edition_name
+from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.search_requests import Searches, at_one_point, best_effort, whole
+from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
 from tests.support.chunks import IDENTITY, document, query
 
 SEGMENTS, CHUNKS = 50, 20

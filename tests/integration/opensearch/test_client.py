@@ -12,7 +12,6 @@ from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.credentials import Credentials  # type: ignore[import-untyped]
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline
 from indexing.opensearch.client import (
     AwsSigning,
     ClientCertificate,
@@ -23,6 +22,7 @@ from indexing.opensearch.client import (
     within,
 )
 from indexing.opensearch.errors import named_errors
+from indexing.runtime.deadline import Deadline
 from tests.support.tls_proxy import Proxy, Request, tls_proxy
 
 AUTHORITY = trustme.CA()

@@ -3,9 +3,9 @@
 import pytest
 from opensearchpy import OpenSearch
 
-from indexing.index import Delete
-from indexing.opensearch import contents
-from indexing.opensearch.opening import open_keeper
+from indexing.index.protocols import Delete
+from indexing.opensearch import export as contents
+from indexing.opensearch.open_index import open_keeper
 from tests.support.chunks import IDENTITY, document
 
 

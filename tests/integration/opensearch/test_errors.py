@@ -10,14 +10,14 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.index import Amend, Delete, Written
+from indexing.index.protocols import Amend, Delete, Written
 from indexing.opensearch.client import OpenSearchSettings, connect, within
 from indexing.opensearch.errors import named_errors
-from indexing.opensearch.keeper import OpenSearchKeeper
 from indexing.opensearch.mapping import VectorSettings
-from indexing.opensearch.names import edition_name
-from indexing.opensearch.opening import open_keeper
+from indexing.opensearch.naming import edition_name
+from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.chunks import IDENTITY, document, vectors
 
 

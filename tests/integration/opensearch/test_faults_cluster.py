@@ -11,11 +11,11 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import RetryLater
-from indexing.chunk import ChunkRange
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.index import Filters
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Filters
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.fault_index import Tried, check_none_is_mixed, generations, versions
 from tests.support.index_engines import PUBLIC
 from tests.support.opensearch_server import Cluster, Server

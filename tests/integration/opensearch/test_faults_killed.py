@@ -11,9 +11,9 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.index import Delete, IndexChange, Written
+from indexing.index.protocols import Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.fault_index import Tried, check_none_is_mixed, generations, outcome, versions
 from tests.support.fault_proxy import FaultProxy, Meanwhile, fault_proxy
 from tests.support.opensearch_server import Server

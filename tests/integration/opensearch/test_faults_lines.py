@@ -9,12 +9,12 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import RetryLater
-from indexing.chunk import ChunkRange
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.index import Amend, Delete, Filters, IndexChange, Written
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Amend, Delete, Filters, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import VectorSettings
-from indexing.opensearch.reader import OpenSearchIndex
+from indexing.opensearch.searcher import OpenSearchIndex
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.chunks import DIMENSION
 from tests.support.fault_index import Tried, everything, generations, versions
 from tests.support.fault_proxy import (

@@ -9,9 +9,9 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.index import Amend, Delete, IndexChange, Written
+from indexing.index.protocols import Amend, Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.opening import open_keeper
+from indexing.opensearch.open_index import open_keeper
 from tests.support.chunks import IDENTITY
 from tests.support.fault_index import Tried, generations, versions
 from tests.support.fault_proxy import FaultProxy, fault_proxy

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from indexing.index import Amend, Written
-from indexing.opensearch import writing
+from indexing.index.protocols import Amend, Written
+from indexing.opensearch import write_batch
 from indexing.opensearch.client import OpenSearchSettings, connect
 from tests.support.fault_index import Tried, versions
 from tests.support.fault_proxy import Afterwards, FaultProxy, fault_proxy
@@ -15,9 +15,9 @@ from tests.support.fault_proxy import Afterwards, FaultProxy, fault_proxy
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that take over at the second look, and tell that they live before each chunk."""
-    monkeypatch.setattr(writing, "GRACE", 0.0)
-    monkeypatch.setattr(writing, "PAUSE", 0.01)
-    monkeypatch.setattr(writing, "BEAT", 0.0)
+    monkeypatch.setattr(write_batch, "GRACE", 0.0)
+    monkeypatch.setattr(write_batch, "PAUSE", 0.01)
+    monkeypatch.setattr(write_batch, "BEAT", 0.0)
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import trustme
 from opensearchpy import OpenSearch
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline
-from indexing.index import Amend, Delete, Filters, Written
+from indexing.index.protocols import Amend, Delete, Filters, Written
 from indexing.opensearch.client import OpenSearchSettings, Password, connect
-from indexing.opensearch.keeper import OpenSearchKeeper
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
-from indexing.opensearch.names import document_key, edition_name
-from indexing.opensearch.opening import open_index, open_keeper
-from indexing.opensearch.reader import OpenSearchIndex
+from indexing.opensearch.naming import document_key, edition_name
+from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.searcher import OpenSearchIndex
+from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector, vectors
 from tests.support.fault_index import Tried, by_vector, versions
 from tests.support.index_engines import PUBLIC

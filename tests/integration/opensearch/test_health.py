@@ -2,8 +2,8 @@
 
 from opensearchpy import OpenSearch
 
-from indexing.opensearch.health import examine
-from indexing.opensearch.opening import open_keeper
+from indexing.opensearch.cluster_health import examine
+from indexing.opensearch.open_index import open_keeper
 from tests.support.chunks import IDENTITY, document
 
 

@@ -12,13 +12,13 @@ from opensearchpy.exceptions import ConnectionError as Unreachable
 
 from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import RetryLater
-from indexing.index import Amend, Delete, IndexChange, Replace, Written
-from indexing.opensearch import bulk, settling, writing
+from indexing.index.protocols import Amend, Delete, IndexChange, Replace, Written
+from indexing.opensearch import bulk_requests, cleanup, write_batch
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.keeper import OpenSearchKeeper
-from indexing.opensearch.names import chunk_id, edition_name
-from indexing.opensearch.opening import open_keeper
-from indexing.opensearch.records import Columns, DocumentRecord, document_record
+from indexing.opensearch.naming import chunk_id, edition_name
+from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.record_mapping import Columns, DocumentRecord, document_record
+from indexing.opensearch.writer import OpenSearchKeeper
 from tests.support.chunks import IDENTITY, document
 
 FINANCE = Access.to(["group:finance"])
@@ -36,8 +36,8 @@ def _die() -> None:
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that take over from others at the second look."""
-    monkeypatch.setattr(writing, "GRACE", 0.0)
-    monkeypatch.setattr(writing, "PAUSE", 0.01)
+    monkeypatch.setattr(write_batch, "GRACE", 0.0)
+    monkeypatch.setattr(write_batch, "PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -287,8 +287,8 @@ def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_no
     prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bulk, "REQUEST", 1)
-    monkeypatch.setattr(writing, "BEAT", -1.0)
+    monkeypatch.setattr(bulk_requests, "REQUEST", 1)
+    monkeypatch.setattr(write_batch, "BEAT", -1.0)
     long, other = document("a", *(f"part {n}" for n in range(6))), document("a", "short")
     requests = set()
     for number in range(1, MOST):
@@ -312,14 +312,14 @@ def test_what_a_writer_left_of_a_document_that_nobody_writes_is_settled_by_the_w
     prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(settling, "LOOK", 0.0)
+    monkeypatch.setattr(cleanup, "LOOK", 0.0)
     keeper.write([before("replaced"), before("widened")])
     # The fifth request is the flip: what it made old is left, and so are the labels.
     with disturbed(url, prefix, 5, _die) as mortal:
         assert _dies(mortal, [CHANGES["replaced"]("replaced"), CHANGES["widened"]("widened")])
     others = open_keeper(client, prefix, IDENTITY)
     monkeypatch.setattr(
-        others, "_leftovers", settling.Leftovers(client, edition_name(prefix, IDENTITY), 0.0)
+        others, "_leftovers", cleanup.Leftovers(client, edition_name(prefix, IDENTITY), 0.0)
     )
     others.refresh()
     for name in ("b", "c"):

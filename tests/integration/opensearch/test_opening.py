@@ -8,12 +8,12 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.errors import AskTheOwner
-from indexing import analysis
-from indexing.index import Written
+from indexing.index.protocols import Written
 from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
-from indexing.opensearch.names import edition_name
-from indexing.opensearch.opening import lay, open_keeper
+from indexing.opensearch.naming import edition_name
+from indexing.opensearch.open_index import lay, open_keeper
+from indexing.text import tokenizer
 from tests.support.chunks import IDENTITY, document
 
 
@@ -44,7 +44,7 @@ def test_an_index_of_another_making_is_refused(
     with pytest.raises(AskTheOwner, match="made with the model test; set is other"):
         lay(client, name, replace(IDENTITY, model="other"), IndexLayout())
     with monkeypatch.context() as patch:
-        patch.setattr(analysis, "fingerprint", lambda: "of other words")
+        patch.setattr(tokenizer, "fingerprint", lambda: "of other words")
         with pytest.raises(AskTheOwner, match="words as another version"):
             lay(client, name, IDENTITY, IndexLayout())
     client.indices.create(index=f"{prefix}-strange")

@@ -11,12 +11,12 @@ import pytest
 from backend.assembly import Quarry
 from backend.settings import Settings
 from connectors.document import Readers
-from indexing import analysis
-from indexing.deadline import Deadline
-from indexing.index import Filters, Index, IndexQuery
-from indexing.opensearch import opening
+from indexing.index.protocols import Filters, Index, IndexQuery
+from indexing.opensearch import open_index
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from indexing.runtime.deadline import Deadline
+from indexing.text import tokenizer
 from tests.support.home import Home
 from tests.support.models import MODEL_CACHE, minilm
 from tests.support.opensearch_server import SERVERS, url_of
@@ -49,8 +49,8 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Quarry:
 def pair(request: pytest.FixtureRequest, local: Quarry) -> Iterator[Pair]:
     client, prefix = connect(OpenSearchSettings(urls=(url_of(request.param),))), _prefix()
     identity = minilm().identity
-    opening.open_keeper(client, prefix, identity, EXACT).write(local.keeper.export())
-    with opening.open_index(client, prefix, identity, EXACT) as cluster:
+    open_index.open_keeper(client, prefix, identity, EXACT).write(local.keeper.export())
+    with open_index.open_index(client, prefix, identity, EXACT) as cluster:
         yield Pair(local.index, cluster)
     client.indices.delete(index=f"{prefix}-*")
     client.close()
@@ -66,7 +66,7 @@ def queries() -> Sequence[IndexQuery]:
     texts = [str(json.loads(line)["question"]) for line in lines]
     vectors = minilm().embed_queries(texts, Deadline.after(60))
     return [
-        IndexQuery(text=text, vector=vector, alpha=0.5, exact=analysis.exact_terms(text))
+        IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.exact_terms(text))
         for text, vector in zip(texts, vectors, strict=True)
     ]
 

@@ -7,14 +7,14 @@ from opensearchpy import OpenSearch
 
 from connectors.document import Readers
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.chunk import ChunkRange
-from indexing.deadline import Deadline
-from indexing.index import Filters
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Filters
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
-from indexing.opensearch.names import document_key, edition_name
-from indexing.opensearch.opening import open_index, open_keeper
-from indexing.opensearch.reader import OpenSearchIndex
-from indexing.opensearch.records import Version, record_of
+from indexing.opensearch.naming import document_key, edition_name
+from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.record_mapping import Version, record_of
+from indexing.opensearch.searcher import OpenSearchIndex
+from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
 from tests.support.opensearch_records import chunk_records, document_of, prepared, put
 

@@ -11,16 +11,16 @@ from opensearchpy import OpenSearch
 
 from connectors.document import Access, Readers
 from connectors.errors import RetryLater
-from indexing import analysis
-from indexing.chunk import ChunkRange
-from indexing.deadline import Deadline
-from indexing.index import Filters, IndexKeeper, IndexQuery, Replace
-from indexing.opensearch import parts
+from indexing.chunking.chunk import ChunkRange
+from indexing.index.protocols import Filters, IndexKeeper, IndexQuery, Replace
+from indexing.opensearch import chunk_lookup
 from indexing.opensearch.mapping import IndexLayout, Quantisation, Search, VectorSettings
-from indexing.opensearch.opening import open_index, open_keeper
-from indexing.opensearch.queries import MOST_SPANS
-from indexing.opensearch.reader import OpenSearchIndex
-from indexing.opensearch.records import Version, record_of
+from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.query_bodies import MOST_SPANS
+from indexing.opensearch.record_mapping import Version, record_of
+from indexing.opensearch.searcher import OpenSearchIndex
+from indexing.runtime.deadline import Deadline
+from indexing.text import tokenizer
 from tests.support.chunks import DIMENSION, IDENTITY, document, near, query, unit, vector
 from tests.support.opensearch_records import chunk_records, document_of, prepared, put
 
@@ -161,7 +161,7 @@ def test_very_many_words_and_phrases_are_no_error(
     keeper: IndexKeeper, index: OpenSearchIndex
 ) -> None:
     keeper.write([document("a", "w17x and others"), document("b", "w4999x only")])
-    terms = tuple(f"{'日本語の長い引用文' * 20}{n}" for n in range(analysis.MOST_EXACT_TERMS))
+    terms = tuple(f"{'日本語の長い引用文' * 20}{n}" for n in range(tokenizer.MOST_EXACT_TERMS))
     everything = Filters(
         sources=frozenset({"folder"}),
         media_types=frozenset({"text/plain"}),
@@ -186,7 +186,7 @@ def test_more_hits_than_one_search_gives(keeper: IndexKeeper, index: OpenSearchI
     assert [chunk.text for part in each for chunk in part] == [f"page {3 * n}" for n in range(450)]
     apart = index.chunks(ranges[2:], PUBLIC, soon())
     assert apart == each
-    assert sum(map(len, parts.spans(ranges[2:]).values())) > MOST_SPANS
+    assert sum(map(len, chunk_lookup.spans(ranges[2:]).values())) > MOST_SPANS
 
 
 def _corpus() -> list[Replace]:

@@ -8,7 +8,7 @@ import pytest
 from backend.assembly import Quarry
 from backend.settings import DEFAULT_MODEL, Settings
 from connectors.errors import AskTheOwner
-from indexing.editions import Superseded
+from indexing.index.versions import Superseded
 from tests.support.chunks import document, vectors
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 

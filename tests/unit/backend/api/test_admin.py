@@ -12,7 +12,7 @@ from backend.store import runs, sources
 from backend.store.tables import metadata
 from backend.sync.process import is_gone, this_process
 from connectors.registry import KINDS
-from indexing.ledger import Failed
+from indexing.ingestion.ledger import Failed
 from tests.unit.backend.api.conftest import a_quarry, client_of
 
 SECRET = "t0p-secret"

@@ -14,7 +14,7 @@ from backend.assembly import Quarry
 from backend.wire import ProblemWire
 from connectors.document import Readers
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceeded
 
 ADDRESS = "http://127.0.0.1:8321"
 

@@ -11,8 +11,8 @@ from backend.api import search
 from backend.assembly import Quarry
 from backend.search.results import find
 from connectors.document import Readers
-from indexing import people
-from indexing.index import Filters
+from indexing.index import person_keys
+from indexing.index.protocols import Filters
 from tests.unit.backend.api.conftest import SOURCE, client_of
 
 QUERY = "paid leave of parents"
@@ -93,7 +93,7 @@ def test_a_person_is_offered_and_chosen(client: TestClient, quarry: Quarry) -> N
 def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
     quarry: Quarry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(people, "MOST", 1)
+    monkeypatch.setattr(person_keys, "MOST", 1)
     monkeypatch.setattr(search, "MOST_PEOPLE", 1)
     with client_of(quarry, "group:finance") as finance:
         (foremost,) = _found(finance)["facets"]["people"]

@@ -17,8 +17,8 @@ from backend.store.sources import Source
 from backend.sync.process import this_process
 from backend.wire import SyncWire
 from connectors.errors import AskTheOwner
-from indexing.pipeline import EmptyListing
-from indexing.report import Progress, Report
+from indexing.ingestion.pipeline import EmptyListing
+from indexing.ingestion.progress import Progress, Report
 from tests.unit.backend.api.conftest import SOURCE, a_quarry, client_of, write_files
 
 SOON = 30.0

@@ -13,7 +13,7 @@ from backend.chat.context_files import (
     resolve_context_user_files,
 )
 from backend.search.rendering import DocumentNumbers
-from indexing.index import Filters
+from indexing.index.protocols import Filters
 
 
 def file(name: str, text: str = "") -> ContextFile:

@@ -10,7 +10,7 @@ from backend.chat.language_model import LanguageModel, ModelLate, ModelSettings,
 from backend.chat.messages import ModelEvent
 from backend.search.background import in_background
 from backend.search.completion import CompletionFailed, Message
-from indexing.deadline import Deadline, Stop
+from indexing.runtime.deadline import Deadline, Stop
 from tests.support.scripted_model import Manner, Refuse, Reply, Say, ScriptedModel, Silent
 
 HELLO = (Message("user", "Hello"),)

@@ -25,12 +25,12 @@ from backend.search.sections import InferenceSection, RankedChunk
 from connectors.document import Span
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.extraction import media_types
-from indexing.chunk import Chunk
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.index import Evidence as FoundBy
-from indexing.understanding import Understanding
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import Understanding
+from indexing.index.protocols import Evidence as FoundBy
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.chunks import chunk
 
 UNDERSTOOD = Understanding({"English": 1.0, "Chinese": 1.0, "Japanese": 1.0})

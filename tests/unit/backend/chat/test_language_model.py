@@ -35,7 +35,7 @@ from backend.chat.messages import (
 )
 from backend.search.completion import CompletionFailed, Message
 from backend.settings import variable
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 from tests.support.scripted_model import (
     Call,
     HangUp,

@@ -21,11 +21,11 @@ from backend.search.request import SearchRequest
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.hashing import HashingEmbedder
-from indexing.index import Filters
-from indexing.tokens import estimated_tokens
-from indexing.understanding import EVERYTHING
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.scripted_model import (
     Call,
     Manner,

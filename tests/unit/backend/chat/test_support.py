@@ -16,10 +16,10 @@ from backend.chat.support import (
     passages_of,
 )
 from connectors.document import Span
-from indexing.deadline import Deadline
-from indexing.embedding import Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.understanding import Understanding
+from indexing.embedding.embedder import Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline
 from tests.support.chunks import chunk
 
 UNDERSTOOD = Understanding({"English": 1.0, "German": 1.0, "French": 1.0, "Spanish": 1.0})

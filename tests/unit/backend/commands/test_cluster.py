@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from backend.commands.cluster import described
-from indexing.opensearch.health import ClusterHealth, Disk, Index
+from indexing.opensearch.cluster_health import ClusterHealth, Disk, Index
 
 WELL = ClusterHealth(
     version="2.19.1",

@@ -12,10 +12,10 @@ from backend.store import runs, sources
 from backend.sync.process import is_gone, this_process
 from backend.sync.standstill import sole_change
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.editions import Edition
-from indexing.embedded import EmbeddedEditions
-from indexing.moving import Moved
-from indexing.standstill import Waiting
+from indexing.index.versions import Edition
+from indexing.local import EmbeddedEditions
+from indexing.rebuild.copy_index import Moved
+from indexing.rebuild.standstill import Waiting
 from tests.support.chunks import IDENTITY, document
 
 EDITION = Edition(IDENTITY, "test")
@@ -71,7 +71,7 @@ def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(quarr
 
 
 def test_a_sync_is_waited_for(quarry: Quarry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexing.standstill.PATIENCE", 0.01)
+    monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
     quarry.editions_in("embedded").open_keeper(EDITION).write([document("a", "apples")])
     run = runs.begin(quarry.database, "desk", "sync", this_process(), is_gone)
     steps = move_index(quarry, "opensearch")

@@ -13,11 +13,11 @@ from backend.store import sources
 from backend.sync.runner import sync
 from backend.sync.standstill import sole_change
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.editions import Superseded
-from indexing.index import Filters
-from indexing.rebuild import Pace, Rebuilding, Rebuilt
-from indexing.reindexing import Reindexing
-from indexing.report import Report
+from indexing.index.protocols import Filters
+from indexing.index.versions import Superseded
+from indexing.ingestion.progress import Report
+from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
+from indexing.rebuild.reindex import Reindexing
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.index_engines import PUBLIC, soon
 from tests.support.store import lose_texts

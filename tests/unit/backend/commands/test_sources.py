@@ -13,7 +13,7 @@ from backend.cli import app
 from backend.store import runs
 from backend.store.database import Database, open_database, sqlite_url
 from backend.sync.process import is_gone, this_process
-from indexing.ledger import Failed
+from indexing.ingestion.ledger import Failed
 from tests.support.store import store_with
 
 

@@ -9,11 +9,11 @@ import pytest
 from backend.evaluation.corpus import Progress
 from backend.evaluation.dataset import read_dataset
 from backend.evaluation.evaluation import EvaluationReport, Parts, run_evaluation
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.embedding import EmbedderIdentity, Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.understanding import EVERYTHING, Understanding
+from indexing.embedding.embedder import EmbedderIdentity, Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.local import open_index, open_keeper
+from indexing.runtime.deadline import Deadline
 
 SUBJECTS = ["tea", "coffee", "cocoa", "lemonade", "water", "juice", "milk", "cider"]
 QUERY = '{{"_id": "q{number}", "text": "what is said of {subject}?"}}\n'

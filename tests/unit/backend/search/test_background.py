@@ -10,7 +10,7 @@ import pytest
 
 from backend.search.background import in_background
 from backend.search.completion import CompletionFailed
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -60,7 +60,7 @@ def test_a_call_that_hangs_does_not_keep_the_process() -> None:
     program = (
         "import time\n"
         "from backend.search.background import in_background\n"
-        "from indexing.deadline import Deadline\n"
+        "from indexing.runtime.deadline import Deadline\n"
         "in_background(lambda: time.sleep(600), Deadline.after(600))\n"
         "print('left')\n"
     )

@@ -16,7 +16,7 @@ from backend.search.budget import (
 from backend.search.prompts import NOTHING_FITS, NOTHING_FOUND, quote
 from backend.search.rendering import DocumentNumbers, excerpt
 from backend.search.sections import InferenceSection
-from indexing.tokens import CountTokens, estimated_tokens
+from indexing.embedding.token_counting import CountTokens, estimated_tokens
 from tests.support.search import section
 
 

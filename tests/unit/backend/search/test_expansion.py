@@ -5,8 +5,8 @@ import pytest
 from backend.search.expansion import expand_section_with_context
 from backend.search.selection import Reading, Selection
 from connectors.document import Access, Readers
-from indexing.chunk import Chunk, ChunkRange
-from indexing.deadline import Deadline, DeadlineExceeded
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.search import MemoryIndex, chunk, section
 
 SOON = Deadline.after(86_400)

@@ -12,11 +12,11 @@ from backend.search.request import SearchRequest
 from backend.search.search_tool import SearchTool
 from backend.search.sections import SearchResult
 from connectors.document import Access, Readers
-from indexing.embedded import EmbeddedIndex, open_index, open_keeper
-from indexing.hashing import HashingEmbedder
-from indexing.index import Amend, Replace
-from indexing.tokens import estimated_tokens
-from indexing.understanding import EVERYTHING
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.protocols import Amend, Replace
+from indexing.local import EmbeddedIndex, open_index, open_keeper
 from tests.support.search import chunk, request
 
 EMBEDDER = HashingEmbedder()

@@ -7,9 +7,9 @@ import pytest
 
 from backend.search.people import meant
 from connectors.document import Person, Readers
-from indexing.embedded import open_index, open_keeper
-from indexing.embedded.reader import EmbeddedIndex
-from indexing.index import Index
+from indexing.index.protocols import Index
+from indexing.local import open_index, open_keeper
+from indexing.local.searcher import EmbeddedIndex
 from tests.support.chunks import IDENTITY, document
 from tests.support.index_engines import PUBLIC, soon
 

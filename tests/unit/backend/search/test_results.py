@@ -3,9 +3,9 @@
 from backend.search.rendering import DocumentNumbers
 from backend.search.results import find
 from backend.search.search_tool import SearchTool
-from indexing.hashing import HashingEmbedder
-from indexing.tokens import estimated_tokens
-from indexing.understanding import EVERYTHING
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.token_counting import estimated_tokens
 from tests.support.search import MemoryIndex, chunk, request
 
 CORPUS = (

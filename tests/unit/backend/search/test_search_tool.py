@@ -27,13 +27,13 @@ from backend.search.search_tool import SearchTool
 from backend.search.sections import SearchResult
 from connectors.document import Access, Readers
 from connectors.errors import RetryLater
-from indexing.chunk import Chunk, ChunkRange
-from indexing.deadline import Deadline, DeadlineExceeded
-from indexing.embedding import Embedder, EmbedderIdentity, Vectors
-from indexing.hashing import HashingEmbedder
-from indexing.index import Filters
-from indexing.tokens import estimated_tokens
-from indexing.understanding import EVERYTHING, Understanding
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING, Understanding
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.search import (
     ENGLISH_ONLY,
     MemoryIndex,

@@ -16,7 +16,7 @@ from backend.search.selection import (
     select_sections_for_expansion,
     verdicts,
 )
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 from tests.support.search import ScriptedModel, failing, section
 
 SOON = Deadline.after(86_400)

@@ -18,7 +18,7 @@ from backend.search.variants import (
     semantic_query_rephrase,
     variants_without_model,
 )
-from indexing.deadline import Deadline
+from indexing.runtime.deadline import Deadline
 from tests.support.search import ScriptedModel, request
 
 SOON = Deadline.after(86_400)

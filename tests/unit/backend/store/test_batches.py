@@ -24,8 +24,8 @@ from backend.store.runs import Ended, Process, Run
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.errors import RetryLater
-from indexing.batches import Held
-from indexing.ledger import Finished, LostLease, Stored
+from indexing.ingestion.batching import Held
+from indexing.ingestion.ledger import Finished, LostLease, Stored
 from tests.support.store import Store, document, store_at
 
 ME = Process("here", 1, "1")

@@ -9,7 +9,7 @@ import pytest
 from backend.store import documents
 from connectors.document import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import AskTheOwner
-from indexing.ledger import Amended, Lost, Removed
+from indexing.ingestion.ledger import Amended, Lost, Removed
 from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts, store_at
 
 ANN = Readers.of("user:ann@example.com")

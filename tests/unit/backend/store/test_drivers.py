@@ -13,7 +13,7 @@ from backend.store import documents, drivers, failures, sources
 from backend.store.database import Database, exclusive, open_database
 from backend.store.tables import sources as rows
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.ledger import Failed
+from indexing.ingestion.ledger import Failed
 from tests.support.databases import Databases, PostgreSql, Server
 from tests.support.store import document, store_at
 

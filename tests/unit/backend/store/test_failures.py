@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from backend.store import failures
-from indexing.ledger import Failed, Noted
+from indexing.ingestion.ledger import Failed, Noted
 from tests.support.store import Store, store_at
 
 

@@ -11,7 +11,7 @@ from backend.store import attendance, batches, figures, runs, schedule, sources
 from backend.store.figures import Reckoning
 from backend.store.runs import Process, Run
 from connectors.connector import Deletion
-from indexing.ledger import Failed
+from indexing.ingestion.ledger import Failed
 from tests.support.store import Store, document, store_at
 
 ME = Process("here", 4711, "100")

@@ -8,7 +8,7 @@ import pytest
 from backend.store import failures, runs, schedule
 from backend.store.runs import Process, Run
 from backend.store.schedule import Due
-from indexing.ledger import Failed
+from indexing.ingestion.ledger import Failed
 from tests.support.store import Store, store_at
 
 ME = Process("here", 1, "1")

@@ -9,7 +9,7 @@ from backend.store import batches, runs, schedule, sources
 from backend.store.runs import Process, Run
 from connectors.connector import Checkpoint
 from connectors.errors import AskTheOwner
-from indexing.ledger import Reached
+from indexing.ingestion.ledger import Reached
 from tests.support.store import Store, document, store_at
 
 ME = Process("here", 1, "1")

@@ -12,7 +12,7 @@ from backend.sync import control
 from backend.sync.process import this_process
 from connectors.connector import Deletion
 from connectors.errors import AskTheOwner
-from indexing.ledger import Failed
+from indexing.ingestion.ledger import Failed
 from tests.support.store import Store, document, store_at
 
 

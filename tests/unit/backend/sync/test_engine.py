@@ -25,10 +25,10 @@ from backend.sync.workers import Workers
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import EVERYBODY, Access, Document
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.batches import BatchSize
-from indexing.carrying import Carrying
-from indexing.hashing import HashingEmbedder
-from indexing.pipeline import Pipeline
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.pipeline import Pipeline
 from tests.support.keeper import MemoryKeeper
 from tests.support.store import Store, document, store_at
 

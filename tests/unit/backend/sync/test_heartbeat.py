@@ -9,7 +9,7 @@ import pytest
 from backend.sync import heartbeat
 from backend.sync.heartbeat import Bound, Pulse, Stopped, is_mistake, surely, told
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceeded
 
 SOON = 30.0
 

@@ -24,14 +24,14 @@ from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Lis
 from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
-from indexing.batches import BatchSize
-from indexing.carrying import Carrying
-from indexing.deadline import Deadline
-from indexing.embedded import open_index, open_keeper
-from indexing.hashing import HashingEmbedder
-from indexing.index import Filters
-from indexing.pipeline import EmptyListing, Pipeline
-from indexing.report import Progress, Report
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import Filters
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.pipeline import EmptyListing, Pipeline
+from indexing.ingestion.progress import Progress, Report
+from indexing.local import open_index, open_keeper
+from indexing.runtime.deadline import Deadline
 from tests.support.keeper import MemoryKeeper
 from tests.support.store import Store, document, kept_texts, store_at, store_with
 

@@ -9,8 +9,8 @@ from starlette.datastructures import QueryParams
 
 from backend.web.address import LIMIT, MOST, Address, read, toggled
 from connectors.extraction import media_types
-from indexing.index import DateRange
-from indexing.people import key
+from indexing.index.person_keys import key
+from indexing.index.protocols import DateRange
 
 _WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(str.strip)
 _SEVERAL = st.lists(_WORDS.filter(bool), unique=True, max_size=3).map(tuple)

@@ -4,8 +4,8 @@ import pytest
 from opensearchpy.exceptions import ImproperlyConfigured, NotFoundError, TransportError
 
 from connectors.errors import AskTheOwner, RetryLater
-from indexing.deadline import Deadline, DeadlineExceeded
 from indexing.opensearch.errors import check_shards, named, named_errors, of_refusal, told
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 FLOOD = (
     "index [i] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has"

@@ -3,7 +3,7 @@
 import pytest
 
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
-from indexing.opensearch.names import written_alias
+from indexing.opensearch.naming import written_alias
 from tests.support.chunks import IDENTITY
 
 

@@ -1,0 +1,52 @@
+"""Text to unit vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexing.runtime.deadline import Deadline
+
+Vectors: TypeAlias = NDArray[np.float32]
+"""Shape (texts, dimension); every row has length 1."""
+Vector: TypeAlias = NDArray[np.float32]
+"""Shape (dimension,), of length 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderIdentity:
+    """What makes vectors comparable; recorded with an index, which refuses any other."""
+
+    model: str
+    version: str
+    """Of the weights: a hash, or what a remote endpoint calls itself."""
+    precision: str
+    dimension: int
+
+
+class Embedder(Protocol):
+    @property
+    def identity(self) -> EmbedderIdentity: ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Of one text, special tokens included; what is longer would be cut off."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special tokens included, nothing cut off."""
+        ...
+
+    def token_ends(self, text: str) -> list[int]:
+        """The end of each token of `text` in code points, ascending, without special tokens."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        """Raises DeadlineExceeded, RetryLater (a remote model that does not answer), AskTheOwner."""
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Raises RetryLater (a remote model that does not answer), AskTheOwner."""
+        ...

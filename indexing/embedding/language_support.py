@@ -1,0 +1,176 @@
+"""Which scripts an embedder understands, measured; what it does not understand gets no vote.
+
+An embedder gives every text a vector, also in languages it never learnt, and there its likeness is
+noise that only harms a ranking. So a new model is put to a small test: in each of thirteen
+languages it must lead eight questions to their answers (`probe_texts`).
+
+The figure of a language is the mean reciprocal rank of the right passage for each question and of
+the right question for each passage, 0 at chance and 1 when all are first. Before ranking, each
+row's and each column's mean is taken off the similarities: among so few texts one passage that is
+near everything would hide what the model knows (on such hubs: Radovanović et al., "Hubs in Space",
+JMLR 2010).
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_probes import PROBE_VERSION, PROBES, Pairs
+from indexing.embedding.model_files import write_whole
+from indexing.runtime.deadline import Deadline
+from indexing.text.normalization import fold
+from indexing.text.stop_words import FUNCTION_WORDS
+
+NOISE = 0.5
+"""Up to here a language is not understood at all; chance has a standard deviation of 0.16."""
+UNDERSTOOD = 0.7
+"""From here on it counts as understood; between the two the share grows evenly."""
+
+_LATIN = ("German", "French", "Spanish")
+_LANGUAGE_OF_SCRIPT = {
+    "Cyrillic": "Russian",
+    "Greek": "Greek",
+    "Arabic": "Arabic",
+    "Hebrew": "Hebrew",
+    "Devanagari": "Hindi",
+    "Han": "Chinese",
+    "Kana": "Japanese",
+    "Hangul": "Korean",
+    "Thai": "Thai",
+}
+_PATIENCE = 600.0
+
+_LETTERS = regex.compile(
+    r"(?P<Latin>\p{Latin}+)|(?P<Han>\p{Han}+)|(?P<Kana>[\p{Hiragana}\p{Katakana}]+)"
+    r"|(?P<Hangul>\p{Hangul}+)|(?P<Cyrillic>\p{Cyrillic}+)|(?P<Greek>\p{Greek}+)"
+    r"|(?P<Arabic>\p{Arabic}+)|(?P<Hebrew>\p{Hebrew}+)|(?P<Devanagari>\p{Devanagari}+)"
+    r"|(?P<Thai>\p{Thai}+)|(?P<Other>\p{L}+)"
+)
+_ENGLISH = FUNCTION_WORDS["English"]
+_FOREIGN = tuple(
+    frozenset(word for word in words - _ENGLISH if len(word) > 1)
+    for language, words in FUNCTION_WORDS.items()
+    if language != "English"
+)
+_FOREIGN_WORDS = 2
+_WORD = regex.compile(r"\p{Latin}+")
+_MARKED_LETTERS = 3
+_MARKED_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """Of one embedder: `share_of` a text is the factor for the share of its vector leg."""
+
+    measured: Mapping[str, float]
+    """By language: 0 at chance (or a little below), 1 when every question finds its answer."""
+
+    def language(self, language: str) -> float:
+        """0 for noise, 1 for understood; 0 for a language that was not measured."""
+        figure = self.measured.get(language, 0.0)
+        return min(1.0, max(0.0, (figure - NOISE) / (UNDERSTOOD - NOISE)))
+
+    def share_of(self, text: str) -> float:
+        """0 to 1: how much of the text is understood, by its letters; 1 where it has none."""
+        letters = Counter[str]()
+        for match in _LETTERS.finditer(text):
+            letters[match.lastgroup or "Other"] += match.end() - match.start()
+        if not letters:
+            return 1.0
+        shares = (count * self._script(script, text, letters) for script, count in letters.items())
+        return min(1.0, sum(shares) / letters.total())
+
+    def _script(self, script: str, text: str, letters: Mapping[str, int]) -> float:
+        if script == "Latin":
+            return self._latin(text)
+        if script == "Han" and letters.get("Kana"):
+            script = "Kana"
+        return self.language(_LANGUAGE_OF_SCRIPT.get(script, ""))
+
+    def _latin(self, text: str) -> float:
+        """English unless the words or the letters speak for another language."""
+        if is_english(text):
+            return self.language("English")
+        return sum(map(self.language, _LATIN)) / len(_LATIN)
+
+
+def is_english(text: str) -> bool:
+    """Whether the Latin letters of a text are English as far as can be seen.
+
+    Names, codes and a single foreign word say nothing, and pass for English: to search English in
+    vain with a model that knows it costs more than to give noise a share.
+    """
+    written = {word.lower() for word in _WORD.findall(text)}
+    words = set(map(fold, written))
+    english = len(words & _ENGLISH)
+    foreign = max(len(words & known) for known in _FOREIGN)
+    if foreign >= _FOREIGN_WORDS and foreign > english:
+        return False
+    letters = "".join(written)
+    marked = sum(not letter.isascii() for letter in letters)
+    return english > 0 or marked < _MARKED_LETTERS or marked < _MARKED_SHARE * len(letters)
+
+
+EVERYTHING = Understanding(dict.fromkeys(PROBES, 1.0))
+
+
+def measure(embedder: Embedder) -> Understanding:
+    """Put an embedder to the test: 208 short texts, a second for a local model.
+
+    Raises:
+        RetryLater, AskTheOwner: a remote model does not answer.
+    """
+    return Understanding({language: _figure(embedder, pairs) for language, pairs in PROBES.items()})
+
+
+def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
+    """Measured when the model is new, afterwards read from the folder `cache`.
+
+    Raises:
+        RetryLater, AskTheOwner: a remote model is new and does not answer.
+    """
+    key = json.dumps([PROBE_VERSION, asdict(embedder.identity)], sort_keys=True)
+    file = cache / f"understanding-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+    if file.is_file():
+        return from_json(file.read_text(encoding="utf-8"))
+    understanding = measure(embedder)
+    cache.mkdir(parents=True, exist_ok=True)
+    write_whole(file, to_json(understanding))
+    return understanding
+
+
+def to_json(understanding: Understanding) -> str:
+    return json.dumps(dict(understanding.measured), indent=2)
+
+
+def from_json(text: str) -> Understanding:
+    return Understanding({str(key): float(value) for key, value in json.loads(text).items()})
+
+
+def _figure(embedder: Embedder, pairs: Pairs) -> float:
+    questions = embedder.embed_queries([pair[0] for pair in pairs], Deadline.after(_PATIENCE))
+    passages = embedder.embed_passages([pair[1] for pair in pairs])
+    return rescaled_reciprocal_rank(questions @ passages.T)
+
+
+def rescaled_reciprocal_rank(likeness: NDArray[np.float32]) -> float:
+    """Of a square matrix whose right pairs are on the diagonal: 1 if all are first, 0 at chance."""
+    centred = likeness - likeness.mean(axis=0) - likeness.mean(axis=1, keepdims=True)
+    both = np.concatenate([_ranks(centred), _ranks(centred.T)])
+    size = len(likeness)
+    chance = sum(1 / rank for rank in range(1, size + 1)) / size
+    return float(((1 / both).mean() - chance) / (1 - chance))
+
+
+def _ranks(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The rank of the diagonal in each row, counted from 1; those that tie with it go before it."""
+    ranks: NDArray[np.int64] = (scores >= np.diagonal(scores)[:, np.newaxis]).sum(axis=1)
+    return ranks

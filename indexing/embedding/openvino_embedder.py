@@ -1,0 +1,164 @@
+"""Runs an embedding model that was converted to OpenVINO. Needs no torch, and little memory.
+
+A process that only asks questions has about 180 MB, one that only embeds passages some more.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from indexing.embedding.embedder import EmbedderIdentity, Vectors
+from indexing.embedding.model_tokenizer import Ids, ModelTokenizer
+from indexing.embedding.openvino_runtime import Inputs, Network, Precision
+from indexing.runtime.deadline import Deadline
+
+TOKENIZER_FILE = "tokenizer.json"
+_RECORD_FILE = "record.json"
+
+# Small batches of like length are fastest on a CPU: four passages of 256 tokens.
+_BATCH_TOKENS = 1024
+"""Padding included."""
+_BATCH_TEXTS = 32
+# Kernels are made and kept per shape, so lengths are rounded up to bound how many there are.
+_LENGTH_STEP = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRecord:
+    """What a conversion has found out about a model; kept beside it."""
+
+    model: str
+    version: str
+    runtime: Literal["openvino", "sentence-transformers"]
+    reason: str
+    """Why OpenVINO does not run it; empty where it does."""
+    precision: Precision
+    dimension: int
+    max_tokens: int
+    pad_id: int
+    padding: Literal["left", "right"]
+    query_prompt: str
+    passage_prompt: str
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return EmbedderIdentity(
+            model=self.model,
+            version=self.version,
+            precision=self.precision,
+            dimension=self.dimension,
+        )
+
+
+def write_record(folder: Path, record: ModelRecord) -> None:
+    (folder / _RECORD_FILE).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
+
+
+def read_record(folder: Path) -> ModelRecord | None:
+    """None where no conversion has been finished."""
+    file = folder / _RECORD_FILE
+    if not file.is_file():
+        return None
+    return ModelRecord(**json.loads(file.read_text(encoding="utf-8")))
+
+
+class OpenVinoModel:
+    """An Embedder of a folder that `sentence_model.load_embedder` has filled. Thread-safe."""
+
+    def __init__(self, folder: Path, record: ModelRecord, threads: int | None = None) -> None:
+        self._record = record
+        self._tokenizer = ModelTokenizer.from_file(folder / TOKENIZER_FILE)
+        self._for_queries = Network(folder, record.precision, "LATENCY", threads)
+        self._for_passages = Network(folder, record.precision, "THROUGHPUT", threads)
+
+    @cached_property
+    def identity(self) -> EmbedderIdentity:
+        return self._record.identity
+
+    @property
+    def max_tokens(self) -> int:
+        return self._record.max_tokens
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """With the prompt that the model wants before a passage, which takes room as well."""
+        return self._tokenizer.counts([self._record.passage_prompt + text for text in texts])
+
+    def token_ends(self, text: str) -> list[int]:
+        return self._tokenizer.ends(text)
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        """A query that is too long is cut off at the limit."""
+        prompted = [self._record.query_prompt + text for text in texts]
+        return self._embed(prompted, self._for_queries, deadline.check)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        prompted = [self._record.passage_prompt + text for text in texts]
+        return self._embed(prompted, self._for_passages, _no_hurry)
+
+    def _embed(self, texts: Sequence[str], network: Network, check: Callable[[], None]) -> Vectors:
+        ids = self._tokenizer.ids(texts, self.max_tokens)
+        vectors = np.empty((len(texts), self._record.dimension), dtype=np.float32)
+        planned = list(batches([len(each) for each in ids]))
+
+        def inputs() -> Iterator[Inputs]:
+            for batch in planned:
+                check()
+                yield padded([ids[place] for place in batch], self._record)
+
+        with closing(network.outputs(inputs())) as outputs:
+            for batch, output in zip(planned, outputs, strict=True):
+                vectors[batch] = output
+        return normalised(vectors)
+
+
+def _no_hurry() -> None:
+    """Passages have no deadline."""
+
+
+def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of like length, the shortest first; none is padded to twice its length."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and not _joins(lengths[place], len(batch), lengths[batch[0]]):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def _joins(length: int, texts: int, shortest: int) -> bool:
+    """Whether a text goes with a batch of so many, none of them longer than it."""
+    return (
+        texts < _BATCH_TEXTS
+        and (texts + 1) * length <= _BATCH_TOKENS
+        and length <= max(2 * shortest, _LENGTH_STEP)
+    )
+
+
+def padded(batch: Sequence[Ids], record: ModelRecord) -> Inputs:
+    """Token ids and attention mask, both of shape (texts, longest text rounded up)."""
+    longest = max(map(len, batch))
+    rounded = -(-longest // _LENGTH_STEP) * _LENGTH_STEP
+    width = max(longest, min(rounded, record.max_tokens))
+    tokens = np.full((len(batch), width), record.pad_id, dtype=np.int64)
+    mask = np.zeros_like(tokens)
+    for row, ids in enumerate(batch):
+        start = width - len(ids) if record.padding == "left" else 0
+        tokens[row, start : start + len(ids)] = ids
+        mask[row, start : start + len(ids)] = 1
+    return tokens, mask
+
+
+def normalised(vectors: Vectors) -> Vectors:
+    """Rows of length 1; a row of zeros, which has no direction, is given the first."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[(lengths == 0).ravel(), 0] = 1
+    unit: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return unit

@@ -1,0 +1,1 @@
+"""What both index engines share: the protocols, validation and hybrid ranking."""

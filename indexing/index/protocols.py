@@ -1,0 +1,210 @@
+"""The chunk index: what an asker may do with it, and what the pipeline may do."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from connectors.document import NOBODY, Access, Readers
+from indexing.chunking.chunk import Chunk, ChunkRange
+from indexing.embedding.embedder import Vector, Vectors
+from indexing.index.person_keys import PersonCount
+from indexing.runtime.deadline import Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """`[since, until)`, both aware; a document without that date is in no bounded range."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for moment in (self.since, self.until):
+            if moment is not None and moment.utcoffset() is None:
+                raise ValueError(f"a time without its zone: {moment}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Fields are AND-ed, values within a field OR-ed. `None` does not filter; an empty set lets nothing pass."""
+
+    sources: frozenset[str] | None = None
+    sets: frozenset[str] | None = None
+    tags: frozenset[str] | None = None
+    media_types: frozenset[str] | None = None
+    people: frozenset[str] | None = None
+    """Owners, by their keys; see `indexing.index.person_keys`."""
+    document_ids: frozenset[str] | None = None
+    created: DateRange = field(default_factory=DateRange)
+    updated: DateRange = field(default_factory=DateRange)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexQuery:
+    text: str
+    vector: Vector | None
+    """Of `text`; without one the vector leg is left out."""
+    alpha: float
+    """Share of the vector leg, 0 to 1."""
+    exact: tuple[str, ...] = ()
+    """Quoted phrases and code-like words to be looked up exactly, as `analysis.exact_terms` gives them."""
+    size: int = 50
+    filters: Filters = field(default_factory=Filters)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.alpha <= 1.0:
+            raise ValueError(f"alpha must be between 0 and 1: {self.alpha}")
+        if self.size < 1:
+            raise ValueError(f"size must be positive: {self.size}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Why a chunk was found, in raw figures that compare across queries."""
+
+    cosine: float | None = None
+    bm25: float | None = None
+    word_share: float = 0.0
+    """Share of the query's distinct words that the chunk holds, 0 to 1."""
+    exact: int = 0
+    """How many of the query's exact terms it holds."""
+    vector_rank: int | None = None
+    """In the vector leg, counted from 1."""
+    keyword_rank: int | None = None
+    exact_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    chunk: Chunk
+    score: float
+    """Of the hybrid; compares within one ranking only."""
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    rankings: tuple[tuple[Hit, ...], ...]
+    """One for each query, best first."""
+    partial: bool = False
+    """Some part of the index did not answer; more may be there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """Documents that the asker may read, counted."""
+
+    sources: Mapping[str, int]
+    media_types: Mapping[str, int]
+    people: Mapping[str, PersonCount]
+    """Owners, by their keys: those of most documents, at most `people.MOST`."""
+    months: Mapping[str, int]
+    """By month of `updated_at`, UTC, as `2026-11`."""
+
+
+class Index(Protocol):
+    """What an asker may do. Only chunks that `readers` may read and that are not hidden are ever told of."""
+
+    def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
+        """All variants in one call, against one state of the index. Raises DeadlineExceeded."""
+        ...
+
+    def chunks(
+        self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
+    ) -> list[list[Chunk]]:
+        """For each range, its chunks by position; forbidden and missing look alike: nothing."""
+        ...
+
+    def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """A whole document in place of what the index has of it, as one step to every reader."""
+
+    document_id: str
+    generation: int
+    """Grows with every version of a document; an older one than the index holds is not written."""
+    content_hash: str
+    chunks: tuple[Chunk, ...]
+    vectors: Vectors
+    """Shape (chunks, dimension), unit rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    document_id: str
+    up_to: int | None = None
+    """The last generation that is meant: of a later one nothing is touched. `None`: whichever there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amend:
+    """New access, sets, boost or hiding for a document, without new vectors. `None` leaves as is."""
+
+    document_id: str
+    access: Access | None = None
+    sets: frozenset[str] | None = None
+    boost: float | None = None
+    hidden: bool | None = None
+    up_to: int | None = None
+    """As of `Delete`."""
+
+
+IndexChange: TypeAlias = Replace | Delete | Amend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    replaced: int = 0
+    chunks: int = 0
+    deleted: int = 0
+    amended: int = 0
+    stale: tuple[str, ...] = ()
+    """Ids whose change was older than what the index holds: it was not made."""
+    missing: tuple[str, ...] = ()
+    """Ids that a Delete or an Amend named and the index does not hold."""
+
+    def __add__(self, other: "Written") -> "Written":
+        return Written(
+            **{
+                field.name: getattr(self, field.name) + getattr(other, field.name)
+                for field in fields(Written)
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    id: str
+    generation: int
+    chunks: int
+    content_hash: str
+    access: Access = NOBODY
+    """Who finds it; of a document without chunks, nobody."""
+
+
+class IndexKeeper(Protocol):
+    """What the pipeline may do. No asker is ever given one."""
+
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        """Write in the order given; visible to every process when it returns.
+
+        Raises:
+            ValueError: a wrong dimension, a vector that is not of length 1, chunks that are not
+                the document's own or not numbered without gaps.
+        """
+        ...
+
+    def survey(self) -> Iterator[IndexedDocument]:
+        """Every document of the index by id, for repair, audit and moving."""
+        ...
+
+    def export(self, after: str = "") -> Iterator[Replace]:
+        """Every document whose id follows `after`, by id, as another index can take it.
+
+        Vectors are those that the index kept, to its precision. Of a document without chunks no more
+        is known than `survey` tells.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""From the changes of a source to a written index and ledger."""

@@ -1,0 +1,30 @@
+"""Documents that are searched once and kept nowhere: the files of a question."""
+
+from collections.abc import Sequence
+
+from connectors.document import Document
+from indexing.chunking.chunker import chunks_of, content_hash
+from indexing.embedding.embedder import Embedder
+from indexing.index.protocols import IndexKeeper, Replace
+
+
+def index_documents(documents: Sequence[Document], embedder: Embedder, keeper: IndexKeeper) -> None:
+    """Write the documents to an index of their own.
+
+    Raises:
+        RetryLater, AskTheOwner: the embedder's or the index's.
+    """
+    for document in documents:
+        chunks = chunks_of(document, embedder)
+        vectors = embedder.embed_passages([chunk.embedded_text for chunk in chunks])
+        keeper.write(
+            [
+                Replace(
+                    document_id=document.id,
+                    generation=1,
+                    content_hash=content_hash(document),
+                    chunks=tuple(chunks),
+                    vectors=vectors,
+                )
+            ]
+        )

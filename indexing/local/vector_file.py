@@ -1,0 +1,241 @@
+"""Vectors in memory-mapped files: scanned exactly as bytes, then rescored as half floats.
+
+Three files an epoch, each with one entry a slot: `vectors-<epoch>.i8` (the vector divided by its scale,
+rounded to bytes), `.scale` (float32) and `.f16`. An epoch only grows; entries that `State.slots` does not
+count are of no version yet, so writing them disturbs no reader. All of it can be built again from SQLite.
+"""
+
+import mmap
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from connectors.batched import portions
+from indexing.embedding.embedder import Vectors
+from indexing.local.simd import Halves, Int8s, half_dots, scaled_dots
+
+Slots = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+GROWTH = 16_384
+"""Slots by which files grow, so that a reader seldom has to map them anew."""
+RESCORED = 1.25
+"""Candidates of the byte scan that are scored again, for each that is wanted."""
+LAST = np.float32(-1e30)
+"""Added to the score of a vector that is not allowed."""
+NOTHING = np.float32(1e-30)
+"""Stands for the largest component of a vector of zeros, which has to have a scale too."""
+GATHERED_SHARE = 0.12
+"""Below this share of allowed vectors it is faster to copy them out than to scan past the others."""
+
+_KINDS: dict[str, type[np.generic]] = {"i8": np.int8, "scale": np.float32, "f16": np.float16}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFiles:
+    """A view of the first slots of one epoch."""
+
+    epoch: int
+    bytes: Int8s
+    scales: NDArray[np.float32]
+    halves: Halves
+
+    def first(self, slots: int) -> "VectorFiles":
+        return VectorFiles(self.epoch, self.bytes[:slots], self.scales[:slots], self.halves[:slots])
+
+    @property
+    def capacity(self) -> int:
+        return min(len(self.bytes), len(self.scales), len(self.halves))
+
+
+def _path(folder: Path, epoch: int, kind: str) -> Path:
+    return folder / f"vectors-{epoch}.{kind}"
+
+
+def _width(kind: str, dimension: int) -> int:
+    """Bytes a slot."""
+    return np.dtype(_KINDS[kind]).itemsize * (1 if kind == "scale" else dimension)
+
+
+def are_whole(folder: Path, epoch: int, slots: int, dimension: int) -> bool:
+    """Whether the files are there and hold at least `slots` entries."""
+    paths = {kind: _path(folder, epoch, kind) for kind in _KINDS}
+    return slots == 0 or all(
+        path.is_file() and path.stat().st_size >= slots * _width(kind, dimension)
+        for kind, path in paths.items()
+    )
+
+
+def none(epoch: int, dimension: int) -> VectorFiles:
+    """Of an epoch that holds nothing yet, and may have no files."""
+    return VectorFiles(
+        epoch,
+        np.empty((0, dimension), np.int8),
+        np.empty(0, np.float32),
+        np.empty((0, dimension), np.float16),
+    )
+
+
+def mapped(folder: Path, epoch: int, dimension: int) -> VectorFiles:
+    """All of the files' capacity.
+
+    Raises:
+        FileNotFoundError: the epoch is over.
+    """
+    i8, scale, f16 = (_mapped(_path(folder, epoch, kind)) for kind in _KINDS)
+    return VectorFiles(
+        epoch,
+        np.frombuffer(i8, np.int8).reshape(-1, dimension),
+        np.frombuffer(scale, np.float32),
+        np.frombuffer(f16, np.float16).reshape(-1, dimension),
+    )
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
+    """Write entries from number `slots` on, and wait until they are on disk."""
+    scales, quantised = _quantised(vectors.astype(np.float32))
+    parts: dict[str, NDArray[np.generic]] = {"i8": quantised, "scale": scales, "f16": vectors}
+    for kind, part in parts.items():
+        width = _width(kind, vectors.shape[1])
+        with _opened(_path(folder, epoch, kind)) as descriptor:
+            _grow(descriptor, slots + len(vectors), width)
+            _write(descriptor, part.tobytes(), slots * width)
+
+
+_flush = getattr(os, "fdatasync", os.fsync)  # Lengths change in steps of GROWTH, and seldom.
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A file for writing in place, made where it is missing; on disk when left."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+    try:
+        yield descriptor
+        _flush(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _grow(descriptor: int, slots: int, width: int) -> None:
+    capacity = -(-slots // GROWTH) * GROWTH
+    if os.fstat(descriptor).st_size < capacity * width:
+        os.truncate(descriptor, capacity * width)
+
+
+def _write(descriptor: int, content: bytes, offset: int) -> None:
+    left = memoryview(content)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def build(folder: Path, epoch: int, blocks: Iterable[Halves]) -> int:
+    """Write a whole epoch; returns its slots."""
+    remove(folder, epoch)
+    slots = 0
+    for block in blocks:
+        append(folder, epoch, slots, block)
+        slots += len(block)
+    return slots
+
+
+def remove(folder: Path, epoch: int) -> None:
+    for kind in _KINDS:
+        # Some systems do not remove a file that somebody has mapped; it is of no use and no harm.
+        with suppress(FileNotFoundError, PermissionError):
+            _path(folder, epoch, kind).unlink()
+
+
+def _quantised(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
+    """Each vector by its own scale, so that its largest component becomes 127."""
+    scales = np.abs(vectors).max(axis=1, initial=NOTHING) / np.float32(127.0)
+    return scales, np.rint(vectors / scales[:, None]).astype(np.int8)
+
+
+def cosines(files: VectorFiles, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of the half floats at `slots`."""
+    return half_dots(files.halves.take(slots, axis=0), vector)
+
+
+def nearest(
+    files: VectorFiles, queries: Vectors, allowed: Mask, count: int
+) -> list[tuple[Slots, NDArray[np.float32]]]:
+    """For each query the `count` allowed slots of highest cosine, best first, equals by slot.
+
+    Every allowed vector is compared, so no filter costs recall. `allowed` has one entry a slot.
+    """
+    _, quantised = _quantised(queries)
+    candidates = round(RESCORED * count)
+    number = int(np.count_nonzero(allowed))
+    if number < GATHERED_SHARE * len(allowed):
+        found = _among(files, quantised, np.flatnonzero(allowed), candidates)
+    else:
+        hidden = ~allowed if number < len(allowed) else None
+        found = _among_all(files, quantised, hidden, min(number, candidates))
+    return [
+        _rescored(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
+    ]
+
+
+def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> list[Slots]:
+    """For each query the best of the selected by the byte scan, at least `count` where there are so many."""
+    if len(selected) <= count:
+        return [selected] * len(queries)
+    scores = scaled_dots(files.bytes, files.scales, queries, selected)
+    return [selected.take(_largest(row, count)) for row in scores]
+
+
+def _among_all(files: VectorFiles, queries: Int8s, hidden: Mask | None, count: int) -> list[Slots]:
+    """The same for at least so many; vectors that are hidden are scanned too, and put last."""
+    scores = scaled_dots(files.bytes, files.scales, queries)
+    if hidden is not None:
+        scores += hidden * LAST
+    return [_largest(row, count) for row in scores]
+
+
+def _largest(scores: NDArray[np.float32], count: int) -> Slots:
+    """Positions of the `count` largest and of a few more, in ascending order of position."""
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    (near,) = (scores >= _floor(scores, count)).nonzero()
+    if len(near) > 2 * count:
+        # A stable sort keeps the first of equals, so that equal vectors are chosen alike each time.
+        near = np.sort(near[(-scores[near]).argsort(kind="stable")[:count]])
+    return near
+
+
+def _floor(scores: NDArray[np.float32], count: int) -> float:
+    """A score that at least `count` of the scores reach, and not many more.
+
+    Of the maxima of enough disjoint groups the count-th largest is reached by as many scores.
+    """
+    groups = 8 * count
+    if len(scores) < 4 * groups:
+        return float(np.partition(scores, len(scores) - count)[len(scores) - count])
+    whole = len(scores) // groups * groups
+    maxima = scores[:whole].reshape(-1, groups).max(axis=0)
+    return float(np.partition(maxima, groups - count)[groups - count])
+
+
+def _rescored(
+    files: VectorFiles, slots: Slots, query: NDArray[np.float32], count: int
+) -> tuple[Slots, NDArray[np.float32]]:
+    scores = cosines(files, slots, query)
+    best = (-scores).argsort(kind="stable")[:count]
+    return slots.take(best), scores.take(best)
+
+
+def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
+    """Stored vectors in blocks small enough to keep memory flat."""
+    for block in portions((blob for (blob,) in blobs), GROWTH):
+        yield np.frombuffer(b"".join(block), np.float16).reshape(-1, dimension)

@@ -1,0 +1,48 @@
+"""Whether the folder of an edition still counts.
+
+A folder that was removed can still be read by who has its files open: searched on, it would show what has
+been deleted since, or to whom access was taken. So the register is looked into before and after every method.
+What a write has returned for, it has written to an edition that was not gone: the keeper looks once more
+while it holds the writer's lock, which a switch takes too.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.index.versions import Superseded
+from indexing.local.manifest import parsed, read_bytes
+
+_OF_A_FOLDER_THAT_GOES = (AskTheOwner, RetryLater, OSError, sqlite3.Error)
+
+
+class Watch:
+    """Tells, at the cost of reading one small file, whether a folder is still registered."""
+
+    def __init__(self, home: Path, folder: str) -> None:
+        self._home = home
+        self._folder = folder
+        self._seen = b""
+
+    def check(self) -> None:
+        """Raises Superseded: the folder is no longer that of an edition."""
+        content = read_bytes(self._home)
+        if content and content == self._seen:
+            return
+        register = parsed(self._home, content)
+        if self._folder not in register.folders:
+            raise Superseded(register.active.edition if register.active else None)
+        self._seen = content
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """A block whose outcome counts only if the folder is registered all the while."""
+        self.check()
+        try:
+            yield
+        except _OF_A_FOLDER_THAT_GOES:
+            self.check()
+            raise
+        self.check()

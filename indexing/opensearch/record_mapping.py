@@ -1,0 +1,279 @@
+"""Documents and chunks to records of the cluster, and back; pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from connectors.document import NOBODY, Access, Person, Span
+from indexing.chunking.chunk import Chunk
+from indexing.index import person_keys
+from indexing.index.validation import Prepared
+from indexing.opensearch.naming import chunk_id, document_key
+
+Source: TypeAlias = dict[str, Any]
+"""The body of a record, as JSON has it."""
+
+DocumentState: TypeAlias = Literal["coming", "document", "gone"]
+"""Not yet there for anybody; there; about to be removed."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+BYTE = 127.0
+"""Of a vector that is kept as bytes: what 1.0 becomes."""
+
+
+def to_microseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - EPOCH) // MICROSECOND
+
+
+def to_moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else EPOCH + microseconds * MICROSECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The chunks that one attempt to write a document made."""
+
+    name: str
+    """Differs from that of every other attempt; empty where there is none."""
+    chunks: int
+
+
+NO_VERSION = Version("", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRecord:
+    """The truth about a document: which version of its chunks counts, and who may read it."""
+
+    id: str
+    state: DocumentState
+    generation: int
+    content_hash: str
+    version: Version
+    leaving: tuple[Version, ...] = ()
+    """Versions whose chunks do not count and are to be deleted."""
+    unfinished: bool = False
+    """Whether chunks may be left to delete, or their columns may not say what this record says."""
+    stamp: str = ""
+    """Differs from that of every other write of a record: who wrote it knows it again."""
+    access: Access = NOBODY
+    hidden: bool = False
+    boost: float = 1.0
+    sets: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    source: str = ""
+    media_type: str = ""
+    title: str = ""
+    owners: tuple[Person, ...] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        return document_key(self.id)
+
+    @property
+    def shown_to(self) -> frozenset[str]:
+        """Whoever looks for a hidden document by its readers finds none."""
+        return frozenset() if self.hidden else self.access.readers
+
+    def finished(self) -> "DocumentRecord":
+        """The same with nothing left to do."""
+        return replace(self, leaving=(), unfinished=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A document's record, and the state of it that a conditional write names."""
+
+    record: DocumentRecord
+    sequence: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a chunk repeats of its document, so that it can be filtered and weighted."""
+
+    readers: frozenset[str]
+    sets: frozenset[str]
+    boost: float
+
+    @classmethod
+    def of(cls, record: DocumentRecord) -> "Columns":
+        return cls(record.shown_to, record.sets, record.boost)
+
+    def source(self) -> Source:
+        return {
+            "readers": sorted(self.readers),
+            "sets": sorted(self.sets),
+            "boost": self.boost,
+        }
+
+
+def record_of(prepared: Prepared, version: Version) -> DocumentRecord:
+    """Of a document as it is once `version` counts."""
+    change = prepared.change
+    plain = DocumentRecord(
+        id=change.document_id,
+        state="document",
+        generation=change.generation,
+        content_hash=change.content_hash,
+        version=version,
+    )
+    return _with_said(plain, change.chunks[0]) if change.chunks else plain
+
+
+def _with_said(record: DocumentRecord, said: Chunk) -> DocumentRecord:
+    return replace(
+        record,
+        access=said.access,
+        hidden=said.hidden,
+        boost=said.boost,
+        sets=said.sets,
+        tags=said.tags,
+        source=said.source,
+        media_type=said.media_type,
+        title=said.title,
+        owners=said.owners,
+        created_at=said.created_at,
+        updated_at=said.updated_at,
+    )
+
+
+def document_source(record: DocumentRecord) -> Source:
+    shared = _shared_source(record)
+    return shared | {
+        "kind": record.state,
+        "id": record.id,
+        "month": None
+        if record.updated_at is None
+        else f"{record.updated_at.astimezone(UTC):%Y-%m}",
+        "person": [person_value(*each) for each in person_keys.by_key(record.owners).items()],
+        "generation": record.generation,
+        "chunks": record.version.chunks,
+        "hash": record.content_hash,
+        "version": record.version.name,
+        "leaving": [[version.name, version.chunks] for version in record.leaving],
+        "unfinished": record.unfinished,
+        "said": {
+            "title": record.title,
+            "owners": [[owner.name, owner.email] for owner in record.owners],
+            "access": sorted(record.access.readers),
+            "hidden": record.hidden,
+            "stamp": record.stamp,
+        },
+    }
+
+
+def _shared_source(record: DocumentRecord) -> Source:
+    return Columns.of(record).source() | {
+        "key": record.key,
+        "source": record.source,
+        "media_type": record.media_type,
+        "tags": sorted(record.tags),
+        "people": list(person_keys.by_key(record.owners)),
+        "created": to_microseconds(record.created_at),
+        "updated": to_microseconds(record.updated_at),
+    }
+
+
+def person_value(key: str, name: str) -> str:
+    """Both in one, so that the cluster counts them together; neither holds an end of line."""
+    return f"{key}\n{name}"
+
+
+def person_of(value: str) -> tuple[str, str]:
+    """Key and name."""
+    key, _, name = value.partition("\n")
+    return key, name
+
+
+@lru_cache(maxsize=4_096)
+def _access(tokens: tuple[str, ...]) -> Access:
+    """Many documents share one set of readers, and each is checked when it is made."""
+    return Access(frozenset(tokens))
+
+
+def document_record(source: Mapping[str, Any]) -> DocumentRecord:
+    said = source["said"]
+    return DocumentRecord(
+        id=source["id"],
+        state=source["kind"],
+        generation=source["generation"],
+        content_hash=source["hash"],
+        version=Version(source["version"], source["chunks"]),
+        leaving=tuple(Version(name, chunks) for name, chunks in source["leaving"]),
+        unfinished=source["unfinished"],
+        stamp=said.get("stamp", ""),
+        access=_access(tuple(said["access"])),
+        hidden=said["hidden"],
+        boost=source["boost"],
+        sets=frozenset(source["sets"]),
+        tags=frozenset(source["tags"]),
+        source=source["source"],
+        media_type=source["media_type"],
+        title=said["title"],
+        owners=tuple(Person(name, email) for name, email in said["owners"]),
+        created_at=to_moment(source["created"]),
+        updated_at=to_moment(source["updated"]),
+    )
+
+
+def chunk_source(record: DocumentRecord, prepared: Prepared, position: int) -> Source:
+    """Of chunk number `position` of the version that `record` tells; the vector is put in apart."""
+    return _shared_source(record) | {
+        "kind": "chunk",
+        "version": record.version.name,
+        "chunk": chunk_id(record.key, record.version.name, position),
+        "position": position,
+        "words": prepared.words[position],
+        "plain": prepared.plain[position],
+        "place": _place(prepared.change.chunks[position]),
+    }
+
+
+def _place(chunk: Chunk) -> Source:
+    """What no other field tells. A text that stands in the embedded text is not kept twice."""
+    start = chunk.embedded_text.find(chunk.text)
+    text: str | list[int] = [start, start + len(chunk.text)] if start >= 0 else chunk.text
+    return {
+        "section": chunk.section,
+        "span": [chunk.span.start, chunk.span.end],
+        "page": chunk.page,
+        "link": chunk.link,
+        "headings": chunk.heading_path,
+        "embedded": chunk.embedded_text,
+        "text": text,
+    }
+
+
+def chunk_of(source: Mapping[str, Any], document: Mapping[str, Any]) -> Chunk:
+    """A chunk from its own record and its document's, which is right where the two differ."""
+    place, said = source["place"], document["said"]
+    embedded, text = place["embedded"], place["text"]
+    return Chunk(
+        document_id=document["id"],
+        position=source["position"],
+        text=text if isinstance(text, str) else embedded[text[0] : text[1]],
+        embedded_text=embedded,
+        section=place["section"],
+        span=Span(*place["span"]),
+        title=said["title"],
+        link=place["link"],
+        source=document["source"],
+        media_type=document["media_type"],
+        access=_access(tuple(said["access"])),
+        page=place["page"],
+        heading_path=tuple(place["headings"]),
+        tags=frozenset(document["tags"]),
+        sets=frozenset(document["sets"]),
+        owners=tuple(Person(name, email) for name, email in said["owners"]),
+        boost=document["boost"],
+        hidden=said["hidden"],
+        created_at=to_moment(document["created"]),
+        updated_at=to_moment(document["updated"]),
+    )

@@ -1,0 +1,1 @@
+"""Embedding an index anew with another model, and copying it to another engine."""

@@ -1,0 +1,1 @@
+"""Deadlines, timers, cancellable sockets and memory: nothing here knows of documents."""

@@ -1,0 +1,117 @@
+"""Counting and cutting by tokens."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.token_counting import (
+    chat_token_counter,
+    cut_to,
+    estimated_ends,
+    estimated_tokens,
+    head,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        # chap-ter, three digits and one more, a mark
+        ("chapter 1234.", 2 + 2 + 1),
+        # The blank before a word costs nothing, an indentation one token.
+        ("if x:\n    y()", 1 + 1 + 1 + 1 + 1 + 2),
+        # Five ideographs count six, and the full stop one.
+        ("年假十五天。", 7),
+        ("E1042", 5),
+        ("\U0001f600!", 2 + 1),
+    ],
+)
+def test_the_estimate_by_hand(text: str, tokens: int) -> None:
+    assert estimated_tokens(text) == tokens
+
+
+# Counted with tiktoken 0.14, o200k_base.
+COUNTED = [
+    ("The deposit is paid back within thirty days, less the cost of repairs.", 15),
+    ("def mean(values: list[float]) -> float:\n    return sum(values) / len(values)\n", 20),
+    ("员工每年享有十五天带薪年假，须提前两周申请。", 18),
+    ("有給休暇は年に二十日で、二週間前までに申請します。", 21),
+    ("연차 휴가는 일 년에 십오 일입니다.", 13),
+    ("Отпуск запрашивают за две недели.", 10),
+    ("Error E-1042 in file cfg_v2.3.json (0x7f3a91c4)", 24),
+    ("dGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcw==", 24),
+]
+
+
+@pytest.mark.parametrize(("text", "tokens"), COUNTED)
+def test_the_estimate_is_never_below_the_count(text: str, tokens: int) -> None:
+    assert tokens <= estimated_tokens(text) <= 3 * tokens
+
+
+@given(st.text(max_size=80))
+def test_the_ends_of_estimated_tokens_ascend_to_the_last_visible_character(text: str) -> None:
+    ends = estimated_ends(text)
+    assert ends == sorted(ends)
+    assert ends[-1:] == [len(text.removesuffix(" "))] or not text.strip(" ") or text.endswith(" ")
+
+
+@pytest.mark.parametrize("damaged", ["", "not a vocabulary"])
+def test_a_missing_or_damaged_vocabulary_costs_one_warning(
+    damaged: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if damaged:
+        (tmp_path / "fb374d419588a4632f3f557e76b4b70aebbca790").write_text(damaged)
+    with caplog.at_level(logging.WARNING):
+        counters = [chat_token_counter(tmp_path) for _ in range(2)]
+    assert counters == [estimated_tokens, estimated_tokens]
+    assert len(caplog.records) == 1
+    assert "TIKTOKEN_CACHE_DIR" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "expected"),
+    [
+        ("one two three", 2, "one two"),
+        # "thre-e"
+        ("one two three", 3, "one two"),
+        ("one two three", 4, "one two three"),
+        ("one two three", 0, ""),
+        # "trav-elli-ng": a word that is all there is, is cut.
+        ("travelling", 2, "travelli"),
+        ("年假十五天", 3, "年假十"),
+    ],
+)
+def test_cut_to_whole_words(text: str, tokens: int, expected: str) -> None:
+    assert cut_to(text, tokens, estimated_tokens) == expected
+
+
+@given(st.text(max_size=300), st.integers(0, 60))
+def test_what_is_cut_fits_and_is_the_beginning(text: str, tokens: int) -> None:
+    kept = cut_to(text, tokens, estimated_tokens)
+    assert text.startswith(kept)
+    assert estimated_tokens(kept) <= tokens
+    assert kept == text or estimated_tokens(text) > tokens
+
+
+def test_cutting_looks_at_little_more_than_it_keeps() -> None:
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return estimated_tokens(text)
+
+    cut_to("word " * 1_000_000, 1_000, count)
+    assert max(counted) <= 16_000
+    assert len(counted) <= 30
+
+
+def test_head_is_cut_at_a_token() -> None:
+    embedder = HashingEmbedder()
+    assert head("Reimbursement of costs", 2, embedder) == "Reimbursement"
+    assert head("Reimbursement of costs", 9, embedder) == "Reimbursement of costs"
+    assert head("Reimbursement", 0, embedder) == ""

@@ -1,0 +1,209 @@
+"""The arithmetic of the hybrid, by hand, and what holds for any candidates."""
+
+import random
+from collections.abc import Mapping
+from typing import TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexing.index.hybrid_ranking import (
+    CANDIDATES,
+    Candidates,
+    ExactMatch,
+    is_common,
+    ranked,
+    word_share,
+)
+from indexing.index.protocols import Evidence
+
+Value = TypeVar("Value")
+
+
+def order(candidates: Candidates[str], alpha: float, size: int = 100) -> list[str]:
+    return [place.key for place in ranked(candidates, alpha, size, {})]
+
+
+def test_scores_are_shifted_z_scores_weighted_by_alpha() -> None:
+    # Keyword: mean 4, deviation 2, so z = -1, 1 and with the shift 2, 4. Vector: mean .5, deviation .1.
+    candidates = Candidates(keyword={"a": 2.0, "b": 6.0}, vector={"b": 0.4, "c": 0.6})
+    places = ranked(candidates, 0.25, 10, {})
+    assert [place.key for place in places] == ["b", "a", "c"]
+    scores = [place.score for place in places]
+    assert scores == pytest.approx([0.75 * 4 + 0.25 * 2, 0.75 * 2, 0.25 * 4])
+
+
+def test_evidence_is_raw_and_ranks_count_from_one() -> None:
+    candidates = Candidates(
+        keyword={"a": 2.0, "b": 6.0}, vector={"b": 0.4, "c": 0.6}, exact={"d": ExactMatch(2, 1.0)}
+    )
+    evidence = {place.key: place.evidence(None, 0.0) for place in ranked(candidates, 0.5, 10, {})}
+    assert evidence == {
+        "a": Evidence(bm25=2.0, keyword_rank=2),
+        "b": Evidence(bm25=6.0, keyword_rank=1, cosine=0.4, vector_rank=2),
+        "c": Evidence(cosine=0.6, vector_rank=1),
+        "d": Evidence(exact=2, exact_rank=1),
+    }
+
+
+def test_a_score_far_below_the_others_is_cut_at_zero() -> None:
+    # Of 99 scores of 1 and one of 0 the mean is .99, the deviation .0995: z of the last is -9.95.
+    keyword = {f"{n:03}": 1.0 for n in range(99)} | {"low": 0.0}
+    last = ranked(Candidates(keyword=keyword), 0.0, 100, {})[-1]
+    assert (last.key, last.score) == ("low", 0.0)
+
+
+def test_a_leg_of_equal_scores_counts_each_as_its_mean() -> None:
+    places = ranked(Candidates(keyword={"a": 5.0, "b": 5.0}, vector={"c": 0.5}), 0.5, 10, {})
+    assert [(place.key, place.score) for place in places] == [("a", 1.5), ("b", 1.5), ("c", 1.5)]
+
+
+def test_scores_that_differ_by_rounding_are_equal() -> None:
+    places = ranked(Candidates(vector={"b": 0.7000000001, "a": 0.7}), 1.0, 10, {})
+    assert [(place.key, place.score) for place in places] == [("a", 3.0), ("b", 3.0)]
+
+
+def test_the_weight_multiplies() -> None:
+    candidates = Candidates(keyword={"a": 1.0, "b": 2.0})
+    places = ranked(candidates, 0.0, 10, {"a": 3.0, "not found": 9.0})
+    assert [(place.key, place.score) for place in places] == [("a", 6.0), ("b", 4.0)]
+
+
+def test_exact_matches_stand_above_any_score() -> None:
+    candidates = Candidates(
+        keyword={"best": 90.0, "middle": 50.0, "weak": 1.0},
+        vector={"best": 0.9},
+        exact={"weak": ExactMatch(1, 7.0), "only": ExactMatch(1, 9.0), "both": ExactMatch(2, 0.0)},
+    )
+    # "weak" has a score of its own; what no other leg found comes by the order of the exact leg.
+    assert order(candidates, 0.5) == ["both", "weak", "only", "best", "middle"]
+
+
+def test_equal_exact_matches_come_by_their_own_score_then_by_key() -> None:
+    exact = {key: ExactMatch(1, score) for key, score in [("c", 1.0), ("b", 2.0), ("a", 1.0)]}
+    assert order(Candidates(exact=exact), 0.5) == ["b", "a", "c"]
+
+
+def test_nothing_found_is_nothing_ranked() -> None:
+    nothing: Candidates[str] = Candidates()
+    assert ranked(nothing, 0.5, 10, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("holders", "chunks", "expected"),
+    [
+        (50, 60, "rare"),  # not more than 50
+        (51, 60, "common"),
+        (51, 1_020, "rare"),  # 5 % of 1,020 is 51: not more
+        (52, 1_020, "common"),
+        (5_000, 100_000, "rare"),
+        (5_001, 100_000, "common"),
+    ],
+)
+def test_a_word_is_common_above_both_bounds(holders: int, chunks: int, expected: str) -> None:
+    assert is_common(holders, chunks) is (expected == "common")
+
+
+# Scores a float32 engine may give, far enough apart to be told from rounding.
+SCORES = st.integers(-1_000, 1_000).map(lambda n: n / 8)
+KEYS = st.text("abcdef", min_size=1, max_size=3)
+LEGS = st.dictionaries(KEYS, SCORES, max_size=12)
+EXACT = st.dictionaries(KEYS, st.builds(ExactMatch, st.integers(1, 3), SCORES), max_size=3)
+CANDIDATE_SETS = st.builds(
+    lambda keyword, vector, exact: Candidates(keyword=keyword, vector=vector, exact=exact),
+    LEGS,
+    LEGS,
+    EXACT,
+)
+ALPHAS = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
+
+
+@given(CANDIDATE_SETS, ALPHAS, st.randoms(use_true_random=False))
+def test_the_order_of_candidates_means_nothing(
+    candidates: Candidates[str], alpha: float, rng: random.Random
+) -> None:
+    other = Candidates(
+        keyword=_shuffled(candidates.keyword, rng),
+        vector=_shuffled(candidates.vector, rng),
+        exact=_shuffled(candidates.exact, rng),
+    )
+    assert ranked(other, alpha, 50, {}) == ranked(candidates, alpha, 50, {})
+
+
+def _shuffled(leg: Mapping[str, Value], rng: random.Random) -> dict[str, Value]:
+    items = list(leg.items())
+    rng.shuffle(items)
+    return dict(items)
+
+
+@given(
+    CANDIDATE_SETS, ALPHAS, st.sampled_from([0.25, 2.0, 1024.0]), st.sampled_from([-64.0, 0.0, 8.0])
+)
+def test_scaling_or_shifting_the_scores_of_a_leg_changes_no_ranking(
+    candidates: Candidates[str], alpha: float, factor: float, shift: float
+) -> None:
+    keyword = {key: factor * score + shift for key, score in candidates.keyword.items()}
+    other = Candidates(keyword=keyword, vector=candidates.vector, exact=candidates.exact)
+    before = ranked(candidates, alpha, 50, {})
+    after = ranked(other, alpha, 50, {})
+    assert {place.key: place.score for place in after} == pytest.approx(
+        {place.key: place.score for place in before}
+    )
+
+
+@given(LEGS, LEGS)
+def test_at_the_ends_of_alpha_one_leg_alone_decides(
+    keyword: dict[str, float], vector: dict[str, float]
+) -> None:
+    candidates = Candidates(keyword=keyword, vector=vector)
+    by_words = [place for place in ranked(candidates, 0.0, 50, {}) if place.score > 0.0]
+    assert [place.evidence(None, 0.0).keyword_rank for place in by_words] == list(
+        range(1, len(by_words) + 1)
+    )
+    by_vector = [place for place in ranked(candidates, 1.0, 50, {}) if place.score > 0.0]
+    assert [place.evidence(None, 0.0).vector_rank for place in by_vector] == list(
+        range(1, len(by_vector) + 1)
+    )
+
+
+@given(CANDIDATE_SETS, ALPHAS, ALPHAS)
+def test_more_alpha_never_lowers_what_only_the_vectors_found(
+    candidates: Candidates[str], one: float, other: float
+) -> None:
+    low, high = (
+        {place.key: place.score for place in ranked(candidates, alpha, 50, {})}
+        for alpha in sorted((one, other))
+    )
+    assert all(low[key] <= high[key] for key in candidates.vector.keys() - candidates.keyword)
+
+
+@given(CANDIDATE_SETS, ALPHAS, st.integers(1, 20))
+def test_a_smaller_size_is_the_beginning_of_a_larger(
+    candidates: Candidates[str], alpha: float, size: int
+) -> None:
+    assert order(candidates, alpha, size) == order(candidates, alpha)[:size]
+
+
+@given(CANDIDATE_SETS, ALPHAS)
+def test_every_candidate_is_ranked_once_and_none_below_zero(
+    candidates: Candidates[str], alpha: float
+) -> None:
+    places = ranked(candidates, alpha, CANDIDATES, {})
+    found = [place.key for place in places]
+    assert sorted(found) == sorted({*candidates.keyword, *candidates.vector, *candidates.exact})
+    assert all(place.score >= 0.0 for place in places)
+
+
+@pytest.mark.parametrize(
+    ("words", "held", "share"),
+    [
+        ([], "a b", 0.0),
+        (["a"], "a b", 1.0),
+        (["a", "ab"], "a b", 0.5),
+        (["b"], "ab abc", 0.0),
+        (["a"], "", 0.0),
+    ],
+)
+def test_the_share_of_words(words: list[str], held: str, share: float) -> None:
+    assert word_share([f" {word} " for word in words], held) == share

@@ -1,0 +1,189 @@
+"""Batches carried out by a worker that holds them, or believes that it does."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+
+from connectors.connector import Deletion, Unreadable
+from connectors.document import Access
+from connectors.errors import RetryLater
+from indexing.embedding.embedder import Embedder, Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import IndexChange, Replace, Written
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import DocumentChange, Held
+from indexing.ingestion.deletion_guard import NeedsDecision, Shrinkage
+from indexing.ingestion.ledger import LostLease
+from indexing.ingestion.progress import Meter, Tally
+from tests.support.keeper import MemoryKeeper
+from tests.support.ledger import MemoryLedger
+from tests.support.store import document
+
+EMBEDDER = HashingEmbedder()
+
+
+@dataclass
+class Desk:
+    embedder: Embedder = EMBEDDER
+    keeper: MemoryKeeper = field(default_factory=lambda: MemoryKeeper(EMBEDDER.dimension))
+    ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger("desk", "web"))
+    tally: Tally = field(default_factory=Tally)
+
+    def carry_out(self, *coming: Held | None) -> None:
+        self.carry_out_all(iter(coming))
+
+    def carry_out_all(self, coming: Iterator[Held | None]) -> None:
+        carrying = Carrying(self.embedder, self.keeper, self.ledger)
+        for _ in carrying.carry_out(coming, Meter("desk", "indexing"), self.tally):
+            pass
+
+
+def held(
+    number: int, changes: Sequence[DocumentChange], source: str = "desk", *, still: bool = True
+) -> Held:
+    return Held(
+        number=number,
+        fence=1,
+        source=source,
+        changes=tuple(changes),
+        is_still=lambda: still,
+    )
+
+
+def test_each_batch_is_finished_with_what_came_of_it() -> None:
+    desk = Desk()
+    bad = Unreadable(document_id="desk:c", item="c.pdf", reason="it is encrypted")
+
+    def coming() -> Iterator[Held | None]:
+        yield held(1, [document("desk:a"), document("desk:b"), bad])
+        yield None
+        yield held(2, [document("web:a")], source="web")
+        while not desk.ledger.finished:
+            yield None  # The first speaks of what the third speaks of.
+        yield held(3, [Deletion("desk:a")])
+
+    desk.carry_out_all(coming())
+    first, second, third = desk.ledger.finished
+    assert [(each.batch, each.fence) for each in (first, second, third)] == [(1, 1), (2, 1), (3, 1)]
+    counted = {name: count for name, count in first.counts.items() if count}
+    assert counted == {"documents": 2, "chunks": 2, "embedded": 2, "unreadable": 1}
+    assert (first.item, third.item) == ("c.pdf", "desk:a")
+    assert {name: count for name, count in third.counts.items() if count} == {"deleted": 1}
+    assert desk.keeper.held.keys() == {"desk:b", "web:a"}
+
+
+@dataclass(frozen=True)
+class MeetingEmbedder(HashingEmbedder):
+    """Embeds nothing before it was asked twice."""
+
+    both: Barrier = field(default_factory=lambda: Barrier(2))
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.both.wait(timeout=10)
+        return super().embed_passages(texts)
+
+
+def test_two_batches_are_embedded_at_once() -> None:
+    desk = Desk(embedder=MeetingEmbedder())
+    desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
+    assert [each.batch for each in desk.ledger.finished] == [1, 2, 3, 4]
+
+
+class FullKeeper(MemoryKeeper):
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        batch = list(changes)
+        if any(change.document_id == "desk:2" for change in batch):
+            raise RetryLater("The disk is full.", after=timedelta(minutes=1))
+        return super().write(batch)
+
+
+def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
+    desk = Desk(keeper=FullKeeper(EMBEDDER.dimension))
+    with pytest.raises(RetryLater, match="full"):
+        desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
+    assert desk.keeper.held.keys() == {"desk:1"}
+    assert [each.batch for each in desk.ledger.finished] == [1]
+
+
+def test_what_a_batch_writes_is_no_older_than_its_number() -> None:
+    """So a later batch's version is newer than anything that this one may write late."""
+    desk = Desk()
+    desk.carry_out(held(7, [document("desk:a")]))
+    assert desk.keeper.held["desk:a"].generation == 7
+    desk.carry_out(held(9, [document("desk:a", text="Leave is 30 days.")]))
+    assert desk.keeper.held["desk:a"].generation == 9
+
+
+def test_a_batch_that_was_taken_over_is_not_written() -> None:
+    desk = Desk()
+    with pytest.raises(LostLease):
+        desk.carry_out(held(1, [document("desk:a")], still=False))
+    assert (desk.keeper.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Deletion("desk:a"),
+        document("desk:a", access=Access.to(["group:hr"])),
+        document("desk:a", "2"),
+    ],
+    ids=["a deletion", "readers", "a version"],
+)
+def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after(
+    late: DocumentChange,
+) -> None:
+    """It held the batch when it looked; before it wrote, another had done that batch and a later one."""
+    desk = Desk()
+    desk.carry_out(held(4, [document("desk:a")]))
+
+    def others_go_on() -> bool:
+        desk.carry_out(held(5, [late]), held(6, [document("desk:a", text="Leave is 30 days.")]))
+        return True
+
+    stalled = Held(number=5, fence=1, source="desk", changes=(late,), is_still=others_go_on)
+    with pytest.raises(RetryLater, match="newer versions"):
+        desk.carry_out(stalled)
+    assert desk.keeper.held["desk:a"].generation == 6
+    assert [each.batch for each in desk.ledger.finished] == [4, 5, 6]
+
+
+def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -> None:
+    """A worker that was killed between index and ledger leaves this to the next one."""
+    desk, again = Desk(), Desk()
+    desk.carry_out(held(4, [document("desk:a")]))
+    again.keeper = desk.keeper
+    before = desk.keeper.held["desk:a"]
+    again.carry_out(held(4, [document("desk:a")]))
+    after = again.keeper.held["desk:a"]
+    assert isinstance(after, Replace)
+    assert (after.generation, after.chunks) == (before.generation, before.chunks)
+
+
+@pytest.mark.parametrize(
+    ("found", "accepted", "asks"),
+    [
+        ((100, 50, 50), 0, False),  # not more than fifty
+        ((100, 49, 51), 0, True),  # more than fifty, and than a fifth
+        ((1000, 800, 200), 0, False),  # not more than a fifth
+        ((1000, 799, 201), 0, True),
+        ((1000, 799, 201), 201, False),  # so many were accepted
+        ((1000, 799, 201), 200, True),
+        ((3, 0, 3), 0, True),  # nothing is listed at all
+        ((3, 0, 3), 3, False),
+        ((0, 0, 0), 0, False),  # nothing was there before
+    ],
+)
+def test_a_person_is_asked_where_much_is_missing(
+    found: tuple[int, int, int], accepted: int, *, asks: bool
+) -> None:
+    size, listed, missing = found
+    shrinkage = Shrinkage(source="desk", held=size, listed=listed, missing=missing)
+    if asks:
+        with pytest.raises(NeedsDecision, match="quarry sources accept desk"):
+            shrinkage.check(accepted)
+    else:
+        shrinkage.check(accepted)

@@ -1,0 +1,251 @@
+"""Editions in folders: what a crash leaves, and what happens between two processes."""
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from connectors.errors import AskTheOwner
+from indexing.embedding.embedder import EmbedderIdentity
+from indexing.index.protocols import Index
+from indexing.index.versions import Edition, Superseded
+from indexing.local import EmbeddedEditions, EmbeddedIndex, manifest, open_index, versions
+from indexing.local.manifest import Placed, Register
+from indexing.local.writer_lock import sole_writer
+from tests.support.chunks import IDENTITY, document, query
+from tests.support.index_engines import PUBLIC, soon
+
+OLD = Edition(IDENTITY, "old/model")
+NEW = Edition(replace(IDENTITY, model="The New/Model v2.0"), "new/model")
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+def folders(home: Path) -> set[str]:
+    return {each.name for each in home.iterdir() if each.is_dir()}
+
+
+def found(index: Index, words: str = "apples") -> list[str]:
+    (ranking,) = index.find([query(words, size=200)], PUBLIC, soon()).rankings
+    return [hit.chunk.document_id for hit in ranking]
+
+
+def test_a_folder_is_named_by_its_model(tmp_path: Path) -> None:
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(NEW)
+    (name,) = folders(tmp_path)
+    assert name.startswith("the-new-model-v2-0-")
+    home.begin(NEW)
+    home.switch(NEW)
+    (after,) = folders(tmp_path)
+    assert after.startswith("the-new-model-v2-0-")
+    assert after != name
+
+
+def test_the_register_says_which_folder_is_which(tmp_path: Path) -> None:
+    known = Register(Placed("a", OLD), Placed("b", NEW))
+    manifest.write(tmp_path, known)
+    assert manifest.read(tmp_path) == known
+    manifest.write(tmp_path, Register())
+    assert manifest.read(tmp_path) == Register()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 2}', '{"format": 1, "active": {}}'])
+def test_a_register_that_is_not_understood_is_not_guessed_at(tmp_path: Path, content: str) -> None:
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(OLD)
+    (tmp_path / manifest.FILE).write_text(content)
+    before = folders(tmp_path)
+    for ask in (home.active, lambda: home.open_index(OLD), lambda: home.begin(NEW), home.abandon):
+        with pytest.raises(AskTheOwner, match=r"editions\.json"):
+            ask()
+    assert folders(tmp_path) == before
+
+
+def _crash(*_: object, **__: object) -> None:
+    raise Crash
+
+
+def before_the_exchange(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(manifest, "write", _crash)
+
+
+def after_the_exchange(patched: pytest.MonkeyPatch) -> None:
+    write = manifest.write
+
+    def write_and_crash(home: Path, known: Register) -> None:
+        write(home, known)
+        raise Crash
+
+    patched.setattr(manifest, "write", write_and_crash)
+
+
+def before_the_removal(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(shutil, "rmtree", _crash)
+
+
+def in_the_middle_of_the_removal(patched: pytest.MonkeyPatch) -> None:
+    def remove_some_and_crash(folder: Path, *, ignore_errors: bool) -> None:
+        del ignore_errors
+        (folder / "index.db").unlink()
+        raise Crash
+
+    patched.setattr(shutil, "rmtree", remove_some_and_crash)
+
+
+@pytest.mark.parametrize(
+    ("crash", "active"),
+    [
+        (before_the_exchange, OLD),
+        (after_the_exchange, NEW),
+        (before_the_removal, NEW),
+        (in_the_middle_of_the_removal, NEW),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_switch_that_crashes_has_happened_or_has_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    crash: Callable[[pytest.MonkeyPatch], None],
+    active: Edition,
+) -> None:
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(OLD).write([document("old/model", "apples")])
+    home.begin(NEW).write([document("new/model", "apples")])
+    with monkeypatch.context() as patched:
+        crash(patched)
+        with pytest.raises(Crash):
+            home.switch(NEW)
+    assert home.active() == active
+    assert found(home.open_index(active)) == [active.called]
+    home.switch(NEW)
+    assert found(home.open_index(NEW)) == [NEW.called]
+    assert len(folders(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("crash", [before_the_exchange, after_the_exchange])
+def test_beginning_and_abandoning_may_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(OLD).write([document("a", "apples")])
+    for step in (lambda: home.begin(NEW), home.abandon):
+        with monkeypatch.context() as patched:
+            crash(patched)
+            with pytest.raises(Crash):
+                step()
+        assert found(home.open_index(OLD)) == ["a"]
+    home.begin(NEW).write([document("b", "apples")])
+    assert len(folders(tmp_path)) == 2
+    home.abandon()
+    assert len(folders(tmp_path)) == 1
+
+
+def test_an_index_whose_folder_went_while_it_was_opened_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has read the register and comes late finds no folder, and must not make an empty one."""
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(OLD).write([document("before", "apples")])
+    home.begin(OLD).write([document("after", "apples")])
+
+    def open_late(folder: Path, identity: EmbedderIdentity) -> EmbeddedIndex:
+        if home.building():
+            home.switch(OLD)
+        return open_index(folder, identity)
+
+    monkeypatch.setattr(versions, "open_index", open_late)
+    assert found(EmbeddedEditions(tmp_path).open_index(OLD)) == ["after"]
+
+
+def test_a_write_that_waits_for_the_switch_is_refused(tmp_path: Path) -> None:
+    """It would go to a folder that is about to be removed, and the ledger would believe that it is there."""
+    home = EmbeddedEditions(tmp_path)
+    keeper = home.open_keeper(OLD)
+    keeper.write([document("a", "apples")])
+    home.begin(NEW)
+    (folder,) = [each for each in folders(tmp_path) if each.startswith("test-")]
+    outcome: list[object] = []
+
+    def write() -> None:
+        try:
+            outcome.append(keeper.write([document("b", "apples")]))
+        except Superseded as error:
+            outcome.append(error)
+
+    with sole_writer(tmp_path / folder):
+        writer = threading.Thread(target=write)
+        writer.start()
+        time.sleep(0.3)
+        manifest.write(tmp_path, Register(active=manifest.read(tmp_path).building))
+    writer.join()
+    assert isinstance(outcome[0], Superseded)
+
+
+def test_a_search_goes_on_through_any_number_of_switches(tmp_path: Path) -> None:
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(OLD).write([document("edition 0", "apples")])
+    seen: list[str] = []
+    superseded = 0
+    over = threading.Event()
+
+    def search() -> None:
+        nonlocal superseded
+        while not over.is_set():
+            index = EmbeddedEditions(tmp_path).open_index(OLD)
+            try:
+                while not over.is_set():
+                    seen.extend(found(index) or ["nothing"])
+            except Superseded:
+                superseded += 1
+
+    searching = threading.Thread(target=search)
+    searching.start()
+    for number in range(1, 13):
+        home.begin(OLD).write([document(f"edition {number}", "apples")])
+        home.switch(OLD)
+        time.sleep(0.05)
+    over.set()
+    searching.join()
+    assert superseded
+    assert seen == sorted(seen, key=lambda name: int(name.removeprefix("edition ")))
+    assert len(folders(tmp_path)) <= 2
+
+
+def rebuild_until_killed(home: Path) -> None:
+    """Each edition holds 40 documents of one number; the numbers grow."""
+    versions = EmbeddedEditions(home)
+    number = 0
+    while True:
+        number += 1
+        keeper = versions.begin(OLD)
+        keeper.write(document(f"{n}", f"apples {number}", generation=number) for n in range(40))
+        versions.switch(OLD)
+
+
+def test_killed_at_any_moment_one_whole_edition_is_active(tmp_path: Path) -> None:
+    home = EmbeddedEditions(tmp_path)
+    home.open_keeper(OLD).write(document(f"{n}", "apples 0") for n in range(40))
+    context, rng = multiprocessing.get_context("spawn"), random.Random(7)
+    for _ in range(6):
+        process = context.Process(target=rebuild_until_killed, args=(tmp_path,), daemon=True)
+        process.start()
+        assert process.pid is not None
+        time.sleep(1.5 + 1.5 * rng.random())
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        (ranking,) = home.open_index(OLD).find([query("apples", size=100)], PUBLIC, soon()).rankings
+        assert len(ranking) == 40
+        assert len({hit.chunk.text for hit in ranking}) == 1
+    home.abandon()
+    assert len(folders(tmp_path)) == 1

@@ -1,0 +1,415 @@
+"""A new edition from the kept sections, while sources change what the ledger says."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.chunking.chunker import chunks_of
+from indexing.embedding.embedder import Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import Amend, Delete, IndexChange, Replace
+from indexing.ingestion.ledger import Amended, Lost, Removed, Stored
+from indexing.ingestion.reconciliation import differences
+from indexing.rebuild import reindex
+from indexing.rebuild.events import Building, Missing, Pace, Rebuilding, Rebuilt
+from indexing.rebuild.reindex import GONE, Reindexing
+from indexing.rebuild.standstill import GoOn, Waiting
+from tests.support.keeper import MemoryKeeper
+from tests.support.ledger import MemoryLedger
+
+HR = Access.to(["group:hr"])
+
+
+@dataclass(frozen=True)
+class NewModel(HashingEmbedder):
+    """Takes shorter texts than the old one, so that it cuts into more chunks; refuses the word `poison`."""
+
+    dimension: int = 64
+    max_tokens: int = 40
+    texts: list[str] = field(default_factory=list)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        if any("poison" in text for text in texts):
+            raise ValueError("the model refuses poison")
+        self.texts.extend(texts)
+        return super().embed_passages(texts)
+
+
+def nothing() -> None:
+    """Nothing happens."""
+
+
+class House:
+    """A ledger with what an old model was given, and a new edition that is empty."""
+
+    def __init__(self, *documents: Document) -> None:
+        self.old = HashingEmbedder()
+        self.new = NewModel()
+        self.ledger = MemoryLedger("desk", "web")
+        self.keeper = MemoryKeeper(self.new.dimension)
+        self.before: list[Callable[[], None]] = []
+        """To happen when the sources are brought to a standstill, one each time."""
+        self.switched = 0
+        self.went_on = 0
+        for each in documents:
+            self.store(each)
+
+    def store(self, document: Document) -> None:
+        entry = self.ledger.entries([document.id]).get(document.id)
+        self.ledger.save(
+            [
+                Stored(
+                    document=document,
+                    content_hash=f"hash of {document.sections}",
+                    generation=entry.generation + 1 if entry else 1,
+                    chunks=len(chunks_of(document, self.old)),
+                )
+            ]
+        )
+
+    @contextmanager
+    def standstill(self) -> Iterator[GoOn]:
+        if self.before:
+            self.before.pop(0)()
+
+        def go_on() -> None:
+            self.went_on += 1
+
+        yield go_on
+
+    def switch(self) -> None:
+        self.switched += 1
+
+    def reindexing(self, pace: Pace | None = None) -> Iterator[Rebuilding]:
+        run = Reindexing(self.new, self.keeper, self.ledger, pace)
+        return run.run(self.standstill, self.switch)
+
+    def rebuilt(self) -> Rebuilt:
+        *_, last = self.reindexing()
+        assert isinstance(last, Rebuilt)
+        assert self.switched == 1
+        return last
+
+    def written(self, kind: type[IndexChange]) -> list[str]:
+        return [change.document_id for change in self.keeper.log if type(change) is kind]
+
+    def agrees(self) -> bool:
+        """Whether the new edition is what the ledger says, to the text and the number of chunks."""
+        held = self.keeper.held
+        for each, line in self.ledger.lines.items():
+            chunks = tuple(chunks_of(line.document, self.new))
+            if chunks and (each not in held or held[each].chunks != chunks):
+                return False
+        told = [each for source in ("desk", "web") for each in self.ledger.survey(source, "")]
+        return not list(differences(iter(told), self.keeper.survey()))
+
+
+def document(name: str, text: str = "Leave is 25 days.", access: Access = EVERYBODY) -> Document:
+    return Document(
+        id=name,
+        source=name.partition(":")[0],
+        title=name,
+        sections=(Section(text=text),) if text else (),
+        link=f"https://desk.test/{name}",
+        media_type="text/plain",
+        access=access,
+        version=text,
+    )
+
+
+LONG = "The manager approves all travel beyond the border. " * 12
+
+
+def test_all_documents_of_all_sources_are_cut_and_embedded_anew() -> None:
+    house = House(document("desk:a", LONG), document("web:b", access=HR), document("desk:c", ""))
+    before = house.ledger.lines["desk:a"]
+    done = house.rebuilt()
+    assert house.agrees()
+    after = house.keeper.held["desk:a"]
+    assert len(after.chunks) > before.chunks
+    assert (after.generation, after.content_hash) == (1, before.content_hash)
+    assert after.vectors.shape == (len(after.chunks), 64)
+    assert house.keeper.held["web:b"].chunks[0].access == HR
+    assert (done.documents, done.deleted, done.amended, done.missing) == (2, 0, 0, ())
+    assert done.chunks == len(house.new.texts)
+
+
+def test_of_the_ledger_only_the_numbers_of_chunks_change() -> None:
+    house = House(document("desk:a", LONG), document("desk:b"))
+    long, short = house.ledger.lines["desk:a"], house.ledger.lines["desk:b"]
+    saves = house.ledger.saves
+    house.rebuilt()
+    chunks = len(house.keeper.held["desk:a"].chunks)
+    assert house.ledger.lines == {"desk:a": replace(long, chunks=chunks), "desk:b": short}
+    assert house.ledger.saves == saves + 1
+
+
+def test_the_ledger_is_told_after_the_switch_only() -> None:
+    """Until then it speaks of the old edition, whose chunks a repair would find too few."""
+    house = House(document("desk:a", LONG))
+    before = house.ledger.lines["desk:a"].chunks
+    seen: list[int] = []
+    run = Reindexing(house.new, house.keeper, house.ledger)
+    for _ in run.run(house.standstill, lambda: seen.append(house.ledger.lines["desk:a"].chunks)):
+        pass
+    assert seen == [before]
+    assert house.ledger.lines["desk:a"].chunks > before
+
+
+def test_an_empty_house_is_switched_too() -> None:
+    assert House().rebuilt().documents == 0
+
+
+def test_what_was_stopped_goes_on_with_what_is_left() -> None:
+    house = House(*(document(f"desk:{n:04}", f"note {n}") for n in range(300)))
+    steps = house.reindexing(Pace(most=1e6))
+    while not house.keeper.held:
+        next(steps)
+    steps.close()  # type: ignore[attr-defined]
+    held = len(house.keeper.held)
+    assert 0 < held <= 300
+    done = house.rebuilt()
+    assert done.documents == 300 - held
+    assert len(house.new.texts) == 300
+    assert house.agrees()
+
+
+def test_what_changes_until_the_standstill_is_taken_over() -> None:
+    house = House(
+        document("desk:same"),
+        document("desk:edited"),
+        document("desk:deleted"),
+        document("desk:narrowed"),
+        document("desk:again"),
+    )
+    house.store(document("desk:again", "second"))  # generation 2
+
+    def change() -> None:
+        assert len(house.keeper.held) == 5
+        house.store(document("desk:edited", LONG))
+        house.store(document("desk:new", "brand new"))
+        house.ledger.save([Removed("desk:deleted"), Amended("desk:narrowed", HR)])
+        house.ledger.save([Removed("desk:again")])
+        house.store(document("desk:again", "third"))  # generation 1 once more
+
+    house.before = [change]
+    done = house.rebuilt()
+    assert house.agrees()
+    assert house.written(Amend) == ["desk:narrowed"]
+    assert set(house.written(Delete)) == {"desk:deleted", "desk:again"}
+    assert house.written(Replace).count("desk:same") == 1
+    assert (done.amended, done.deleted) == (1, 2)
+    assert house.went_on > 0
+
+
+def test_many_changes_are_taken_over_while_sources_may_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reindex, "FEW", 5)
+    house = House(*(document(f"desk:{n}") for n in range(20)))
+    standing: list[int] = []
+
+    def change_many() -> None:
+        standing.append(len(house.keeper.log))
+        for n in range(20):
+            house.store(document(f"desk:{n}", f"changed {n}"))
+
+    house.before = [change_many, lambda: standing.append(len(house.keeper.log))]
+    house.rebuilt()
+    assert standing == [20, 40]  # the second time they stood still, all had been written
+    assert house.agrees()
+
+
+def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
+    house = House(document("desk:a"))
+
+    def busy() -> None:
+        raise RetryLater("A sync of 'desk' is going on.", after=timedelta(seconds=5))
+
+    house.before = [busy, busy]
+    steps = list(house.reindexing())
+    told = [step for step in steps if isinstance(step, Waiting)]
+    assert told == [Waiting("A sync of 'desk' is going on.")] * 2
+    assert isinstance(steps[-1], Rebuilt)
+    assert house.switched == 1
+
+
+def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
+    house = House(document("desk:a"))
+    house.before = [lambda: house.store(document("desk:b"))]
+
+    def over() -> None:
+        raise RetryLater("Another process has taken over.", after=timedelta(seconds=5))
+
+    @contextmanager
+    def lost() -> Iterator[GoOn]:
+        with house.standstill():
+            yield over
+
+    with pytest.raises(RetryLater, match="taken over"):
+        list(Reindexing(house.new, house.keeper, house.ledger).run(lost, house.switch))
+    assert house.switched == 0
+    assert "desk:b" not in house.keeper.held
+    assert house.rebuilt().documents == 1
+
+
+def test_what_cannot_be_had_is_named_and_stops_nothing() -> None:
+    house = House(*(document(f"desk:{name}") for name in ("a", "b", "c", "d", "e")))
+    house.store(document("desk:poisoned", "this is poison"))
+    house.ledger.lose("desk:b")
+    house.ledger.save([Lost("desk:c")])
+    done = house.rebuilt()
+    refused = "it could not be indexed: the model refuses poison"
+    assert done.missing == (
+        Missing("desk:b", GONE),
+        Missing("desk:c", GONE),
+        Missing("desk:poisoned", refused),
+    )
+    assert set(house.keeper.held) == {"desk:a", "desk:d", "desk:e"}
+    assert done.documents == 3
+
+
+def test_a_version_that_fails_does_not_leave_the_one_before_it() -> None:
+    """Which may be shown to those who may no longer read it."""
+    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+    house.before = [lambda: house.store(document("desk:b", "now poison", access=HR))]
+    done = house.rebuilt()
+    assert [each.document_id for each in done.missing] == ["desk:b"]
+    assert set(house.keeper.held) == {"desk:a", "desk:c"}
+
+
+def test_what_failed_and_was_mended_is_not_missing() -> None:
+    house = House(document("desk:a"), document("desk:b", "poison"))
+    house.before = [lambda: house.store(document("desk:b", "mended"))]
+    assert house.rebuilt().missing == ()
+    assert house.agrees()
+    house = House(document("desk:a"), document("desk:b", "poison"))
+    house.before = [lambda: house.ledger.save([Removed("desk:b")])]
+    assert house.rebuilt().missing == ()
+
+
+def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
+    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+    for each in ("desk:a", "desk:b"):
+        house.ledger.lose(each)
+    with pytest.raises(AskTheOwner, match="2 of 3 documents cannot be indexed anew"):
+        house.rebuilt()
+    assert house.switched == 0
+
+
+def test_what_was_gone_and_came_back_as_it_was_is_not_missing() -> None:
+    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+    house.ledger.lose("desk:a")
+
+    def read_again() -> None:
+        house.ledger.save([Removed("desk:a")])
+        house.store(document("desk:a"))
+
+    house.before = [read_again]
+    assert house.rebuilt().missing == ()
+    assert house.agrees()
+
+
+def test_what_is_damaged_is_missing() -> None:
+    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+    house.ledger.damage("desk:a")
+    (missing,) = house.rebuilt().missing
+    assert missing.document_id == "desk:a"
+
+
+def test_progress_counts_towards_all_documents() -> None:
+    house = House(*(document(f"desk:{n:03}", f"note {n}") for n in range(200)))
+    told = [step for step in house.reindexing() if isinstance(step, Building)]
+    assert (told[0].documents, told[0].total, told[0].seconds_left) == (0, 200, None)
+    assert (told[-1].documents, told[-1].chunks, told[-1].seconds_left) == (200, 200, 0)
+    assert [each.documents for each in told] == sorted(each.documents for each in told)
+
+
+def test_a_pace_is_kept_on_average() -> None:
+    pace = Pace(most=10.0)
+    assert pace.pause(chunks=50, seconds=2.0) == 3.0  # 50 chunks at 10 a second take 5 s
+    assert pace.pause(chunks=50, seconds=6.0) == 0.0
+    assert pace.at_once == 10.0
+    assert Pace(most=0.1).at_once == 1.0
+    assert Pace().pause(10**6, 1.0) == 0.0
+
+
+def test_a_throttled_run_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(reindex.time, "sleep", pauses.append)  # type: ignore[attr-defined]
+    house = House(*(document(f"desk:{n:02}", LONG) for n in range(20)))
+    *_, done = house.reindexing(Pace(most=2.0))
+    assert isinstance(done, Rebuilt)
+    assert max(pauses) == pytest.approx(done.chunks / 2.0, abs=2.0)
+    assert sum(pause > 0 for pause in pauses) >= 4  # a little at a time, not all at once
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["edit", "delete", "narrow", "widen", "lose"]),
+        st.sampled_from(["desk:a", "desk:b", "web:c", "web:d"]),
+        st.integers(0, 3),
+    ),
+    max_size=8,
+)
+
+
+def _change(house: House, kind: str, name: str, number: int) -> None:
+    match kind:
+        case "edit":
+            house.store(document(name, f"text {number} " * (1 + 20 * number)))
+        case "delete":
+            house.ledger.save([Removed(name)])
+        case "narrow":
+            house.ledger.save([Amended(name, NOBODY)])
+        case "widen":
+            house.ledger.save([Amended(name, EVERYBODY)])
+        case _:
+            house.ledger.lose(name)
+
+
+@settings(max_examples=80, deadline=None)
+@given(first=STEPS, during=STEPS, late=STEPS, cut=st.integers(0, 6))
+@example(
+    first=[],
+    during=[("edit", "desk:a", 0), ("lose", "desk:a", 0)],
+    late=[("delete", "desk:a", 0), ("edit", "desk:a", 0)],
+    cut=0,
+)
+def test_whatever_changes_and_wherever_it_is_stopped_the_edition_becomes_what_the_ledger_says(
+    first: list[tuple[str, str, int]],
+    during: list[tuple[str, str, int]],
+    late: list[tuple[str, str, int]],
+    cut: int,
+) -> None:
+    house = House(*(document(f"desk:{n}", f"stays {n}") for n in range(9)))
+    for step in first:
+        _change(house, *step)
+    steps = house.reindexing()
+    coming = iter(during)
+    for _, _told in zip(range(cut), steps, strict=False):
+        if change := next(coming, None):
+            _change(house, *change)
+    steps.close()  # type: ignore[attr-defined]
+    house.switched = 0
+    for change in coming:
+        _change(house, *change)
+
+    def change_late() -> None:
+        for change in late:
+            _change(house, *change)
+
+    house.before = [change_late]
+    for missing in house.rebuilt().missing:
+        assert house.ledger.lines[missing.document_id].content == "gone"
+        assert missing.document_id not in house.keeper.held
+        house.ledger.save([Removed(missing.document_id)])
+    assert house.agrees()
