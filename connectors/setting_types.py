@@ -1,26 +1,47 @@
-"""Types of settings that several sources have, each checked when it is entered."""
+"""Types of settings that several sources share; each value is validated when it is entered."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator
 
-from connectors.document import reader_token
+from connectors.document import NOBODY, Access, reader_token
 from connectors.files.glob_patterns import Glob
 
 
-def _tokens(readers: tuple[str, ...]) -> tuple[str, ...]:
+def _normalize_readers(readers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(reader_token, readers))
 
 
-def _understood(patterns: tuple[str, ...]) -> tuple[str, ...]:
+def _check_globs(patterns: tuple[str, ...]) -> tuple[str, ...]:
     for pattern in patterns:
         Glob.of(pattern)
     return patterns
 
 
-ReaderTokens: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_tokens)]
+def _normalize_owner(owner: str) -> str:
+    return owner and reader_token(f"user:{owner}").removeprefix("user:")
+
+
+def mailbox_access(owner: str, readers: Sequence[str]) -> Access:
+    """Return who may read a mailbox: the readers of a shared one, else its owner.
+
+    A mailbox whose owner is not an e-mail address is readable by nobody.
+    """
+    if readers:
+        return Access.to(readers)
+    try:
+        return Access.to([f"user:{owner}"])
+    except ValueError:
+        return NOBODY
+
+
+ReaderTokens: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_normalize_readers)]
 
 AbsolutePath: TypeAlias = Annotated[Path, AfterValidator(Path.absolute)]
 
-Globs: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_understood)]
+Globs: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_check_globs)]
+
+MailboxOwner: TypeAlias = Annotated[str, AfterValidator(_normalize_owner)]
+"""An e-mail address, or an empty string."""

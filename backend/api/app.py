@@ -9,28 +9,19 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from backend.api import (
-    admin,
-    ask,
-    documents,
-    examples,
-    health,
-    metrics,
-    problems,
-    search,
-    sources,
-)
-from backend.api.asker import Askers
-from backend.api.counting import Metrics
-from backend.api.guard import Guard
-from backend.api.parts import AnswerHtml, Parts
-from backend.api.problems import ErrorPage
-from backend.api.readiness import Readiness, Served
-from backend.api.requests_log import RequestLog
-from backend.api.rules import admitted, unruled
-from backend.api.syncs import Syncs
-from backend.api.visit import Departures
-from backend.assembly import Quarry
+from backend.api import openapi_examples, problem_details
+from backend.api.access_log import RequestLog
+from backend.api.authentication import Askers
+from backend.api.authorization import admitted, unruled
+from backend.api.dependencies import AnswerHtml, Parts
+from backend.api.metrics_collector import Metrics
+from backend.api.problem_details import ErrorPage
+from backend.api.request_context import Departures
+from backend.api.request_guard import Guard
+from backend.api.routes import admin, ask, documents, health, metrics, search, sources
+from backend.api.sync_runs import Syncs
+from backend.api.warmup import Readiness, Served
+from backend.container import Quarry
 
 THREADS = 8
 """For requests. A search is work for a processor: more at once would only wait for one another."""
@@ -55,7 +46,7 @@ class Api(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            examples.complete(super().openapi())
+            openapi_examples.complete(super().openapi())
         return super().openapi()
 
 
@@ -77,7 +68,7 @@ def create_app(
         description=DESCRIPTION,
         lifespan=_lifespan,
         dependencies=[Depends(admitted)],
-        responses=examples.PROBLEMS,
+        responses=openapi_examples.PROBLEMS,
         generate_unique_id_function=lambda route: route.name,
         # The pages of these load scripts from elsewhere; and what is asked goes nowhere else.
         docs_url=None,
@@ -95,7 +86,7 @@ def create_app(
         answer_html=answer_html,
         metrics=Metrics(served, readiness),
     )
-    problems.register(app, error_page)
+    problem_details.register(app, error_page)
     for routes in (search, ask, documents, sources, admin, health, metrics):
         routes.add_routes(app)
     return app

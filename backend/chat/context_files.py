@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from backend.chat.citations import CitedDocument
-from backend.search.rendering import DocumentNumbers
+from backend.chat.citations.citation_processor import CitedDocument
+from backend.search.result_format import DocumentNumbers
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.chat.citations import CitationInfo
-from backend.chat.support import Support
+from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.citations.verification import Support
 from backend.search.events import SearchEvent
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 
-from backend.chat.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
+from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
 from backend.chat.prompts import (
     BY_SEARCHING,
     NO_LONGER_SHOWN,
     question_prompt,
     system_prompt,
 )
-from backend.search.completion import Message
+from backend.search.llm_protocol import Message
 from backend.search.request import Budgets
 from indexing.embedding.token_counting import CountTokens
 

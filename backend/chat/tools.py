@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend.chat import prompts
-from backend.chat.messages import ToolCall, ToolSpec
+from backend.chat.llm.messages import ToolCall, ToolSpec
 
 MAX_QUERIES = 3
 MAX_QUERY_CHARACTERS = 500

@@ -6,7 +6,7 @@ failures named. Imports stand inside the commands, so that `--help` answers at o
 
 import typer
 
-from backend.cli import asking, credentials, evaluating, running, sources, upkeep
+from backend.cli import credentials, evaluate, maintenance, run, search, sources
 
 app = typer.Typer(
     name="quarry",
@@ -17,24 +17,24 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    running.demo,
-    upkeep.sync,
-    upkeep.documents,
-    upkeep.failures,
-    upkeep.doctor,
-    upkeep.reindex,
-    upkeep.move,
-    asking.search,
-    asking.ask,
-    asking.show,
-    running.serve,
-    running.worker,
-    running.beat,
+    run.demo,
+    maintenance.sync,
+    maintenance.documents,
+    maintenance.failures,
+    maintenance.doctor,
+    maintenance.reindex,
+    maintenance.move,
+    search.search,
+    search.ask,
+    search.show,
+    run.serve,
+    run.worker,
+    run.beat,
 ):
     app.command()(command)
 app.add_typer(sources.adding, name="add")
 app.add_typer(sources.app, name="sources")
-app.add_typer(evaluating.app, name="eval")
+app.add_typer(evaluate.app, name="eval")
 app.add_typer(credentials.app, name="credentials")
 
 

@@ -1,31 +1,55 @@
-"""`quarry eval`: the search on questions with known answers."""
+"""`quarry eval run`: a judged set, four ways of finding, one table."""
 
-import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
-from backend.cli import frame
-from backend.cli.frame import Json
+from backend.container import Quarry
+from backend.evaluation import corpus
+from backend.evaluation.dataset import MalformedDataset
+from backend.evaluation.evaluation import EvaluationReport, run_evaluation
+from connectors.errors import AskTheOwner
 
-app = typer.Typer(help="Score the search on questions with known answers.", no_args_is_help=True)
+
+def evaluate(
+    quarry: Quarry, dataset: Path, limit: int | None, console: Console
+) -> EvaluationReport:
+    """Score a dataset, with bars on the console.
+
+    Raises:
+        AskTheOwner: it is not in the layout of BEIR; the message names file and line.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+        tasks = {
+            stage: bars.add_task(stage, total=None, visible=False)
+            for stage in ("documents", "queries")
+        }
+
+        def tell(progress: corpus.Progress) -> None:
+            task = tasks.setdefault(progress.stage, bars.add_task(progress.stage, total=None))
+            bars.update(task, completed=progress.done, total=progress.total, visible=True)
+
+        try:
+            return run_evaluation(dataset, quarry.evaluation_parts(), limit, tell)
+        except MalformedDataset as error:
+            raise AskTheOwner(str(error)) from error
 
 
-@app.command()
-def run(
-    dataset: Annotated[
-        Path, typer.Argument(help="A folder with corpus.jsonl[.gz], queries.jsonl, qrels/test.tsv.")
-    ],
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N queries.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Score keyword, vector, hybrid and the whole search on a judged set."""
-    from backend.commands.evaluating import evaluate, table
-
-    with frame.told(as_json):
-        report = evaluate(frame.open_home(), dataset, limit, frame.console(sys.stderr))
-        if as_json:
-            frame.print_json(report.as_json())
-        else:
-            table(frame.console(), report)
+def table(console: Console, report: EvaluationReport) -> None:
+    measures = list(next(iter(report.legs.values())))
+    shown = Table(report.dataset, *measures, box=None, header_style="dim")
+    for leg, figures in report.legs.items():
+        shown.add_row(leg, *(f"{figures[measure]:.4f}" for measure in measures))
+    console.print(shown)
+    spent = ", ".join(f"{name} {value:.1f} s" for name, value in report.seconds.items())
+    console.print(f"[dim]{report.documents} documents, {report.queries} queries; {spent}[/dim]")

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from backend.cli import frame
-from backend.cli.frame import Json, SourceName
+from backend.cli import command_context
+from backend.cli.command_context import Json, SourceName
 
 if TYPE_CHECKING:
-    from backend import wire
-    from backend.commands.given import Given
-    from backend.commands.options import KindOptions
+    from backend.cli.source_input import Given
+    from backend.cli.source_options import KindOptions
+    from backend.schemas import models
     from backend.store.sources import Source
 
 
@@ -25,7 +25,7 @@ class _Kinds(TyperGroup):
         return list(KINDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
-        from backend.commands.options import KindOptions
+        from backend.cli.source_options import KindOptions
 
         if cmd_name not in self.list_commands(ctx):
             return None
@@ -37,12 +37,12 @@ class _Sources(TyperGroup):
     """`quarry sources edit`: a command for each source, with the options of its kind."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
-        from backend.commands.options import KindOptions
+        from backend.cli.source_options import KindOptions
         from backend.store import sources as stored
 
         del ctx
-        with frame.told(as_json=False):
-            source = stored.find(frame.open_home().database, cmd_name)
+        with command_context.told(as_json=False):
+            source = stored.find(command_context.open_home().database, cmd_name)
             options = KindOptions(source.kind, "edit")
         return options.command(cmd_name, lambda given: _edited(options, source, given))
 
@@ -67,63 +67,67 @@ app.add_typer(
 
 
 def _added(options: "KindOptions", given: "Given") -> None:
-    from backend.commands import sources as commands
+    from backend.cli import source_output as commands
 
-    with frame.told(given.as_json):
-        added = commands.add(frame.open_home(), options, given)
+    with command_context.told(given.as_json):
+        added = commands.add(command_context.open_home(), options, given)
         if given.as_json:
-            frame.print_wire(added)
+            command_context.print_wire(added)
         else:
             told = f"Added {added.name!r}. To read it: quarry sync {added.name}"
-            frame.console().print(told, markup=False, soft_wrap=True)
+            command_context.console().print(told, markup=False, soft_wrap=True)
 
 
 def _edited(options: "KindOptions", source: "Source", given: "Given") -> None:
-    from backend.commands import sources as commands
+    from backend.cli import source_output as commands
 
-    with frame.told(given.as_json):
-        edited = commands.edit(frame.open_home(), options, source, given)
+    with command_context.told(given.as_json):
+        edited = commands.edit(command_context.open_home(), options, source, given)
         if given.as_json:
-            frame.print_wire(edited)
+            command_context.print_wire(edited)
         else:
             told = f"Changed. Whether it works: quarry sources test {source.name}"
-            frame.console().print(told, markup=False, soft_wrap=True)
+            command_context.console().print(told, markup=False, soft_wrap=True)
 
 
 @app.callback(invoke_without_command=True)
 def listed(context: typer.Context, as_json: Json = False) -> None:
     """List the sources with their state, or look after one of them."""
-    from backend import encoding, listing
-    from backend.commands import sources as commands
+    from backend.cli import source_output as commands
+    from backend.schemas import conversion
+    from backend.sources import listing
 
     if context.invoked_subcommand:
         return
-    with frame.told(as_json):
-        held = listing.sources(frame.open_home().database)
+    with command_context.told(as_json):
+        held = listing.sources(command_context.open_home().database)
         if as_json:
-            frame.print_json(encoding.listed(held))
+            command_context.print_json(conversion.listed(held))
         elif held:
-            commands.listed(frame.console(), held)
+            commands.listed(command_context.console(), held)
         else:
-            frame.console().print("There is no source yet. Add one: quarry add folder PATH")
+            command_context.console().print(
+                "There is no source yet. Add one: quarry add folder PATH"
+            )
 
 
 @app.command("test")
 def tried(name: SourceName, as_json: Json = False) -> None:
     """Try whether its content, its listing and its access can be had."""
-    from backend import connecting, encoding
-    from backend.commands import sources as commands
+    from backend.cli import source_output as commands
+    from backend.schemas import conversion
+    from backend.sources import connections
     from backend.store import sources as stored
 
-    with frame.told(as_json):
-        quarry = frame.open_home()
-        found = connecting.test(quarry, stored.find(quarry.database, name))
+    with command_context.told(as_json):
+        quarry = command_context.open_home()
+        found = connections.test(quarry, stored.find(quarry.database, name))
         if as_json:
-            frame.print_json(encoding.listed(found))
+            command_context.print_json(conversion.listed(found))
         else:
-            commands.capabilities(frame.console(), found)
+            commands.capabilities(command_context.console(), found)
     if not all(one.works for one in found):
-        raise typer.Exit(frame.FAILED)
+        raise typer.Exit(command_context.FAILED)
 
 
 @app.command()
@@ -141,16 +145,16 @@ def schedule(
     as_json: Json = False,
 ) -> None:
     """Tell, or change, how often it is read. An interval is such as 90s, 15m, 6h or 1d; never; or usual."""
-    from backend import steering
-    from backend.intervals import interval
+    from backend.sources import actions
+    from backend.sources.intervals import interval
 
     given = {"incremental": incremental, "permissions": permissions, "prune": prune}
     try:
         every = {kind: interval(text) for kind, text in given.items() if text is not None}
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with frame.told(as_json):
-        _print_done(steering.reschedule(frame.open_home().database, name, every), as_json)
+    with command_context.told(as_json):
+        _print_done(actions.reschedule(command_context.open_home().database, name, every), as_json)
 
 
 @app.command()
@@ -160,41 +164,43 @@ def runs(
     as_json: Json = False,
 ) -> None:
     """List its last runs, newest first."""
-    from backend import encoding
-    from backend.commands import sources as commands
+    from backend.cli import source_output as commands
+    from backend.schemas import conversion
     from backend.store import runs
     from backend.store import sources as stored
 
-    with frame.told(as_json):
-        database = frame.open_home().database
+    with command_context.told(as_json):
+        database = command_context.open_home().database
         history = runs.history(database, stored.find(database, name).name, limit)
-        told = [encoding.ran(one) for one in history]
+        told = [conversion.ran(one) for one in history]
         if as_json:
-            frame.print_json(encoding.listed(told))
+            command_context.print_json(conversion.listed(told))
         elif told:
-            commands.ran(frame.console(), told)
+            commands.ran(command_context.console(), told)
         else:
-            frame.console().print(f"It has not been read yet: quarry sync {name}", markup=False)
+            command_context.console().print(
+                f"It has not been read yet: quarry sync {name}", markup=False
+            )
 
 
 @app.command()
 def failures(name: SourceName, as_json: Json = False) -> None:
     """List what of it could not be read, why, and when it is tried again."""
-    from backend import encoding
-    from backend.commands import sources as commands
+    from backend.cli import source_output as commands
+    from backend.schemas import conversion
     from backend.store import failures
     from backend.store import sources as stored
 
-    with frame.told(as_json):
-        database = frame.open_home().database
+    with command_context.told(as_json):
+        database = command_context.open_home().database
         of = stored.find(database, name).name
-        failed = [encoding.failure(one) for one in failures.listing(database) if one.source == of]
+        failed = [conversion.failure(one) for one in failures.listing(database) if one.source == of]
         if as_json:
-            frame.print_json(encoding.listed(failed))
+            command_context.print_json(conversion.listed(failed))
         elif failed:
-            commands.failed(frame.console(), failed)
+            commands.failed(command_context.console(), failed)
         else:
-            frame.console().print("Everything of it could be read.")
+            command_context.console().print("Everything of it could be read.")
 
 
 @app.command()
@@ -207,24 +213,26 @@ def retry(
     as_json: Json = False,
 ) -> None:
     """Read again now what could not be read."""
-    from backend import steering
+    from backend.sources import actions
 
-    with frame.told(as_json):
-        _print_done(steering.retry(frame.open_home().database, name, document or None), as_json)
+    with command_context.told(as_json):
+        _print_done(
+            actions.retry(command_context.open_home().database, name, document or None), as_json
+        )
 
 
 def _steered(word: str, name: str, as_json: bool) -> None:
-    from backend import steering
+    from backend.sources import actions
 
-    with frame.told(as_json):
-        _print_done(steering.steer(frame.open_home().database, word, name), as_json)
+    with command_context.told(as_json):
+        _print_done(actions.steer(command_context.open_home().database, word, name), as_json)
 
 
-def _print_done(done: "wire.DoneWire", as_json: bool) -> None:
+def _print_done(done: "models.DoneWire", as_json: bool) -> None:
     if as_json:
-        frame.print_wire(done)
+        command_context.print_wire(done)
     else:
-        frame.console().print(done.told, markup=False, soft_wrap=True)
+        command_context.console().print(done.told, markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -264,11 +272,11 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Remove it, with all documents that it alone brought."""
-    from backend import listing
+    from backend.sources import listing
 
-    with frame.told(as_json):
-        held = listing.source(frame.open_home().database, name).documents
+    with command_context.told(as_json):
+        held = listing.source(command_context.open_home().database, name).documents
         question = f"Remove {name} with its {held:,} documents from Quarry?"
         if not yes and not typer.confirm(question, err=True):
-            raise typer.Exit(frame.FAILED)
+            raise typer.Exit(command_context.FAILED)
     _steered("delete", name, as_json)

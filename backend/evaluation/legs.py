@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from backend.search.rendering import DocumentNumbers
 from backend.search.request import Budgets, SearchRequest
+from backend.search.result_format import DocumentNumbers
 from backend.search.retrieval import HYBRID_ALPHA
 from backend.search.search_tool import SearchTool
 from connectors.document import Readers

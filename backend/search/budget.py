@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from backend.search.models import InferenceSection
 from backend.search.prompts import NOTHING_FITS, quote
-from backend.search.rendering import (
+from backend.search.result_format import (
     DocumentNumbers,
     excerpt,
     frame_for_model,
     text_for_model,
 )
-from backend.search.sections import InferenceSection
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.token_counting import CountTokens
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.search.sections import InferenceSection, SearchResult, VariantName
+from backend.search.models import InferenceSection, SearchResult, VariantName
 from indexing.index.protocols import Filters
 
 

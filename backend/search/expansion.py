@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from backend.search.sections import InferenceSection
+from backend.search.models import InferenceSection
 from backend.search.selection import Reading, Selection
 from connectors.document import Readers
 from indexing.chunking.chunk import Chunk, ChunkRange

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from backend.search.events import VariantQuery
-from backend.search.sections import RankedChunk, Why
+from backend.search.models import RankedChunk, Why
 from indexing.index.protocols import Evidence, Hit
 
 RRF_K = 50

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from backend.search.sections import InferenceSection, RankedChunk
+from backend.search.models import InferenceSection, RankedChunk
 
 _PlacedChunk: TypeAlias = tuple[int, RankedChunk]
 """A chunk and its place in the ranking."""

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from backend.search.completion import Message
+from backend.search.llm_protocol import Message
 
 MAX_TURNS = 6
 MAX_TURN_CHARACTERS = 2_000

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from backend.search.completion import Message
+from backend.search.llm_protocol import Message
 from connectors.document import Readers
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline

@@ -1,11 +1,11 @@
 """A search by itself: the best sections as a person reads them, with no model in between."""
 
 from backend.search.merging import merge_individual_chunks
-from backend.search.rendering import DocumentNumbers, search_doc
+from backend.search.models import SearchDoc
 from backend.search.request import SearchRequest
+from backend.search.result_format import DocumentNumbers, search_doc
 from backend.search.retrieval import HITS_PER_VARIANT
 from backend.search.search_tool import SearchTool
-from backend.search.sections import SearchDoc
 
 
 def find(tool: SearchTool, request: SearchRequest, limit: int) -> list[SearchDoc]:

@@ -5,9 +5,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.search.background import Pending, in_background
 from backend.search.budget import fit_answer_budget, trim_sections_by_tokens
-from backend.search.completion import Complete, CompletionFailed
 from backend.search.events import (
     FirstResults,
     FusedResults,
@@ -21,12 +19,14 @@ from backend.search.events import (
 )
 from backend.search.expansion import expand_section_with_context
 from backend.search.fusion import VariantRanking, weighted_reciprocal_rank_fusion
+from backend.search.futures import Pending, in_background
+from backend.search.llm_protocol import Complete, CompletionFailed
 from backend.search.merging import merge_individual_chunks, merge_overlapping_sections
+from backend.search.models import InferenceSection, RankedChunk, SearchResult
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.rendering import DocumentNumbers, search_doc
 from backend.search.request import SearchRequest
+from backend.search.result_format import DocumentNumbers, search_doc
 from backend.search.retrieval import HITS_PER_VARIANT, Retrieved, Retriever, Scope
-from backend.search.sections import InferenceSection, RankedChunk, SearchResult
 from backend.search.selection import (
     FEW_SECTIONS,
     Reading,

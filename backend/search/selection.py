@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from backend.search.budget import shown_chunks
-from backend.search.completion import Complete, CompletionFailed
+from backend.search.llm_protocol import Complete, CompletionFailed
+from backend.search.models import InferenceSection
 from backend.search.prompts import selection_prompt, spoken
-from backend.search.rendering import excerpt
-from backend.search.sections import InferenceSection
+from backend.search.result_format import excerpt
 from indexing.runtime.deadline import Deadline
 
 MAX_SECTIONS = 10

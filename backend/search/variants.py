@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import regex
 
-from backend.search.completion import Complete, CompletionFailed
 from backend.search.events import VariantQuery
+from backend.search.llm_protocol import Complete, CompletionFailed
 from backend.search.prompts import keyword_prompt, rephrase_prompt, spoken
 from backend.search.request import SearchRequest
 from indexing.runtime.deadline import Deadline

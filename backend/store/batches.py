@@ -26,11 +26,11 @@ from sqlalchemy import (
 )
 
 from backend.store import runs as run_rows
+from backend.store.backoff import doubling
+from backend.store.batch_codec import packed, unpacked
 from backend.store.database import Database, exclusive
-from backend.store.payload import packed, unpacked
 from backend.store.runs import Process
 from backend.store.tables import batches, of_source, runs, source_named, sources
-from backend.store.waiting import doubling
 from connectors.connector import Checkpoint
 from indexing.ingestion.batching import DocumentChange, Held, document_id
 from indexing.ingestion.ledger import Finished, LostLease

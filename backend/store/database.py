@@ -9,7 +9,7 @@ from sqlalchemy import URL, Connection, Engine, Table, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store import tables
-from backend.store.drivers import READING, WRITING, engine_at, told
+from backend.store.dialects import READING, WRITING, engine_at, told
 from connectors.errors import AskTheOwner
 
 LATEST = "0005"

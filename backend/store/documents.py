@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, select
 
-from backend.store.contents import decoded
 from backend.store.database import Database
+from backend.store.document_contents import decoded
 from backend.store.tables import contents, document_readers, documents, of_source, sources
 from connectors.document import Access, Document, Readers
 from connectors.errors import AskTheOwner

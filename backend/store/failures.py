@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Insert, func, or_, select, update
 
+from backend.store.backoff import doubling
 from backend.store.database import Database, inserting
 from backend.store.tables import failures, of_source, source_named, sources
-from backend.store.waiting import doubling
 from indexing.ingestion.ledger import Failed, Unread
 
 _PAGE = 500

@@ -8,7 +8,7 @@ from sqlalchemy import and_, func, select, union, update
 
 from backend.store.database import Database, exclusive
 from backend.store.documents import last_version, readers_of
-from backend.store.saving import Saving, contents_of, source_ids
+from backend.store.ledger_writes import Saving, contents_of, source_ids
 from backend.store.tables import contents, documents, failures, sources
 from connectors.document import Access, Document
 from indexing.index.protocols import IndexedDocument

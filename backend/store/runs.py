@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
 
+from backend.store.backoff import doubling
 from backend.store.database import Database, exclusive
 from backend.store.tables import batches, runs, source_named, sources
-from backend.store.waiting import doubling
 from connectors.errors import RetryLater
 
 RunState: TypeAlias = Literal[

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from backend.store.attendance import Present
-from backend.sync.calls import QUEUES
-from backend.sync.signing import SERVE
+from backend.store.workers import Present
+from backend.sync.wakeup_messages import QUEUES
+from backend.sync.worker_heartbeat import SERVE
 
 _PATIENCE = timedelta(minutes=1)
 """In which what is due begins, as a rule."""

@@ -6,7 +6,7 @@ from itertools import accumulate, groupby
 
 import regex
 
-from backend.web.text import harmless
+from backend.web.sanitizing import harmless
 from connectors.document import Span
 from indexing.chunking.sentences import sentences
 from indexing.text.markdown_links import labels_alone

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.assembly import Quarry
+from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, Citation
-from backend.chat.loop import ChatTurn
-from backend.chat.state import ChatStateContainer
+from backend.chat.llm_loop import ChatTurn
+from backend.container import Quarry
 from backend.settings import Settings
 from backend.store import documents
 from connectors.document import Readers

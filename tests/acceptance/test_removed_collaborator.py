@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.store import runs, schedule, sources
-from backend.sync.engine import Engine
-from backend.sync.runner import sync
+from backend.sync.due_work import Engine
+from backend.sync.foreground_run import sync
 from connectors.document import Readers
 from tests.support.office import Office
 from tests.support.repository import Write

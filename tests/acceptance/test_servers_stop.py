@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.assembly import Quarry
+from backend.container import Quarry
 from backend.settings import Settings
-from backend.store import attendance
+from backend.store import workers
 from backend.store.database import Database
-from backend.sync import control
-from backend.sync.control import SourceStatus
+from backend.sync import source_control
+from backend.sync.source_control import SourceStatus
 from tests.support.databases import PostgreSql, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home
@@ -152,7 +152,7 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
             until(lambda: status(database).documents == DOCUMENTS)
             until(lambda: status(database).state == "done")
             made.write(more)
-            control.request(database, "desk", "incremental")
+            source_control.request(database, "desk", "incremental")
             server.start()
             until(lambda: status(database).documents == more.stop)
             until(lambda: status(database).state == "done")
@@ -161,12 +161,12 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
 
 
 def status(database: Database) -> SourceStatus:
-    return control.status(database, "desk")
+    return source_control.status(database, "desk")
 
 
 def trouble(database: Database) -> str | None:
     """What keeps the beat from telling workers what is due."""
-    found = {one.queue: one.trouble for one in attendance.present(database)}
+    found = {one.queue: one.trouble for one in workers.present(database)}
     return found.get("beat")
 
 

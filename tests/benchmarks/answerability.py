@@ -1,4 +1,4 @@
-"""The models of `backend.chat.answerability`, fitted anew, and how well they know what answers.
+"""The models of `backend.chat.extractive.answerability`, fitted anew, and how well they know what answers.
 
     .venv/bin/python -m tests.benchmarks.answerability [--data ../shared/data] [--questions N]
 
@@ -33,15 +33,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.chat.answerability import BY_MEANING, BY_WORDS, Evidence, Model, margin
-from backend.chat.candidates import candidates
-from backend.chat.extractive import Judged, judge
+from backend.chat.extractive.answer import Judged, judge
+from backend.chat.extractive.answerability import BY_MEANING, BY_WORDS, Evidence, Model, margin
+from backend.chat.extractive.candidate_sentences import candidates
 from backend.evaluation.dataset import read_dataset
 from backend.search.events import SearchDone
-from backend.search.rendering import DocumentNumbers
+from backend.search.models import InferenceSection
 from backend.search.request import Budgets, SearchRequest
+from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from backend.search.sections import InferenceSection
 from connectors.document import EVERYBODY, Document, Readers, Section
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.chunking.chunker import chunks_of, content_hash

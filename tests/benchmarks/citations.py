@@ -8,8 +8,12 @@ The last column is the cost of a token at 64k tokens as a multiple of that at 1k
 import time
 from collections.abc import Sequence
 
-from backend.chat.citations import CitationMode, CitedDocument, DynamicCitationProcessor
-from backend.chat.collapsing import collapse_citations
+from backend.chat.citations.citation_processor import (
+    CitationMode,
+    CitedDocument,
+    DynamicCitationProcessor,
+)
+from backend.chat.citations.citation_utils import collapse_citations
 
 SIZES = (1_000, 8_000, 64_000)
 REPEATS = 3

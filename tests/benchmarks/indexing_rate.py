@@ -18,7 +18,7 @@ from backend.sample import handbook
 from backend.store import sources
 from backend.store.database import open_database, sqlite_url
 from backend.store.ledger import StoredLedger
-from backend.sync.runner import sync
+from backend.sync.foreground_run import sync
 from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.embedder import Embedder

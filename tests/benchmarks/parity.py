@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.assembly import Quarry
+from backend.container import Quarry
 from backend.evaluation.corpus import index_name
 from backend.evaluation.dataset import Dataset, read_dataset
 from backend.settings import Settings

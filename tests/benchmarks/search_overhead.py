@@ -3,7 +3,7 @@
     .venv/bin/python -m tests.benchmarks.search_overhead [--chunks N] [--rounds N]
 
 Without a language model, over 200 questions of natural language (`scale`), with the parts that
-`backend.assembly` makes for such a search: MiniLM, what it understands, rough token counts.
+`backend.container` makes for such a search: MiniLM, what it understands, rough token counts.
 
 - The floor: one `embed_queries` of the texts that the search embeds, and one `Index.find` of the
   queries that it asks, for the same reader.
@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.search.events import SearchDone
-from backend.search.rendering import DocumentNumbers
 from backend.search.request import Budgets, SearchRequest
+from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import Readers
 from indexing.chunking.chunk import Chunk, ChunkRange

@@ -32,9 +32,9 @@ from backend.store import batches, documents, schedule, sources
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
-from backend.sync.control import status
-from backend.sync.engine import Engine
-from backend.sync.workers import Workers
+from backend.sync.due_work import Engine
+from backend.sync.source_control import status
+from backend.sync.worker_threads import Workers
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
 from indexing.embedding.embedder import Embedder
@@ -103,7 +103,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Place:
-    """Where everything lies. Implements `backend.sync.engine.Home`."""
+    """Where everything lies. Implements `backend.sync.due_work.Home`."""
 
     folder: Path
     connectors: dict[str, Made] = field(default_factory=dict)

@@ -21,8 +21,8 @@ from backend.store import batches, runs, schedule, sources
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
-from backend.sync.engine import Engine
-from backend.sync.workers import Workers
+from backend.sync.due_work import Engine
+from backend.sync.worker_threads import Workers
 from connectors.connector import Connector
 from connectors.document import Access, Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
@@ -93,7 +93,7 @@ def started(target: Callable[..., object], *arguments: object) -> BaseProcess:
 
 @dataclass(frozen=True)
 class Place:
-    """All in one folder, but for the database, with two workers. Implements `backend.sync.engine.Home`."""
+    """All in one folder, but for the database, with two workers. Implements `backend.sync.due_work.Home`."""
 
     folder: Path
     url: str

@@ -35,7 +35,7 @@ class CountingEmbedder(HashingEmbedder):
 
 @dataclass(frozen=True)
 class Office:
-    """Implements `backend.sync.engine.Home`."""
+    """Implements `backend.sync.due_work.Home`."""
 
     store: Store
     folder: Path

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from backend.assembly import Quarry
+from backend.container import Quarry
 from backend.settings import Settings
-from backend.store import attendance, batches, runs, sources
+from backend.store import batches, runs, sources, workers
 from backend.store.database import Database, open_database
 from backend.store.runs import Run as StoredRun
 from tests.support.home import QUARRY, Home, Run
@@ -118,7 +118,7 @@ class Scaled:
 
     def serving(self, queue: str) -> list[int]:
         """The processes that have said that they work on this queue."""
-        present = attendance.present(self.database)
+        present = workers.present(self.database)
         return [one.process.number for one in present if one.queue == queue]
 
     def until(self, happened: Callable[[], Told]) -> Told:

@@ -16,11 +16,11 @@ from uuid import uuid4
 
 import opensearchpy
 
-from backend.assembly import Quarry
-from backend.duty import Post, log
+from backend.container import Quarry
 from backend.settings import Settings
-from backend.sync.calls import QUEUES, Queue
-from backend.worker import beat, work
+from backend.sync.wakeup_messages import QUEUES, Queue
+from backend.worker.celery_worker import beat, work
+from backend.worker.process import Post, log
 from tests.support.databases import Redis, Server
 from tests.support.embedding_server import embedding_server
 from tests.support.kills import started

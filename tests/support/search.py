@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from backend.search.completion import Complete, CompletionFailed, Message
+from backend.search.llm_protocol import Complete, CompletionFailed, Message
+from backend.search.models import InferenceSection, RankedChunk
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
 from backend.search.request import Budgets, SearchRequest
-from backend.search.sections import InferenceSection, RankedChunk
 from connectors.document import EVERYBODY, Access, Person, Readers, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -18,15 +18,15 @@ NAMES = {
 
 NOBODYS_ROOMS = {"utils", "util", "common", "helpers", "helper", "core", "shared", "misc"}
 MAY_CATCH_ALL = {
-    "backend/worker.py",
-    "backend/api/events.py",
-    "backend/api/syncs.py",
-    "backend/sync/workers.py",
+    "backend/worker/celery_worker.py",
+    "backend/api/server_sent_events.py",
+    "backend/api/sync_runs.py",
+    "backend/sync/worker_threads.py",
 }
 HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
     "backend/cli": None,
-    "backend/assembly.py": None,
+    "backend/container.py": None,
     "indexing/embedding/sentence_transformers_model.py": {
         "torch",
         "sentence_transformers",
@@ -35,7 +35,7 @@ HEAVY: dict[str, set[str] | None] = {
     },
     "indexing/embedding/model_files.py": {"huggingface_hub"},
     "indexing/opensearch/client.py": {"botocore"},
-    "backend/chat/language_model.py": {"openai", "httpx2"},
+    "backend/chat/llm/client.py": {"openai", "httpx2"},
     "backend/store/database.py": {"alembic"},
     "connectors/sources/website/page_document.py": {"trafilatura"},
 }

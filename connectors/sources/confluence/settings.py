@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.document import reader_token
-from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
+from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
 from connectors.setting_types import Globs, ReaderTokens
 
 _ACCOUNT = re.compile(r"([^\s=]+)=(\S+)")

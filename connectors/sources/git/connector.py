@@ -28,7 +28,7 @@ from connectors.git_repository.progress import Arrived, Stage, checkpoint, place
 from connectors.git_repository.remote_url import OnTheWeb, remote_of, repository_name, spoken
 from connectors.git_repository.repository import Copy
 from connectors.http_client.address_guard import reach_of
-from connectors.network_settings import PrivateHosts
+from connectors.http_client.setting_types import PrivateHosts
 from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
 from connectors.source_kind import Kind
 from connectors.sources.git.web_links import Hosting, file_link, hosting_of

@@ -13,12 +13,11 @@ from connectors.document import Access
 from connectors.errors import AskTheOwner, RetryLater
 from connectors.files.glob_patterns import Glob
 from connectors.http_client.address_guard import checked_host, reach_of
+from connectors.http_client.setting_types import PrivateHosts
 from connectors.mail import sync
 from connectors.mail.conversation_document import Conversations
 from connectors.mail.headers import Envelope
-from connectors.mail.owned import Owner, access_to
-from connectors.network_settings import PrivateHosts
-from connectors.setting_types import Globs, ReaderTokens
+from connectors.setting_types import Globs, MailboxOwner, ReaderTokens, mailbox_access
 from connectors.source_kind import Kind
 from connectors.sources.imap.folders import Folder, chosen
 from connectors.sources.imap.mailbox import ImapMailbox
@@ -46,7 +45,7 @@ class ImapSettings(BaseModel):
     user: str = Field(
         min_length=1, description="The name to sign in with; mostly the e-mail address."
     )
-    owner: Owner = Field(
+    owner: MailboxOwner = Field(
         default="",
         description="The e-mail address of the one who may read the mail here; the user's name, if"
         " left out and an address.",
@@ -115,7 +114,7 @@ class ImapSettings(BaseModel):
 
     def access(self) -> Access:
         """Who owns the mailbox is never guessed: nobody, where neither setting says it."""
-        return access_to(self.owner or self.user, self.readers)
+        return mailbox_access(self.owner or self.user, self.readers)
 
 
 class Password(BaseModel):

@@ -13,8 +13,7 @@ from connectors.files.glob_patterns import Choice
 from connectors.files.paths import Parts
 from connectors.mail import sync
 from connectors.mail.conversation_document import Conversations
-from connectors.mail.owned import Owner, access_to
-from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
+from connectors.setting_types import AbsolutePath, Globs, MailboxOwner, ReaderTokens, mailbox_access
 from connectors.source_kind import Kind, NoCredential
 from connectors.sources.mbox.mailbox import MboxFiles
 
@@ -27,7 +26,7 @@ class MboxSettings(BaseModel):
     path: AbsolutePath = Field(
         description="An mbox file, or a folder: all files in it that begin as mbox files do are read."
     )
-    owner: Owner = Field(
+    owner: MailboxOwner = Field(
         default="", description="The e-mail address of the one who may read the mail here."
     )
     readers: ReaderTokens = Field(
@@ -44,7 +43,7 @@ class MboxSettings(BaseModel):
     )
 
     def access(self) -> Access:
-        return access_to(self.owner, self.readers)
+        return mailbox_access(self.owner, self.readers)
 
 
 class MboxConnector:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from connectors.network_settings import PrivateHosts, WebAddress, check_encrypted
+from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
 from connectors.setting_types import AbsolutePath
 
 

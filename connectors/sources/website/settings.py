@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.network_settings import PrivateHosts
+from connectors.http_client.setting_types import PrivateHosts
 from connectors.setting_types import Globs, ReaderTokens
 from connectors.sources.website.urls import Scope, globs, page_address, place_named, place_of
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from backend.store import runs
 from backend.store.database import open_database, sqlite_url
-from backend.sync.process import is_gone, this_process
+from backend.sync.process_identity import is_gone, this_process
 from tests.support.browser import Opens, Watched
 from tests.support.home import Home
 from tests.support.serving import serving

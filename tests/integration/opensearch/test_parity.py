@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.assembly import Quarry
+from backend.container import Quarry
 from backend.settings import Settings
 from connectors.document import Readers
 from indexing.index.protocols import Filters, Index, IndexQuery

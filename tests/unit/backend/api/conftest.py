@@ -8,11 +8,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import Api, create_app
-from backend.api.asker import LocalAsker
-from backend.assembly import Quarry
+from backend.api.authentication import LocalAsker
+from backend.container import Quarry
 from backend.settings import Settings
 from backend.store import sources
-from backend.sync.runner import sync
+from backend.sync.foreground_run import sync
 from connectors.document import Readers
 from tests.support.models import MODEL_CACHE
 

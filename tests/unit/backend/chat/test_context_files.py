@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from backend.chat.citations import CitedDocument
+from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.context_files import (
     ContextFile,
     build_context_file_citation_mapping,
@@ -12,7 +12,7 @@ from backend.chat.context_files import (
     load_in_memory_chat_files,
     resolve_context_user_files,
 )
-from backend.search.rendering import DocumentNumbers
+from backend.search.result_format import DocumentNumbers
 from indexing.index.protocols import Filters
 
 

@@ -11,10 +11,10 @@ from backend.chat.history import (
     Opening,
     recent_messages,
 )
-from backend.chat.messages import CallMessage, ModelMessage, ToolCall, ToolResult
+from backend.chat.llm.messages import CallMessage, ModelMessage, ToolCall, ToolResult
 from backend.chat.prompts import NO_LONGER_SHOWN
 from backend.chat.tools import INTERNAL_SEARCH
-from backend.search.completion import Message
+from backend.search.llm_protocol import Message
 
 
 def words(text: str) -> int:

@@ -13,9 +13,9 @@ from backend.search.budget import (
     shown_chunks,
     trim_sections_by_tokens,
 )
+from backend.search.models import InferenceSection
 from backend.search.prompts import NOTHING_FITS, NOTHING_FOUND, quote
-from backend.search.rendering import DocumentNumbers, excerpt
-from backend.search.sections import InferenceSection
+from backend.search.result_format import DocumentNumbers, excerpt
 from indexing.embedding.token_counting import CountTokens, estimated_tokens
 from tests.support.search import section
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.search.events import VariantQuery
 from backend.search.fusion import VariantRanking, strongest, weighted_reciprocal_rank_fusion
-from backend.search.sections import RankedChunk, VariantName, Why
+from backend.search.models import RankedChunk, VariantName, Why
 from indexing.index.protocols import Evidence, Hit
 from tests.support.search import chunk
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.search.merging import merge_individual_chunks, merge_overlapping_sections
-from backend.search.sections import InferenceSection, RankedChunk
+from backend.search.models import InferenceSection, RankedChunk
 from tests.support.search import chunk, ranked, section
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from backend.search.events import SearchDone
-from backend.search.rendering import DocumentNumbers
+from backend.search.models import SearchResult
 from backend.search.request import SearchRequest
+from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from backend.search.sections import SearchResult
 from connectors.document import Access, Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING

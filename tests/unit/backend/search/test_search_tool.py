@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from backend.search.completion import Complete, Message
 from backend.search.events import (
     FirstResults,
     FusedResults,
@@ -20,11 +19,12 @@ from backend.search.events import (
     Selected,
     VariantLost,
 )
+from backend.search.llm_protocol import Complete, Message
+from backend.search.models import SearchResult
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.rendering import DocumentNumbers
 from backend.search.request import Budgets, SearchRequest
+from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from backend.search.sections import SearchResult
 from connectors.document import Access, Readers
 from connectors.errors import RetryLater
 from indexing.chunking.chunk import Chunk, ChunkRange

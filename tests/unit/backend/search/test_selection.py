@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.completion import CompletionFailed
+from backend.search.llm_protocol import CompletionFailed
 from backend.search.selection import (
     MAX_SECTIONS,
     Reading,

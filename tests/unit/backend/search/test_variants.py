@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.completion import CompletionFailed, Message
 from backend.search.events import VariantQuery
+from backend.search.llm_protocol import CompletionFailed, Message
 from backend.search.variants import (
     MAX_QUERY_CHARACTERS,
     deduplicate_queries,

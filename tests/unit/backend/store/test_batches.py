@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from sqlalchemy import select, update
 
 from backend.store import batches, runs, sources
-from backend.store.payload import packed, unpacked
+from backend.store.batch_codec import packed, unpacked
 from backend.store.runs import Ended, Process, Run
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.store.attendance import Present
 from backend.store.runs import Process
+from backend.store.workers import Present
 from backend.sync import overdue
 
 NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from backend.store import runs, schedule
 from backend.store.database import sqlite_url
-from backend.sync.engine import Engine
-from backend.sync.workers import Workers
+from backend.sync.due_work import Engine
+from backend.sync.worker_threads import Workers
 from connectors.document import Readers
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings

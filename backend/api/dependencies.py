@@ -1,0 +1,60 @@
+"""What all routes share, and how they come by it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, TypeAlias
+
+from anyio import to_thread
+from fastapi import Depends, Request
+
+from backend.api.metrics_collector import Metrics
+from backend.api.problem_details import Problem, problem
+from backend.api.request_context import Visits
+from backend.api.server_sent_events import Streams
+from backend.api.sync_runs import Syncs
+from backend.api.warmup import Readiness, Served
+from backend.container import Quarry
+from backend.schemas.models import AnswerWire, PartWire
+
+PATIENCE = 2.0
+"""Seconds that a request waits for the server to be ready."""
+
+AnswerHtml: TypeAlias = Callable[[AnswerWire], str]
+"""An answer as people read it: rendered, cleaned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    served: Served
+    readiness: Readiness
+    syncs: Syncs
+    answer_html: AnswerHtml
+    metrics: Metrics
+    visits: Visits = field(default_factory=Visits)
+    streams: Streams = field(default_factory=Streams)
+
+
+async def parts_of(request: Request) -> Parts:
+    parts: Parts = request.app.state.parts
+    return parts
+
+
+PartsIs = Annotated[Parts, Depends(parts_of)]
+
+
+async def ready_quarry(parts: PartsIs) -> Quarry:
+    """Quarry, once all of it is ready."""
+    if parts.readiness.wait(0) or await to_thread.run_sync(parts.readiness.wait, PATIENCE):
+        return parts.served.quarry
+    told = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
+    raise Problem(
+        problem(503, f"Quarry is not ready yet ({'; '.join(told)}).", "Try again in a moment."),
+        {"Retry-After": "2"},
+    )
+
+
+def _unready(parts: Parts) -> list[PartWire]:
+    return [part for part in parts.readiness.told().parts if part.state != "ready"]
+
+
+QuarryIs = Annotated[Quarry, Depends(ready_quarry)]

@@ -1,0 +1,139 @@
+"""Figures for Prometheus. Of sources and runs they come from the database, when they are asked for, and so
+speak for the workers of all processes; of requests they are those of this server."""
+
+import threading
+from collections.abc import Iterator, Mapping
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from backend.api.warmup import Readiness, Served
+from backend.store.metrics_queries import Figures, Reckoning
+from backend.sync.prometheus_metrics import StageMetrics
+from connectors.errors import AskTheOwner, RetryLater
+
+_SEARCHES = {"/api/search", "/results"}
+_ANSWERS = {"/api/ask"}
+_SEARCH_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_ANSWER_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 180)
+
+
+class Metrics:
+    """Of one server. What it counts of requests has no more names than there are routes."""
+
+    def __init__(self, served: Served, readiness: Readiness) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_OfDatabase(served, readiness))
+        self.stages = StageMetrics(self._registry)
+        self._requests = Counter(
+            "quarry_requests",
+            "Requests that were answered.",
+            ["method", "route", "status"],
+            registry=self._registry,
+        )
+        self._searches = Histogram(
+            "quarry_search_seconds",
+            "Seconds that searches took.",
+            buckets=_SEARCH_BUCKETS,
+            registry=self._registry,
+        )
+        self._answers = Histogram(
+            "quarry_answer_seconds",
+            "Seconds that answers took, to their last word.",
+            buckets=_ANSWER_BUCKETS,
+            registry=self._registry,
+        )
+
+    def answered(self, method: str, route: str | None, status: int | None, seconds: float) -> None:
+        """A request has come to its end; without a status its client had gone."""
+        self._requests.labels(method if route else "", route or "", str(status or "")).inc()
+        if status != 200:
+            return
+        if route in _SEARCHES:
+            self._searches.observe(seconds)
+        elif route in _ANSWERS:
+            self._answers.observe(seconds)
+
+    def told(self) -> bytes:
+        return generate_latest(self._registry)
+
+
+class _OfDatabase(Collector):
+    """Asks the database whenever it is asked; where that does not answer, it says so and the rest is told."""
+
+    def __init__(self, served: Served, readiness: Readiness) -> None:
+        self._served = served
+        self._readiness = readiness
+        self._lock = threading.Lock()
+        self._reckoning: Reckoning | None = None
+
+    def describe(self) -> list[Metric]:
+        """Nothing is asked before the first scrape."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        figures = self._figures()
+        answers = 0.0 if figures is None else 1.0
+        yield GaugeMetricFamily("quarry_database_up", "Whether the database answers.", answers)
+        if figures is not None:
+            yield from _told(figures)
+
+    def _figures(self) -> Figures | None:
+        if not self._readiness.is_made("database"):
+            return None
+        try:
+            with self._lock:
+                if self._reckoning is None:
+                    self._reckoning = Reckoning(self._served.quarry.database)
+            return self._reckoning.take()
+        except (RetryLater, AskTheOwner):
+            return None
+
+
+def _told(figures: Figures) -> Iterator[Metric]:
+    yield _gauge("quarry_sources", "Sources in each state.", "state", figures.sources)
+    runs = GaugeMetricFamily("quarry_runs", "Runs by kind and state.", labels=["kind", "state"])
+    for (kind, state), count in sorted(figures.runs.items()):
+        runs.add_metric([kind, state], count)
+    yield runs
+    outcomes = CounterMetricFamily(
+        "quarry_outcomes", "What came of all runs, by outcome.", labels=["outcome"]
+    )
+    for outcome, count in sorted(figures.outcomes.items()):
+        outcomes.add_metric([outcome], count)
+    yield outcomes
+    since = GaugeMetricFamily(
+        "quarry_last_success_age_seconds",
+        "Seconds since a run of this kind came to its end.",
+        labels=["source", "kind"],
+    )
+    for (source, kind), seconds in sorted(figures.successes.items()):
+        since.add_metric([source, kind], seconds)
+    yield since
+    yield _gauge(
+        "quarry_open_batches",
+        "Batches that were read and are not indexed yet.",
+        "source",
+        figures.open_batches,
+    )
+    yield GaugeMetricFamily(
+        "quarry_oldest_open_batch_age_seconds",
+        "Seconds since the oldest of them was read.",
+        figures.oldest_batch,
+    )
+    yield _gauge("quarry_documents", "Documents that are held.", "source", figures.documents)
+    yield _gauge("quarry_failed_documents", "Documents that failed.", "source", figures.failures)
+    yield _gauge("quarry_workers", "Worker processes that live.", "queue", figures.workers)
+
+
+def _gauge(name: str, help_text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, help_text, labels=[label])
+    for value, count in sorted(values.items()):
+        family.add_metric([value], count)
+    return family

@@ -1,0 +1,149 @@
+"""`POST /api/ask`: an answer as it comes about, step by step."""
+
+import html
+import time
+from collections.abc import Generator
+from datetime import date
+from typing import Annotated, Literal
+
+from fastapi import FastAPI
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from backend.api import openapi_examples, problem_details
+from backend.api.authentication import AskerIs
+from backend.api.authorization import Rule, ruled
+from backend.api.dependencies import AnswerHtml, PartsIs, QuarryIs
+from backend.api.request_context import VisitIs
+from backend.api.search_filters import FiltersBody
+from backend.api.server_sent_events import Event, EventStream, from_thread
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.events import AnswerDone, ChatEvent, Failed, ReasoningStep, TextPiece
+from backend.chat.llm_loop import ChatTurn
+from backend.container import Quarry
+from backend.schemas import conversion
+from backend.schemas.models import AnsweredWire, AnswerWire, LostWire, TextWire
+from backend.search.events import (
+    FirstResults,
+    FusedResults,
+    Narrowed,
+    Queries,
+    SearchDone,
+    Selected,
+    VariantLost,
+)
+from backend.search.llm_protocol import Message
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
+
+LONGEST_QUESTION = 8_000
+LONGEST_MESSAGE = 40_000
+MOST_MESSAGES = 100
+
+
+def _asked(text: str) -> str:
+    if not text.strip():
+        raise ValueError("write a question")
+    return text
+
+
+class MessageBody(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    role: Literal["user", "assistant"]
+    text: str = Field(max_length=LONGEST_MESSAGE)
+
+
+class AskBody(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.ASK]}
+    )
+
+    question: Annotated[
+        str,
+        Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": r"\S"}),
+        AfterValidator(_asked),
+    ]
+    filters: FiltersBody = FiltersBody()
+    history: tuple[MessageBody, ...] = Field(
+        default=(), max_length=MOST_MESSAGES, description="What was said before, oldest first"
+    )
+
+
+def add_routes(app: FastAPI) -> None:
+    app.post(
+        "/api/ask",
+        status_code=200,
+        response_class=EventStream,
+        responses={200: openapi_examples.stream(openapi_examples.ANSWER_EVENTS)},
+        summary="Answer a question, each sentence with its source",
+    )(ask)
+
+
+@ruled(Rule.READER)
+def ask(
+    body: AskBody, asker: AskerIs, quarry: QuarryIs, parts: PartsIs, visit: VisitIs
+) -> EventStream:
+    """Server-sent events, in this order: `queries`, `first_results`; with a language model again
+    `queries` and `lost` steps; `results`, `selected`; `reasoning`, `citation` and `text` as they
+    are written; at the end `done`, or `error` with problem details. Closing the connection stops
+    the answer, and the language model."""
+    visit.asked = body.question
+    turn = ChatTurn(
+        message=body.question,
+        readers=asker.readers,
+        deadline=Deadline.after(quarry.settings.answer_seconds, visit.stop),
+        history=tuple(Message(one.role, one.text) for one in body.history),
+        filters=body.filters.filters(),
+        today=date.today(),
+    )
+    return EventStream(
+        lambda: from_thread(lambda: told(quarry, turn, parts.answer_html)), parts.streams
+    )
+
+
+def told(quarry: Quarry, turn: ChatTurn, answer_html: AnswerHtml) -> Generator[Event, None, None]:
+    """The events of a turn, as they are sent; the last is `done` or `error`."""
+    began = time.perf_counter()
+    events = quarry.answer(turn, (), ChatStateContainer())
+    try:
+        for event in events:
+            if isinstance(event, AnswerDone):
+                answer = conversion.answer(turn.message, event, time.perf_counter() - began)
+                yield Event("done", AnsweredWire(answer=answer, html=answer_html(answer)))
+            elif (step := _step(event)) is not None:
+                yield step
+    except (RetryLater, AskTheOwner, DeadlineExceeded) as error:
+        yield Event("error", problem_details.of_error(error))
+    finally:
+        if isinstance(events, Generator):
+            events.close()
+
+
+def _step(event: ChatEvent) -> Event | None:
+    match event:
+        case Queries():
+            return Event("queries", conversion.queries(event))
+        case FirstResults(sections=sections):
+            return Event("first_results", conversion.results(sections))
+        case FusedResults(sections=sections):
+            return Event("results", conversion.results(sections))
+        case Selected(sections=sections):
+            return Event("selected", conversion.results(sections))
+        case VariantLost(step=step, reason=reason):
+            return Event("lost", LostWire(step=step, reason=reason))
+        case ReasoningStep(text=text):
+            return Event("reasoning", TextWire(text=text))
+        case TextPiece(text=text):
+            return Event("text", TextWire(text=text))
+        case CitationInfo():
+            return Event("citation", conversion.mark(event))
+        case Failed(message=message, advice=advice):
+            return Event("error", problem_details.problem(503, message, advice))
+        case Narrowed() | SearchDone() | AnswerDone():
+            return None
+
+
+def plain_html(answer: AnswerWire) -> str:
+    """Where nothing better renders it: the answer as it was written, as text."""
+    return f"<p>{html.escape(answer.answer)}</p>"

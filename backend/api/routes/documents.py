@@ -1,0 +1,162 @@
+"""`/api/documents`: what is held, as far as the asker may read it.
+
+What the asker may not read and what does not exist take the same way: one query with the readers in
+its condition, and the same answer.
+"""
+
+import os
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import PurePosixPath
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import FastAPI, Query
+from starlette.responses import Response, StreamingResponse
+
+from backend.api import openapi_examples
+from backend.api.authentication import AskerIs
+from backend.api.authorization import Rule, ruled
+from backend.api.dependencies import QuarryIs
+from backend.api.problem_details import Problem, problem
+from backend.api.request_context import StopIs
+from backend.container import Quarry
+from backend.schemas import conversion
+from backend.schemas.models import DocumentShownWire, DocumentsWire
+from backend.store import documents as stored
+from backend.store import sources
+from backend.store.documents import StoredDocument
+from connectors.connector import KeepsOriginals
+from connectors.document import Document, Readers
+from connectors.extraction import media_types
+from indexing.chunking.chunk import ChunkRange
+from indexing.runtime.deadline import Deadline, Stop
+
+MOST_DOCUMENTS = 500
+_PIECE = 1 << 16
+_ENDING = "/original"
+_SHOWN_IN_PLACE = {media_types.TEXT, media_types.PDF}
+_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+"""Of a document's own file: whatever it is, it runs nothing and loads nothing."""
+
+
+def add_routes(app: FastAPI) -> None:
+    app.get(
+        "/api/documents",
+        responses={200: openapi_examples.answer(openapi_examples.DOCUMENTS)},
+        summary="List the documents that you may read, by id",
+    )(list_documents)
+    app.get(
+        "/api/documents/{document_id:path}/original",
+        response_class=StreamingResponse,
+        responses={200: openapi_examples.file()},
+        summary="Get the file that a document was read from",
+    )(document_original)
+    app.get(
+        "/api/documents/{document_id:path}",
+        responses={200: openapi_examples.answer(openapi_examples.SHOWN)},
+        summary="Show a document: its text, where it stands, and who may read it",
+    )(show_document)
+
+
+@ruled(Rule.READER)
+def list_documents(
+    asker: AskerIs,
+    quarry: QuarryIs,
+    source: Annotated[str | None, Query(max_length=100)] = None,
+    after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
+) -> DocumentsWire:
+    held = stored.readable(quarry.database, asker.readers, after, limit, source)
+    return DocumentsWire(
+        documents=tuple(map(conversion.document, held)),
+        next=held[-1].id if len(held) == limit else None,
+    )
+
+
+@ruled(Rule.READER)
+def show_document(
+    document_id: str, asker: AskerIs, quarry: QuarryIs, stop: StopIs
+) -> DocumentShownWire:
+    """404 for what does not exist, and for what you may not read."""
+    found = shown(quarry, document_id, asker.readers, _deadline(quarry, stop))
+    if found is None:
+        raise _no_document()
+    return found
+
+
+@ruled(Rule.READER)
+def document_original(document_id: str, asker: AskerIs, quarry: QuarryIs, stop: StopIs) -> Response:
+    """Only as it was when it was last synced: who may read a newer one is not known yet."""
+    found = find(quarry, document_id, asker.readers)
+    if found is None:
+        # A document may be named so. No source has both: a file is no folder.
+        named = show_document(document_id + _ENDING, asker, quarry, stop)
+        return Response(named.model_dump_json(), media_type="application/json")
+    file = _file(quarry, found.document)
+    if file is None:
+        raise Problem(_CHANGED)
+    return _download(file, found.document)
+
+
+def shown(
+    quarry: Quarry, document_id: str, readers: Readers, deadline: Deadline
+) -> DocumentShownWire | None:
+    """The document, if the asker may read it.
+
+    Raises:
+        DeadlineExceeded, RetryLater, AskTheOwner: the index or the database did not answer.
+    """
+    found = find(quarry, document_id, readers)
+    if found is None:
+        return None
+    (chunks,) = quarry.index.chunks([ChunkRange(document_id, 0, found.chunks)], readers, deadline)
+    file = _file(quarry, found.document)
+    if file is not None:
+        file.close()
+    return conversion.document_shown(found, chunks, has_original=file is not None)
+
+
+def find(quarry: Quarry, document_id: str, readers: Readers) -> StoredDocument | None:
+    """The one way by which a document is had; see above."""
+    return stored.find(quarry.database, document_id, readers)
+
+
+def _deadline(quarry: Quarry, stop: Stop) -> Deadline:
+    return Deadline.after(quarry.settings.search_seconds, stop)
+
+
+def _no_document() -> Problem:
+    return Problem(problem(404, "There is no such document that you may read."))
+
+
+_CHANGED = problem(
+    404, "The file of this document is not there any more as it was read.", "Sync its source."
+)
+
+
+def _file(quarry: Quarry, document: Document) -> BufferedReader | None:
+    connector = quarry.connector(sources.find(quarry.database, document.source))
+    if not isinstance(connector, KeepsOriginals):
+        return None
+    return connector.original(document.id, document.version)
+
+
+def _download(file: BufferedReader, document: Document) -> StreamingResponse:
+    media_type = document.media_type
+    placed = "inline" if media_type in _SHOWN_IN_PLACE else "attachment"
+    name = quote(PurePosixPath(document.id.partition(":")[2]).name, errors="replace")
+    headers = {
+        # Given whole, so that no character set is added: the bytes are as they were found.
+        "Content-Type": media_type,
+        "Content-Disposition": f"{placed}; filename*=UTF-8''{name}",
+        "Content-Length": str(os.fstat(file.fileno()).st_size),
+        "Content-Security-Policy": _POLICY,
+    }
+    return StreamingResponse(_pieces(file), headers=headers)
+
+
+def _pieces(file: BufferedReader) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece

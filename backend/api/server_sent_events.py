@@ -1,0 +1,233 @@
+"""Server-sent events: what happens, as it happens, to a client who may be slow, or gone.
+
+What makes the events runs in a thread of its own and waits when the client does not keep up: a few
+events lie in memory, never a whole answer. When nobody listens any more, both ends are told.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
+
+from pydantic import BaseModel
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from backend.api import problem_details
+from backend.api.problem_details import problem
+from backend.api.request_context import Visit, visit_in
+
+KEEP_ALIVE = 15.0
+"""Seconds of silence after which a comment is sent, so that no proxy takes the stream for dead."""
+PATIENCE = 60.0
+"""Seconds that a client may take for what lies ready; after that it is taken for gone."""
+MOST_WAITING = 64
+"""Events of one stream that lie in memory."""
+MOST_STREAMS = 100
+"""At once; each has a thread."""
+
+LOG = logging.getLogger("quarry.events")
+
+_COMMENT = b": still here\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    name: str
+    data: BaseModel
+
+    @property
+    def is_last(self) -> bool:
+        return self.name in {"done", "error"}
+
+    def encoded(self, number: int) -> bytes:
+        # JSON escapes line breaks, so that the data is one line.
+        return f"id: {number}\nevent: {self.name}\ndata: {self.data.model_dump_json()}\n\n".encode()
+
+
+Events: TypeAlias = AsyncGenerator[Event, None]
+MakesEvents: TypeAlias = Callable[[], Generator[Event, None, None]]
+
+STOPPING = Event("error", problem(503, "The server is stopping.", "Ask again when it is back."))
+BROKEN = Event(
+    "error", problem(500, "Something went wrong within Quarry. Its log says more.", "Ask again.")
+)
+
+
+class Streams:
+    """How many are open; known to the event loop alone."""
+
+    def __init__(self, most: int = MOST_STREAMS) -> None:
+        self._free = most
+
+    def enter(self) -> bool:
+        if not self._free:
+            return False
+        self._free -= 1
+        return True
+
+    def leave(self) -> None:
+        self._free += 1
+
+
+class EventStream(Response):
+    """An answer of events. The last is `done` or `error`."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: Callable[[], Events], streams: Streams) -> None:
+        self.status_code = 200
+        self.background = None
+        self._events = events
+        self._streams = streams
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._streams.enter():
+            full = problem(503, "Too many answers are being written at once.", "Try again soon.")
+            return await problem_details.response(full, {"Retry-After": "5"})(scope, receive, send)
+        try:
+            return await self._stream(send, visit_in(scope))
+        finally:
+            self._streams.leave()
+
+    async def _stream(self, send: Send, visit: Visit) -> None:
+        start = {
+            "type": "http.response.start",
+            "status": self.status_code,
+            "headers": self.raw_headers,
+        }
+        await send(start)
+        events = self._events()
+        encoded = _encoded(events, visit)
+        try:
+            async for piece in encoded:
+                message = {"type": "http.response.body", "body": piece, "more_body": True}
+                await asyncio.wait_for(send(message), PATIENCE)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            visit.is_gone = True
+        finally:
+            visit.stop.set()
+            await encoded.aclose()
+            await events.aclose()
+
+
+async def _encoded(events: Events, visit: Visit) -> AsyncGenerator[bytes, None]:
+    """The events with their numbers, and comments where none comes; until it is to stop."""
+    loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
+    with visit.stop.calling(lambda: loop.call_soon_threadsafe(stopped.set)):
+        stopping = asyncio.ensure_future(stopped.wait())
+        coming = asyncio.ensure_future(_next(events))
+        try:
+            while True:
+                await asyncio.wait(
+                    {stopping, coming}, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED
+                )
+                if stopping.done():
+                    if not visit.is_gone:
+                        yield STOPPING.encoded(next(numbers))
+                    return
+                if not coming.done():
+                    yield _COMMENT
+                    continue
+                if (event := coming.result()) is None:
+                    return
+                yield event.encoded(next(numbers))
+                coming = asyncio.ensure_future(_next(events))
+        finally:
+            for task in (stopping, coming):
+                task.cancel()
+            await asyncio.gather(stopping, coming, return_exceptions=True)
+
+
+async def _next(events: Events) -> Event | None:
+    return await anext(events, None)
+
+
+async def from_thread(make: MakesEvents) -> Events:
+    """What `make` yields in a thread of its own. Closing this closes it, as soon as it yields."""
+    pipe = Pipe(asyncio.get_running_loop())
+    threading.Thread(target=_pour, args=(make, pipe), name="stream", daemon=True).start()
+    try:
+        while (event := await pipe.take()) is not None:
+            yield event
+    finally:
+        pipe.close()
+
+
+def _pour(make: MakesEvents, pipe: "Pipe") -> None:
+    last: Event | None = None
+    try:
+        with closing(make()) as events:
+            for event in events:
+                if not pipe.put(event):
+                    return
+                last = event
+    except Exception:
+        # A mistake in the program. The thread ends here: the log is told, and nobody waits in vain.
+        LOG.exception("A stream of events broke off.")
+    finally:
+        if last is None or not last.is_last:
+            pipe.put(BROKEN)
+        pipe.end()
+
+
+class Pipe:
+    """From a thread to the event loop, a few events at a time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, patience: float = PATIENCE) -> None:
+        self._loop = loop
+        self._patience = patience
+        self._arrived = asyncio.Event()
+        self._waiting: deque[Event] = deque()
+        self._moved = threading.Condition()
+        self._closed = False
+        self._ended = False
+
+    def put(self, event: Event) -> bool:
+        """Wait for room, and say whether anybody still wants it. For the thread."""
+        with self._moved:
+            roomy = self._moved.wait_for(
+                lambda: self._closed or len(self._waiting) < MOST_WAITING, self._patience
+            )
+            if self._closed or not roomy:
+                self._closed = True
+                return False
+            self._waiting.append(event)
+        self._wake()
+        return True
+
+    def end(self) -> None:
+        """No more will come. For the thread."""
+        with self._moved:
+            self._ended = True
+        self._wake()
+
+    async def take(self) -> Event | None:
+        """The next one, or nothing at the end. For the event loop."""
+        while True:
+            with self._moved:
+                if self._waiting:
+                    self._moved.notify_all()
+                    return self._waiting.popleft()
+                if self._ended:
+                    return None
+                self._arrived.clear()
+            await self._arrived.wait()
+
+    def close(self) -> None:
+        """Nobody wants more."""
+        with self._moved:
+            self._closed = True
+            self._waiting.clear()
+            self._moved.notify_all()
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
+            self._loop.call_soon_threadsafe(self._arrived.set)

@@ -1,0 +1,165 @@
+"""Syncs that were asked for over HTTP: one run of a source at a time, followed by any number.
+
+A run that was begun goes on when nobody follows it any more; only the end of the server stops it,
+between two steps, and the next sync goes on from its checkpoint.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from backend.api.server_sent_events import BROKEN, Event, Events
+from backend.container import Quarry
+from backend.schemas import conversion
+from backend.store.sources import Source
+from backend.sync.foreground_run import sync
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.ingestion.pipeline import EmptyListing
+from indexing.ingestion.progress import Progress, Report
+from indexing.runtime.deadline import Deadline
+
+PACE = 0.1
+"""Seconds between two progress events: a follower is told the latest, not each."""
+LOG = logging.getLogger("quarry.syncs")
+STOPPED = "It was stopped before it was done; the next sync goes on from there."
+
+Steps: TypeAlias = Callable[[], Generator[Progress | Report, None, None]]
+
+
+class SyncRun:
+    """One run, in a thread of its own. Followers are woken, and read what is the latest."""
+
+    def __init__(self, source: str, steps: Steps) -> None:
+        self.source = source
+        self.began = datetime.now(UTC)
+        self._steps = steps
+        self._lock = threading.Lock()
+        self._latest: Progress | None = None
+        self._end: Event | None = None
+        self._wakers: list[Callable[[], object]] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"sync {source}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return self._end is not None
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def join(self, seconds: float) -> None:
+        """Wait for its end, but no longer than so many seconds."""
+        self._thread.join(seconds)
+
+    async def follow(self) -> Events:
+        """The latest progress, at most every tenth of a second, and the end."""
+        told: Progress | None = None
+        with self._waking() as awake:
+            while True:
+                await awake.wait()
+                awake.clear()
+                latest, end = self._latest, self._end
+                if latest is not None and latest is not told:
+                    told = latest
+                    yield Event("progress", conversion.progress(latest))
+                if end is not None:
+                    yield end
+                    return
+                await asyncio.sleep(PACE)
+
+    @contextmanager
+    def _waking(self) -> Iterator[asyncio.Event]:
+        loop, awake = asyncio.get_running_loop(), asyncio.Event()
+        awake.set()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                loop.call_soon_threadsafe(awake.set)
+
+        with self._lock:
+            self._wakers.append(wake)
+        try:
+            yield awake
+        finally:
+            with self._lock:
+                self._wakers.remove(wake)
+
+    def _work(self) -> None:
+        end = BROKEN
+        try:
+            report = self._ran()
+            error = None if report else STOPPED
+            end = Event("done", conversion.synced(self.source, report or Report(), error))
+        except (AskTheOwner, RetryLater) as failure:
+            end = Event("done", conversion.synced(self.source, Report(), str(failure)))
+        except Exception:
+            # A mistake in the program. The thread ends here: the log and the followers are told.
+            LOG.exception("The sync of %s broke off.", self.source)
+        finally:
+            self._end = end
+            self._wake()
+
+    def _ran(self) -> Report | None:
+        """Its report; nothing where it was stopped before."""
+        with closing(self._steps()) as steps:
+            for step in steps:
+                if isinstance(step, Report):
+                    return step
+                self._latest = step
+                self._wake()
+                if self._stopping.is_set():
+                    break
+        return None
+
+    def _wake(self) -> None:
+        with self._lock:
+            wakers = list(self._wakers)
+        for wake in wakers:
+            wake()
+
+
+class Syncs:
+    """The runs of this server."""
+
+    def __init__(self, quarry: Callable[[], Quarry]) -> None:
+        self._quarry = quarry
+        self._lock = threading.Lock()
+        self._runs: dict[str, SyncRun] = {}
+
+    def running(self, source: str) -> SyncRun | None:
+        run = self._runs.get(source)
+        return None if run is None or run.is_over else run
+
+    def begin(self, source: Source, when_empty: EmptyListing) -> SyncRun:
+        """The run that is going on, or a new one."""
+        with self._lock:
+            run = self.running(source.name)
+            if run is None:
+                run = SyncRun(source.name, lambda: _steps(self._quarry(), source, when_empty))
+                self._runs[source.name] = run
+        return run
+
+    def stop(self, seconds: float) -> None:
+        """End all runs between two steps, as far as they come to one in so many seconds."""
+        runs = [run for run in self._runs.values() if not run.is_over]
+        for run in runs:
+            run.stop()
+        deadline = Deadline.after(seconds)
+        for run in runs:
+            run.join(deadline.left())
+
+    def unfinished(self) -> list[str]:
+        """The sources whose runs are going on."""
+        return [run.source for run in self._runs.values() if not run.is_over]
+
+
+def _steps(
+    quarry: Quarry, source: Source, when_empty: EmptyListing
+) -> Generator[Progress | Report, None, None]:
+    connector, pipeline = quarry.connector(source), quarry.pipeline(source)
+    yield from sync(quarry.database, source, connector, pipeline, when_empty)

@@ -1,0 +1,152 @@
+"""Makes the parts of Quarry ready before anything is asked of them.
+
+One thread makes them, one after the other: they are made when they are first used, and two threads
+that did so at once would make some of them twice. It tries again until all are there, and makes them
+anew where the index was switched to another edition meanwhile.
+"""
+
+import gc
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from backend.container import Quarry
+from backend.schemas.models import PartWire, ReadyWire
+from backend.search.results import find
+from connectors.document import Readers
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.embedding.embedder import EmbedderIdentity
+from indexing.index.protocols import Filters
+from indexing.runtime.deadline import DeadlineExceeded
+
+PAUSE = 5.0
+"""Seconds before a part that failed is tried again."""
+
+State: TypeAlias = Literal["waiting", "ready", "failed"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    name: str
+    make: Callable[[], object]
+
+
+class Served:
+    """The Quarry of a server: a new one, once its index has been switched to another edition."""
+
+    def __init__(self, quarry: Quarry) -> None:
+        self.quarry = quarry
+        self._opened: EmbedderIdentity | None = None
+
+    def parts(self) -> tuple[Part, ...]:
+        """In the order in which each needs those before it."""
+        return (
+            Part("home", lambda: self.quarry.home),
+            Part("database", lambda: (self.quarry.database, self.quarry.ledger)),
+            Part("embedding model", lambda: (self.quarry.embedder, self.quarry.understanding)),
+            Part("index", lambda: (self.quarry.index, self.quarry.keeper)),
+            Part("language model", lambda: (self.quarry.language_model, self.quarry.count_tokens)),
+            Part("search", lambda: _first_search(self.quarry)),
+        )
+
+    def renewed(self) -> bool:
+        """Whether another edition has taken the place of the one that was opened; all parts are then
+        to be made anew."""
+        try:
+            active = self.quarry.editions.active()
+            opened = self._opened or self.quarry.edition.embedder
+        except (AskTheOwner, RetryLater):
+            return False
+        if active is None or active.embedder == opened:
+            return False
+        self._opened, self.quarry = active.embedder, self.quarry.anew()
+        return True
+
+
+class Readiness:
+    """Whether all parts are made.
+
+    Args:
+        renewed: asked again and again; whether all of them are to be made anew.
+    """
+
+    def __init__(self, parts: Sequence[Part], renewed: Callable[[], bool] = lambda: False) -> None:
+        self._parts = parts
+        self._renewed = renewed
+        self._states: dict[str, tuple[State, str]] = {part.name: ("waiting", "") for part in parts}
+        self._all = threading.Event()
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._keep_up, name="warm-up", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether everything was ready within so many seconds."""
+        return self._all.wait(seconds)
+
+    def is_made(self, name: str) -> bool:
+        return self._states[name][0] == "ready"
+
+    def told(self) -> ReadyWire:
+        parts = (
+            PartWire(name=name, state=state, detail=detail)
+            for name, (state, detail) in self._states.items()
+        )
+        return ReadyWire(ready=self._all.is_set(), parts=tuple(parts))
+
+    def _keep_up(self) -> None:
+        while self._all_made():
+            _settle()
+            self._all.set()
+            while not self._renewed():
+                if self._stopping.wait(PAUSE):
+                    return
+            self._all.clear()
+
+    def _all_made(self) -> bool:
+        """False where it was stopped before."""
+        waiting = list(self._parts)
+        while waiting:
+            if self._made(waiting[0]):
+                waiting.pop(0)
+            elif self._stopping.wait(PAUSE):
+                return False
+            elif self._renewed():
+                waiting = list(self._parts)
+        return True
+
+    def _made(self, part: Part) -> bool:
+        told: tuple[State, str] = ("failed", "A mistake in the program; the log says more.")
+        try:
+            part.make()
+            told = ("ready", "")
+        except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+            told = ("failed", str(error))
+        finally:
+            self._tell(part, told)
+        return told[0] == "ready"
+
+    def _tell(self, part: Part, told: tuple[State, str]) -> None:
+        state, detail = told
+        if state == "failed" and self._states[part.name] != told:
+            _log.warning("Not ready, %s: %s", part.name, detail)
+        self._states[part.name] = told
+
+
+def _settle() -> None:
+    """What was made stays: to look for garbage in it would stop every search for a tenth of a second, now and then."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def _first_search(quarry: Quarry) -> None:
+    """It reads the index into memory, and loads what only a search needs."""
+    find(quarry.search_tool(), quarry.request("first search", Readers.of(), Filters()), 1)

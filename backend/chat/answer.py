@@ -1,0 +1,186 @@
+"""An answer from beginning to end: without a model from the best sentences, with one checked."""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.citations.citation_processor import CitationInfo
+from backend.chat.citations.verification import (
+    Passage,
+    Support,
+    Verdict,
+    best_supports,
+    passages_of,
+)
+from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed, TextPiece
+from backend.chat.extractive.answer import Told, extract
+from backend.chat.llm_loop import ChatTurn, Search
+from backend.search.events import SearchDone, SearchEvent
+from backend.search.models import InferenceSection, SearchResult
+from backend.search.request import Budgets, SearchRequest
+from backend.search.result_format import DocumentNumbers
+from connectors.document import Document
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.chunking.sentences import sentences
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
+
+NOTHING_ANSWERS = "Nothing in the documents that you may read answers this."
+Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
+CHECKING_SECONDS = 10.0
+"""For the check of citations, also when the answer used all of its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractiveParts:
+    """With what a turn is answered where there is no language model."""
+
+    search: Search
+    numbers: DocumentNumbers
+    """The same that the search has; made for this turn."""
+    embedder: Embedder
+    understanding: Understanding
+    budgets: Budgets
+    search_seconds: float = 30.0
+
+
+def answer_from_sentences(
+    turn: ChatTurn, parts: ExtractiveParts, state: ChatStateContainer
+) -> Generator[ChatEvent, None, None]:
+    """Answer with the best sentences found; the last event is AnswerDone or Failed."""
+    try:
+        yield from _extractive(turn, parts, state)
+    except (DeadlineExceeded, RetryLater) as error:
+        yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
+    except AskTheOwner as error:
+        yield state.fail(Failed("The search cannot answer.", str(error)))
+    finally:
+        state.stop_if_running()
+
+
+def _extractive(
+    turn: ChatTurn, parts: ExtractiveParts, state: ChatStateContainer
+) -> Generator[ChatEvent, None, None]:
+    request = SearchRequest(
+        message=turn.message,
+        readers=turn.readers,
+        deadline=turn.deadline.earlier(parts.search_seconds),
+        budgets=parts.budgets,
+        history=turn.history,
+        filters=turn.filters,
+    )
+    result = yield from _searched(parts.search(request))
+    state.add_found(result)
+    told = extract(
+        turn.message, result.sections, parts.embedder, parts.understanding, turn.deadline
+    )
+    citations = [_citation(one, parts.numbers) for one in told]
+    text = []
+    for piece in _pieces(told, citations):
+        if isinstance(piece, TextPiece):
+            text.append(piece.text)
+            state.add_answer(piece.text)
+        else:
+            state.add_answer(piece)
+        yield piece
+    done = AnswerDone(
+        text="".join(text),
+        plain=" ".join(one.text for one in told) or NOTHING_ANSWERS,
+        citations=tuple(citations),
+        model=None,
+    )
+    state.finish(done)
+    yield done
+
+
+def _searched(events: Iterator[SearchEvent]) -> Generator[ChatEvent, None, SearchResult]:
+    for event in events:
+        yield event
+        if isinstance(event, SearchDone):
+            return event.result
+    raise ValueError("the search ended without SearchDone")
+
+
+def _citation(told: Told, numbers: DocumentNumbers) -> Citation:
+    candidate = told.candidate
+    chunk = candidate.chunk
+    return Citation(
+        number=numbers.number(chunk.document_id),
+        document_id=chunk.document_id,
+        title=chunk.title,
+        link=chunk.link,
+        sentence=told.text,
+        claim=told.text,
+        support=Support(
+            candidate.text, chunk.section, candidate.span, told.score, Verdict.SUPPORTED
+        ),
+    )
+
+
+def _pieces(
+    told: Sequence[Told], citations: Sequence[Citation]
+) -> Iterator[TextPiece | CitationInfo]:
+    if not told:
+        yield TextPiece(NOTHING_ANSWERS)
+    seen: set[int] = set()
+    for at, (one, citation) in enumerate(zip(told, citations, strict=True)):
+        yield TextPiece(f"{' ' if at else ''}{one.text} ")
+        if citation.number not in seen:
+            seen.add(citation.number)
+            yield CitationInfo(citation.number, citation.document_id, citation.title, citation.link)
+        yield TextPiece(f"[[{citation.number}]]({citation.link})")
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """Finds, for each cited sentence, what in its document bears it out."""
+
+    embedder: Embedder
+    understanding: Understanding
+    state: ChatStateContainer
+    files: Mapping[str, Document] = field(default_factory=dict)
+    """Those that the model read whole, by their ids."""
+
+    def checked(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+        """The same events, the citations of the answer with their support.
+
+        Where the embedder fails, the answer is told with its citations unchecked.
+        """
+        for event in events:
+            yield self._check(event) if isinstance(event, AnswerDone) else event
+
+    def _check(self, answer: AnswerDone) -> AnswerDone:
+        sections = self.state.record().sections
+        claims = [
+            (citation.claim, self._passages(citation, sections)) for citation in answer.citations
+        ]
+        try:
+            found = best_supports(
+                claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
+            )
+        except (RetryLater, AskTheOwner, DeadlineExceeded):
+            return answer
+        supported = [
+            replace(citation, support=support)
+            for citation, support in zip(answer.citations, found, strict=True)
+        ]
+        return replace(answer, citations=tuple(supported))
+
+    def _passages(self, citation: Citation, sections: Sections) -> list[Passage]:
+        found = [
+            passage
+            for section in sections.get(citation.number, ())
+            for passage in passages_of(section.chunks)
+        ]
+        file = self.files.get(citation.document_id)
+        return found or (_file_passages(file) if file else [])
+
+
+def _file_passages(document: Document) -> list[Passage]:
+    return [
+        Passage(span.of(section.text), number, span)
+        for number, section in enumerate(document.sections)
+        for span in sentences(section.text)
+    ]

@@ -1,0 +1,106 @@
+"""The record of a turn, whole at every moment: also when it is stopped, or fails."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backend.chat.citations.citation_processor import CitationInfo, CitedDocument, CitedText
+from backend.chat.events import AnswerDone, Failed
+from backend.search.models import InferenceSection, SearchResult
+
+
+class TurnStatus(StrEnum):
+    RUNNING = "running"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    """Broken off by whoever followed it."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRecord:
+    """A turn as it stood at one moment."""
+
+    status: TurnStatus
+    text: str
+    """The answer so far, citations linked."""
+    reasoning: str
+    documents: Mapping[int, CitedDocument]
+    """All that the model was shown, by citation number."""
+    sections: Mapping[int, tuple[InferenceSection, ...]]
+    """What was found of them, by citation number; none for a file that was put in whole."""
+    citations: tuple[CitationInfo, ...]
+    """First citations so far, in the order of the text."""
+    answer: AnswerDone | None
+    failure: Failed | None
+
+
+class ChatStateContainer:
+    """Written by the thread that runs the turn, read by any."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._status = TurnStatus.RUNNING
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._documents: dict[int, CitedDocument] = {}
+        self._sections: dict[int, list[InferenceSection]] = {}
+        self._citations: list[CitationInfo] = []
+        self._answer: AnswerDone | None = None
+        self._failure: Failed | None = None
+
+    def add_answer(self, piece: CitedText) -> None:
+        with self._lock:
+            if isinstance(piece, CitationInfo):
+                self._citations.append(piece)
+            else:
+                self._text.append(piece)
+
+    def add_reasoning(self, text: str) -> None:
+        with self._lock:
+            self._reasoning.append(text)
+
+    def add_documents(self, documents: Mapping[int, CitedDocument]) -> None:
+        with self._lock:
+            self._documents = {**documents, **self._documents}
+
+    def add_found(self, result: SearchResult) -> None:
+        with self._lock:
+            for doc, section in zip(result.docs, result.sections, strict=True):
+                document = CitedDocument(doc.document_id, doc.title, doc.link)
+                self._documents.setdefault(doc.number, document)
+                self._sections.setdefault(doc.number, []).append(section)
+
+    def finish(self, answer: AnswerDone) -> None:
+        with self._lock:
+            self._status, self._answer = TurnStatus.FINISHED, answer
+
+    def fail(self, failure: Failed) -> Failed:
+        """Note the failure, and give it back to be told."""
+        with self._lock:
+            self._status, self._failure = TurnStatus.FAILED, failure
+        return failure
+
+    def stop_if_running(self) -> None:
+        with self._lock:
+            if self._status is TurnStatus.RUNNING:
+                self._status = TurnStatus.STOPPED
+
+    @property
+    def has_text(self) -> bool:
+        with self._lock:
+            return bool(self._text)
+
+    def record(self) -> ChatRecord:
+        with self._lock:
+            return ChatRecord(
+                status=self._status,
+                text="".join(self._text),
+                reasoning="".join(self._reasoning),
+                documents=dict(sorted(self._documents.items())),
+                sections={number: tuple(found) for number, found in self._sections.items()},
+                citations=tuple(self._citations),
+                answer=self._answer,
+                failure=self._failure,
+            )

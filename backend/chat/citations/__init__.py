@@ -1,0 +1,1 @@
+"""Citation markers, their numbering, and the verification of cited sentences."""

@@ -1,0 +1,1 @@
+"""Answers made of the documents' own sentences, without a language model."""

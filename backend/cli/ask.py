@@ -1,0 +1,129 @@
+"""`quarry ask`: a question, a stream of events, an answer on the screen or as one value."""
+
+import re
+import time
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.context_files import ContextFile
+from backend.chat.events import AnswerDone, Failed, TextPiece
+from backend.chat.llm_loop import ChatTurn
+from backend.cli import rendering
+from backend.container import Quarry
+from backend.schemas import conversion, models
+from backend.search.events import Queries, Selected, VariantLost
+from backend.settings import variable
+from connectors.document import EVERYBODY, Document, Readers
+from connectors.errors import AskTheOwner
+from connectors.extraction.media_types import media_type_of
+from connectors.extraction.registry import extract
+from connectors.extraction.result import CannotRead
+from indexing.runtime.deadline import Deadline
+
+FILES = "files"
+"""The source of files that come with a question."""
+
+_LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
+
+
+def ask_in_terminal(
+    quarry: Quarry,
+    question: str,
+    readers: Readers,
+    paths: Sequence[Path],
+    console: Console | None,
+) -> models.AnswerWire:
+    """Answer a question; while it runs, on the console if there is one.
+
+    Raises:
+        AskTheOwner: a file cannot be read, or the answer failed.
+    """
+    began = time.perf_counter()
+    files = [_read(path) for path in paths]
+    turn = ChatTurn(
+        message=question,
+        readers=readers,
+        deadline=Deadline.after(quarry.settings.answer_seconds),
+        files=tuple(map(_context_file, files)),
+        today=date.today(),
+    )
+    done = _followed(quarry, turn, files, console)
+    answer = conversion.answer(question, done, time.perf_counter() - began)
+    if console:
+        rendering.references(console, answer.citations)
+    return answer
+
+
+def _followed(
+    quarry: Quarry, turn: ChatTurn, files: Sequence[Document], console: Console | None
+) -> AnswerDone:
+    for event in quarry.answer(turn, files, ChatStateContainer()):
+        match event:
+            case AnswerDone():
+                if console:
+                    console.print()
+                return event
+            case Failed(message=message, advice=advice):
+                raise AskTheOwner(f"{message} {advice}")
+            case TextPiece(text=text) if console:
+                shown = _LINKED.sub(r"[\1]", text)
+                console.print(rendering.harmless(shown), end="", soft_wrap=True)
+            case Queries(variants=variants) if console and quarry.language_model:
+                tried = " · ".join(variant.text for variant in variants)
+                console.print(rendering.harmless(f"searching: {tried}", "dim"))
+            case Selected(sections=sections) if console and quarry.language_model:
+                read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
+                console.print(rendering.harmless(f"reading: {read}", "dim"))
+            case VariantLost(step=step, reason=reason) if console:
+                console.print(rendering.harmless(f"done without {step}: {reason}", "yellow"))
+            case _:
+                pass
+    raise AskTheOwner("The answer ended before it was complete. Ask again.")
+
+
+def note_model(quarry: Quarry, console: Console) -> None:
+    """Say how answers are made where no language model makes them."""
+    if quarry.language_model is None:
+        console.print()
+        console.print(
+            "[dim]No language model is set: these are sentences of the documents themselves. To have"
+            f" answers written, set {variable('llm_url')} and {variable('llm_model')}.[/dim]"
+        )
+
+
+def _read(path: Path) -> Document:
+    """Raises AskTheOwner, with the file's name."""
+    try:
+        data = path.read_bytes()
+        media_type = media_type_of(path.name, data[:8192])
+        extracted = extract(data, media_type)
+    except (CannotRead, OSError) as error:
+        raise AskTheOwner(f"{path} cannot be read: {error}") from error
+    modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return Document(
+        id=f"{FILES}:{path.absolute().as_posix()}",
+        source=FILES,
+        title=extracted.title or path.stem,
+        sections=extracted.sections,
+        link=path.absolute().as_uri(),
+        media_type=media_type,
+        access=EVERYBODY,
+        version="",
+        metadata=extracted.metadata,
+        owners=extracted.authors,
+        created_at=extracted.created_at,
+        updated_at=extracted.updated_at or modified,
+    )
+
+
+def _context_file(document: Document) -> ContextFile:
+    return ContextFile(
+        document_id=document.id,
+        name=document.title,
+        text="\n\n".join(section.text for section in document.sections),
+        link=document.link,
+    )

@@ -1,0 +1,106 @@
+"""`quarry demo`: the sample handbook, three questions, and what to type next."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from backend.cli import rendering
+from backend.cli.ask import ask_in_terminal, note_model
+from backend.container import Quarry
+from backend.sample import handbook
+from backend.schemas import conversion
+from backend.settings import variable
+from backend.store import sources
+from backend.store.sources import Source
+from backend.sync.foreground_run import sync
+from connectors.document import Readers
+from connectors.errors import AskTheOwner
+from indexing.ingestion.progress import Report
+
+NAME = "handbook"
+QUESTIONS = (
+    "Where can I leave my bike at the Leeds office?",
+    "What should a customer do when the scanner shows QX-4031?",
+    "在宅勤務は週に何日までできますか。",
+)
+NEXT = (
+    "serve",
+    'ask "Am I allowed to travel first class on a five-hour train ride?"',
+    'search "PN-88-1420-B" --explain',
+    'ask "What is the salary band of a senior engineer?" --as group:finance',
+    "add folder ~/Documents",
+    "doctor",
+)
+
+
+def run(quarry: Quarry, console: Console) -> None:
+    """Raises AskTheOwner, RetryLater: what stands in the way."""
+    console.print(f"Quarry keeps its state in {quarry.home}", markup=False, soft_wrap=True)
+    spent: dict[str, float] = {}
+    with (
+        _timed(spent, "model"),
+        console.status("Loading the model (the first time: converting it)"),
+    ):
+        _warm(quarry)
+    with _timed(spent, "sync"):
+        _sync(quarry, console)
+    for number, question in enumerate(QUESTIONS, start=1):
+        console.print()
+        console.print(question, style="bold cyan", markup=False)
+        with _timed(spent, f"answer {number}"):
+            ask_in_terminal(quarry, question, Readers.of(), (), console)
+    note_model(quarry, console)
+    console.print()
+    told = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in spent.items())
+    console.print(told, style="dim", markup=False)
+    console.print("\nTo go on, type:")
+    for command in NEXT:
+        console.print(f"  {_this_command()} {command}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _timed(spent: dict[str, float], part: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    spent[part] = time.perf_counter() - began
+
+
+def _warm(quarry: Quarry) -> None:
+    """Convert the model if that was never done, and learn what it understands."""
+    quarry.understanding.language("English")
+
+
+def _sync(quarry: Quarry, console: Console) -> None:
+    source = _source(quarry)
+    with rendering.progress(console) as bars:
+        steps = sync(quarry.database, source, quarry.connector(source), quarry.pipeline(source))
+        for step in steps:
+            if isinstance(step, Report):
+                report = step
+            else:
+                bars.show(step)
+    rendering.synced(console, conversion.synced(source.name, report, None))
+
+
+def _source(quarry: Quarry) -> Source:
+    """The handbook's source; added if it is not there."""
+    settings = {"path": str(handbook())}
+    for source in sources.listing(quarry.database):
+        if source.settings.get("path") == settings["path"]:
+            return source
+        if source.name == NAME:
+            raise AskTheOwner(
+                f"There is a source named {NAME!r} already, of another folder. Run the demo in a home"
+                f" of its own: {variable('home')}=/tmp/quarry-demo {_this_command()} demo"
+            )
+    return sources.add(quarry.database, NAME, "folder", settings)
+
+
+def _this_command() -> str:
+    """As it was typed; within the working folder without what leads there."""
+    typed = Path(sys.argv[0]).absolute()
+    return str(typed.relative_to(Path.cwd())) if typed.is_relative_to(Path.cwd()) else typed.name

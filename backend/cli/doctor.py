@@ -1,0 +1,176 @@
+"""What is set up, what works, and what to do about the rest."""
+
+from collections.abc import Callable, Sequence
+
+from backend.chat.llm.client import completion
+from backend.cli import attending, cluster
+from backend.container import Quarry
+from backend.schemas.models import CheckWire
+from backend.search.llm_protocol import CompletionFailed, Message
+from backend.settings import variable
+from backend.sources.status_text import several
+from backend.store import documents, failures, sources
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.embedding.sentence_transformers_model import describe
+from indexing.runtime.deadline import Deadline
+
+UNDERSTOOD = 0.5
+PATIENCE = 20.0
+"""Seconds for the language model to say a word."""
+
+
+def examine(quarry: Quarry) -> Sequence[CheckWire]:
+    """All checks, in the order in which one stands on another."""
+    return [
+        _checked("settings", lambda: _settings(quarry)),
+        _checked("database", lambda: _database(quarry)),
+        _checked("model", lambda: _model(quarry)),
+        _checked("languages", lambda: _languages(quarry)),
+        *([_checked("opensearch", lambda: _opensearch(quarry))] if quarry.on_cluster else []),
+        _checked("index", lambda: _index(quarry)),
+        _checked("language model", lambda: _language_model(quarry)),
+        *([_checked("workers", lambda: _workers(quarry))] if quarry.settings.broker_url else []),
+    ]
+
+
+def _checked(name: str, check: Callable[[], CheckWire]) -> CheckWire:
+    try:
+        return check()
+    except (AskTheOwner, RetryLater) as error:
+        return CheckWire(name=name, state="failed", detail=str(error))
+
+
+def _settings(quarry: Quarry) -> CheckWire:
+    changed = sorted(variable(field) for field in quarry.settings.model_fields_set)
+    return CheckWire(
+        name="settings",
+        state="ok",
+        detail=f"home {quarry.home}; set: {', '.join(changed) or 'nothing, all by default'}",
+    )
+
+
+def _database(quarry: Quarry) -> CheckWire:
+    held = sum(documents.counts(quarry.database).values())
+    failed = sum(failures.counts(quarry.database).values())
+    known = len(sources.listing(quarry.database))
+    return CheckWire(
+        name="database",
+        state="warning" if failed or not known else "ok",
+        detail=", ".join(
+            several(count, noun)
+            for count, noun in ((known, "source"), (held, "document"), (failed, "failure"))
+        ),
+        advice=(
+            "quarry failures names them"
+            if failed
+            else None
+            if known
+            else "add a source: quarry add folder PATH"
+        ),
+    )
+
+
+def _model(quarry: Quarry) -> CheckWire:
+    settings = quarry.settings
+    if settings.embedding_url:
+        identity = quarry.embedder.identity
+        return CheckWire(
+            name="model",
+            state="ok",
+            detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
+        )
+    model = quarry.embedding_model
+    state = describe(model, quarry.models)
+    if state.record is None:
+        return CheckWire(
+            name="model",
+            state="warning",
+            detail=f"{model} in {state.source.folder}, not converted yet",
+            advice="the first sync or search converts it, which takes half a minute",
+        )
+    converted = state.record.runtime == "openvino"
+    return CheckWire(
+        name="model",
+        state="ok" if converted else "warning",
+        detail=f"{model}, run by {state.record.runtime},"
+        f" {state.record.identity.precision}, {state.record.identity.dimension} dimensions",
+        advice=None
+        if converted
+        else "OpenVINO could not convert this model; sentence-transformers runs it, more slowly and"
+        " with more memory",
+    )
+
+
+def _languages(quarry: Quarry) -> CheckWire:
+    understanding = quarry.understanding
+    shares = {name: understanding.language(name) for name in understanding.measured}
+    known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
+    poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
+    return CheckWire(
+        name="languages",
+        state="warning" if poor else "ok",
+        detail=f"understood: {', '.join(known) or 'none'}; poorly or not: {', '.join(poor) or 'none'}",
+        advice="texts in those languages are found by their words; for meaning too, change to a"
+        " multilingual model: quarry reindex --model MODEL"
+        if poor
+        else None,
+    )
+
+
+def _opensearch(quarry: Quarry) -> CheckWire:
+    return cluster.described(quarry.cluster_health())
+
+
+def _workers(quarry: Quarry) -> CheckWire:
+    return attending.described(quarry)
+
+
+def _index(quarry: Quarry) -> CheckWire:
+    held = sum(documents.counts(quarry.database).values())
+    indexed = chunks = 0
+    for document in quarry.keeper.survey():
+        indexed += 1
+        chunks += document.chunks
+    advice = None
+    if (building := quarry.editions.building()) is not None:
+        advice = (
+            f"one for {building.called} is half built: quarry reindex goes on with it,"
+            " quarry reindex --abandon removes it"
+        )
+    elif indexed != held:
+        advice = f"the database holds {held} documents; quarry sync brings the index in line"
+    return CheckWire(
+        name="index",
+        state="warning" if advice else "ok",
+        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {quarry.index_place}",
+        advice=advice,
+    )
+
+
+def _language_model(quarry: Quarry) -> CheckWire:
+    settings = quarry.settings
+    model = quarry.language_model
+    if model is None:
+        return CheckWire(
+            name="language model",
+            state="off",
+            detail="none is set; answers are the best sentences of the documents",
+            advice=f"to have answers written, set {variable('llm_url')}, {variable('llm_model')}"
+            f" and, if the endpoint wants one, {variable('llm_key')}",
+        )
+    try:
+        completion(model)(
+            [Message("user", "Answer with the word: ready")], Deadline.after(PATIENCE)
+        )
+    except CompletionFailed as error:
+        return CheckWire(
+            name="language model",
+            state="failed",
+            detail=str(error),
+            advice=f"until it answers, unset {variable('llm_model')} for answers without it",
+        )
+    return CheckWire(
+        name="language model",
+        state="ok",
+        detail=f"{settings.llm_model} answers at {model.settings.base_url}",
+    )

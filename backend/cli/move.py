@@ -1,0 +1,83 @@
+"""`quarry move`: the index from one engine to the other, as it is."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from backend.container import Engine, Quarry
+from backend.schemas.models import Wire
+from backend.sync.maintenance_lock import sole_change, standstill
+from connectors.errors import AskTheOwner
+from indexing.index.versions import Edition, Editions
+from indexing.rebuild.copy_index import Moved, Moving, Place, move
+
+KIND = "move"
+
+
+class MovedWire(Wire):
+    to: str
+    copied: int
+    deleted: int
+    documents: int
+    chunks: int
+    asked: int
+    words: float
+    vectors: float
+    advice: str
+
+
+def move_index(quarry: Quarry, to: Engine) -> Iterator[Moving]:
+    """Copy the index of the other engine to this one, and compare.
+
+    Raises:
+        AskTheOwner: an engine is not set up, there is no index to move, or the copy does not agree.
+        RetryLater: another process rebuilds or moves the index.
+    """
+    source, target = quarry.editions_in(_other(to)), quarry.editions_in(to)
+    edition = source.active()
+    if edition is None:
+        raise AskTheOwner(f"There is no {_other(to)} index to move. Sync first: quarry sync.")
+    with sole_change(quarry.home):
+        place, switch = _target(target, edition)
+        origin = Place(source.open_keeper(edition), partial(source.open_index, edition))
+        yield from move(origin, place, partial(standstill, quarry.database, KIND), switch)
+
+
+def encoded(to: Engine, done: Moved) -> MovedWire:
+    agreement = done.agreement
+    return MovedWire(
+        to=to,
+        copied=done.documents,
+        deleted=done.deleted,
+        documents=agreement.documents,
+        chunks=agreement.chunks,
+        asked=agreement.asked,
+        words=round(agreement.words, 4),
+        vectors=round(agreement.vectors, 4),
+        advice=_advice(to),
+    )
+
+
+def _other(engine: Engine) -> Engine:
+    return "embedded" if engine == "opensearch" else "opensearch"
+
+
+def _target(editions: Editions, edition: Edition) -> tuple[Place, Callable[[], None]]:
+    """Where the copy goes, and what makes it the active edition there."""
+    active = editions.active()
+    if active and active.embedder == edition.embedder and editions.building() is None:
+        keeper = editions.open_keeper(edition)
+        return Place(keeper, partial(editions.open_index, edition)), _nothing
+    keeper = editions.begin(edition)
+    return Place(keeper, editions.preview), partial(editions.switch, edition)
+
+
+def _nothing() -> None:
+    """A copy that was made before has only been brought up to date."""
+
+
+def _advice(to: Engine) -> str:
+    match to:
+        case "opensearch":
+            return "from now on keep QUARRY_OPENSEARCH_URL set, for every command and server"
+        case "embedded":
+            return "from now on unset QUARRY_OPENSEARCH_URL, for every command and server"

@@ -1,0 +1,195 @@
+"""`quarry reindex`: the index built anew, for another model or for the same."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from backend.container import Quarry
+from backend.schemas.models import Wire
+from backend.settings import variable
+from backend.sync.maintenance_lock import sole_change, standstill
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.index.protocols import IndexKeeper
+from indexing.index.versions import Edition
+from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
+from indexing.rebuild.reindex import Reindexing
+
+KIND = "reindex"
+
+
+class EditionWire(Wire):
+    model: str
+    version: str
+    precision: str
+    dimension: int
+
+
+class StatusWire(Wire):
+    active: EditionWire | None
+    building: EditionWire | None
+    running: bool
+    documents: int
+    """Held by the edition that is being built; some of them may have changed since."""
+    total: int
+
+
+class AbandonedWire(Wire):
+    abandoned: EditionWire | None
+    """`None`: nothing was being built."""
+
+
+class MissingWire(Wire):
+    document_id: str
+    reason: str
+
+
+class RebuiltWire(Wire):
+    model: str
+    documents: int
+    chunks: int
+    deleted: int
+    amended: int
+    missing: tuple[MissingWire, ...]
+    seconds: float
+    advice: str | None
+
+
+def change_model(quarry: Quarry, model: str, pace: Pace) -> Iterator[Rebuilding]:
+    """Make the index one of `model`; where it is already, only what was left undone is done.
+
+    Raises:
+        AskTheOwner: the model is not to be had, or one for another model is being built.
+        RetryLater: another process is at it.
+    """
+    with sole_change(quarry.home):
+        wanted = quarry.with_model(_called(model))
+        active, building = wanted.editions.active(), wanted.editions.building()
+        if building is None and active and active.embedder == wanted.edition.embedder:
+            yield _finished(wanted)
+        else:
+            yield from _built(wanted, pace)
+
+
+def rebuild(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
+    """Build the index anew for the model that it has. As `change_model`."""
+    active = quarry.editions.active()
+    with sole_change(quarry.home):
+        yield from _built(quarry.with_model(active.called) if active else quarry, pace)
+
+
+def go_on(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
+    """Go on with what is being built. As `change_model`.
+
+    Raises:
+        AskTheOwner: nothing is.
+    """
+    building = quarry.editions.building()
+    if building is None:
+        raise AskTheOwner(
+            "No index is being built. For another model: quarry reindex --model MODEL. To build the index"
+            " anew for the one it has: quarry reindex --rebuild."
+        )
+    with sole_change(quarry.home):
+        yield from _built(quarry.with_model(building.called), pace)
+
+
+def abandoned(quarry: Quarry) -> AbandonedWire:
+    """Remove what is being built, and tell what it was.
+
+    Raises:
+        RetryLater: it is being worked on; stop that first.
+    """
+    with sole_change(quarry.home):
+        building = quarry.editions.building()
+        quarry.editions.abandon()
+    return AbandonedWire(abandoned=_edition(building))
+
+
+def status(quarry: Quarry) -> StatusWire:
+    """Raises Superseded: the edition was switched while it was looked at."""
+    editions = quarry.editions
+    active, building = editions.active(), editions.building()
+    return StatusWire(
+        active=_edition(active),
+        building=_edition(building),
+        running=_is_running(quarry.home),
+        documents=_count(editions.draft()),
+        total=sum(map(quarry.ledger.count, quarry.ledger.sources())),
+    )
+
+
+def encoded(quarry: Quarry, done: Rebuilt) -> RebuiltWire:
+    active = quarry.editions.active()
+    return RebuiltWire(
+        model=active.called if active else "",
+        documents=done.documents,
+        chunks=done.chunks,
+        deleted=done.deleted,
+        amended=done.amended,
+        missing=tuple(
+            MissingWire(document_id=each.document_id, reason=each.reason) for each in done.missing
+        ),
+        seconds=round(done.seconds, 3),
+        advice=_advice(quarry, active),
+    )
+
+
+def _called(model: str) -> str:
+    """A folder by a path that means the same wherever the next command is typed."""
+    folder = Path(model).expanduser()
+    return str(folder.absolute()) if folder.is_dir() else model
+
+
+def _built(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
+    edition = quarry.edition
+    keeper = quarry.editions.begin(edition)
+    reindexing = Reindexing(quarry.embedder, keeper, quarry.ledger, pace)
+    return reindexing.run(
+        partial(standstill, quarry.database, KIND), partial(quarry.editions.switch, edition)
+    )
+
+
+def _finished(quarry: Quarry) -> Rebuilt:
+    """After a switch that was the last thing a process did."""
+    quarry.editions.switch(quarry.edition)
+    with standstill(quarry.database, KIND) as go_on:
+        Reindexing(quarry.embedder, quarry.keeper, quarry.ledger).settle(go_on)
+    return Rebuilt(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
+
+
+def _edition(edition: Edition | None) -> EditionWire | None:
+    if edition is None:
+        return None
+    embedder = edition.embedder
+    return EditionWire(
+        model=edition.called,
+        version=embedder.version,
+        precision=embedder.precision,
+        dimension=embedder.dimension,
+    )
+
+
+def _count(keeper: IndexKeeper | None) -> int:
+    return sum(1 for _ in keeper.survey()) if keeper else 0
+
+
+def _is_running(home: Path) -> bool:
+    try:
+        with sole_change(home):
+            return False
+    except RetryLater:
+        return True
+
+
+def _advice(quarry: Quarry, active: Edition | None) -> str | None:
+    """What is set for the next command, where that is another model."""
+    settings = quarry.settings
+    if active is None or "embedding_model" not in settings.model_fields_set:
+        return None
+    if _called(settings.embedding_model) == active.called:
+        return None
+    name = variable("embedding_model")
+    return (
+        f"{name} is set to {settings.embedding_model}, which the index is no longer of: unset it, or set"
+        f" it to {active.called}"
+    )

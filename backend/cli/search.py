@@ -1,0 +1,176 @@
+"""`quarry search`, `quarry ask` and `quarry show`: in the name of an asker."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli import command_context
+from backend.cli.command_context import As, Json
+
+if TYPE_CHECKING:
+    from backend.container import Quarry
+    from backend.search.models import SearchDoc
+    from indexing.index.protocols import Filters
+
+
+def search(
+    query: Annotated[
+        str, typer.Argument(help="What to look for. Quote a phrase to find it exactly.")
+    ],
+    readers: As = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this source. May be repeated.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only documents with this key=value. May be repeated.")
+    ] = None,
+    media_type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only this media type. May be repeated.")
+    ] = None,
+    person: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only what is by this person, named by e-mail address or name. May be repeated."
+        ),
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Updated on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(help="Updated on this day or before.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what put each result where it is.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the passages that match best."""
+    from backend.cli import rendering
+    from backend.schemas import conversion
+    from backend.search.person_lookup import meant
+    from backend.search.results import find
+
+    asker = command_context.readers(readers)
+    filters = _filters(source, tag, media_type, since, until)
+    if not query.strip():
+        raise typer.BadParameter("write what to look for", param_hint="QUERY")
+    with command_context.told(as_json):
+
+        def search_in(quarry: "Quarry") -> tuple[Sequence["SearchDoc"], float]:
+            tool = quarry.search_tool()
+            began = time.perf_counter()
+            request = quarry.request(query, asker, filters)
+            if person:
+                known = meant(quarry.index, person, asker, request.deadline)
+                request = replace(request, filters=replace(filters, people=known))
+            docs = find(tool, request, limit)
+            return docs, time.perf_counter() - began
+
+        docs, seconds = command_context.through_a_switch(command_context.open_home(), search_in)
+        answer = conversion.search(query, docs, seconds)
+    if as_json:
+        command_context.print_wire(answer)
+    elif docs:
+        rendering.results(command_context.console(), answer)
+        if explain:
+            rendering.explanation(command_context.console(), answer)
+    else:
+        command_context.console().print("Nothing was found that you may read.")
+    if not docs:
+        raise typer.Exit(command_context.FAILED)
+
+
+def _filters(
+    sources: list[str] | None,
+    tags: list[str] | None,
+    media_types: list[str] | None,
+    since: str | None,
+    until: str | None,
+) -> "Filters":
+    from indexing.index.protocols import DateRange, Filters
+
+    def chosen(values: list[str] | None) -> frozenset[str] | None:
+        return frozenset(values) if values else None
+
+    return Filters(
+        sources=chosen(sources),
+        tags=chosen(tags),
+        media_types=chosen(media_types),
+        updated=DateRange(_moment(since, "--since"), _day_after(until)),
+    )
+
+
+def _moment(text: str | None, option: str) -> datetime | None:
+    """The moment that an ISO date or time names; a day begins at midnight here."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is not a day such as 2026-03-31", param_hint=option
+        ) from error
+
+
+def _day_after(text: str | None) -> datetime | None:
+    """The end of the day that is named; a time of day is taken as it is."""
+    from datetime import timedelta
+
+    moment = _moment(text, "--until")
+    if moment is None or text is None:
+        return None
+    return moment + timedelta(days=1) if len(text.strip()) <= len("2026-03-31") else moment
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
+    readers: As = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file to answer from. May be repeated.", exists=True, dir_okay=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question, each sentence with its source."""
+    from backend.cli.ask import ask_in_terminal, note_model
+
+    asker = command_context.readers(readers)
+    if not question.strip():
+        raise typer.BadParameter("write a question", param_hint="QUESTION")
+    with command_context.told(as_json):
+        quarry, console = (
+            command_context.open_home(),
+            None if as_json else command_context.console(),
+        )
+        answer = command_context.through_a_switch(
+            quarry,
+            lambda quarry: ask_in_terminal(quarry, question, asker, file or [], console),
+        )
+        if console is None:
+            command_context.print_wire(answer)
+        else:
+            note_model(quarry, console)
+
+
+def show(
+    document: Annotated[str, typer.Argument(help="The document's id, as a search tells it.")],
+    readers: As = None,
+    as_json: Json = False,
+) -> None:
+    """Show a document: its sections, where they stand, and who may read it."""
+    from backend.cli import rendering
+    from backend.schemas import conversion
+    from backend.store import documents as stored
+
+    asker = command_context.readers(readers)
+    with command_context.told(as_json):
+        quarry = command_context.open_home()
+        found = stored.find(quarry.database, document, asker)
+        if found is None:
+            command_context.fail(f"There is no document {document!r} that you may read.", as_json)
+        if as_json:
+            command_context.print_wire(conversion.shown(found))
+        else:
+            rendering.shown(command_context.console(), conversion.shown(found))

@@ -1,0 +1,168 @@
+"""`quarry serve`: the page and the HTTP API, for the person at this machine."""
+
+import asyncio
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+from datetime import timedelta
+
+import uvicorn
+from rich.console import Console
+
+from backend.api.access_log import LOG
+from backend.api.app import Api, create_app
+from backend.api.authentication import LocalAsker
+from backend.api.dependencies import Parts
+from backend.container import Quarry
+from backend.sync.due_work import Engine
+from backend.sync.run_lease import Bound
+from backend.sync.worker_threads import Workers
+from backend.web import routes
+from backend.web.answer_html import answer_html
+from connectors.document import Readers
+from connectors.errors import AskTheOwner
+
+GRACE = 5
+"""Seconds for what is under way when the server stops, before its connections are cut."""
+
+
+def loopback(host: str) -> str:
+    """The address of this machine that `host` names.
+
+    Raises:
+        ValueError: others could reach it.
+    """
+    named = "127.0.0.1" if host.lower() == "localhost" else host
+    try:
+        if ipaddress.ip_address(named).is_loopback:
+            return named
+    except ValueError:
+        pass
+    raise ValueError(
+        f"{host} can be reached from other machines. Quarry has no accounts yet: whoever reached it"
+        " would read what you may read, and could connect any folder of yours. It serves"
+        " 127.0.0.1 (or localhost, or ::1) alone; from another machine, use a tunnel, such as:"
+        " ssh -L 8321:127.0.0.1:8321 this-machine"
+    )
+
+
+def listener(address: str, port: int) -> socket.socket:
+    """A socket bound to a port of this machine; 0 takes a free one.
+
+    Raises:
+        AskTheOwner: the port is taken, or may not be used.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((address, port))
+    except OSError as error:
+        bound.close()
+        raise AskTheOwner(
+            f"Port {port} of {address} cannot be used: {error.strerror}. Perhaps another quarry serve"
+            " runs already: open it, or stop it. Or take another port: quarry serve --port 0 finds"
+            " a free one."
+        ) from error
+    return bound
+
+
+def serve(
+    quarry: Quarry, bound: socket.socket, readers: Readers, console: Console, log_level: int
+) -> None:
+    """Serve until Ctrl-C or SIGTERM, then end within seconds, also with streams open."""
+    _log_requests(log_level)
+    app = create_app(quarry, LocalAsker(readers), answer_html, routes.error_page)
+    routes.mount(app)
+    server = _Server(app, bound, console, readers)
+    # The server raises again what it was stopped by; it has been done by then.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, _done_already)
+    server.run(sockets=[bound])
+    if unfinished := server.unfinished():
+        console.print(
+            f"Still in the middle of a step: {', '.join(unfinished)}. The next sync goes on from the"
+            " last checkpoint.",
+            markup=False,
+        )
+        # Their threads would hold the process up until the step is done.
+        sys.stderr.flush()
+        os._exit(0)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, app: Api, bound: socket.socket, console: Console, readers: Readers) -> None:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+        super().__init__(config)
+        self.parts: Parts = app.state.parts
+        served, settings = self.parts.served, self.parts.served.quarry.settings
+        engine = Engine(
+            lambda: served.quarry,
+            bound=Bound(still=timedelta(minutes=settings.still_minutes)),
+            measure=self.parts.metrics.stages,
+        )
+        # Where there is a broker, it is its workers that do this.
+        self._by_broker = settings.workers and settings.broker_url is not None
+        works = settings.workers and not self._by_broker
+        self._workers = Workers(engine, self.parts.readiness.wait) if works else None
+        self._workers_ended = True
+        self._url = _url(bound)
+        self._console = console
+        self._readers = readers
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._workers:
+            self._workers.start()
+        asker = ", ".join(sorted(self._readers.tokens))
+        self._console.print(f"Quarry is at {self._url}", style="bold", markup=False)
+        self._console.print(
+            f"Open it in a browser. It answers this machine alone, as {asker}. Ctrl-C ends it.",
+            markup=False,
+            soft_wrap=True,
+        )
+        if self._by_broker:
+            told = "The sources are kept in step by quarry worker and quarry beat, over the broker."
+            self._console.print(told, markup=False, soft_wrap=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Before the connections are waited for: streams would go on for as long as they like.
+        self.parts.visits.close()
+        if self._workers:
+            self._workers_ended = await asyncio.to_thread(self._workers.stop, GRACE)
+        await super().shutdown(sockets)
+
+    def unfinished(self) -> list[str]:
+        """What goes on still, when all was told to end."""
+        workers = [] if self._workers_ended else ["the workers"]
+        return [*self.parts.syncs.unfinished(), *workers]
+
+
+def _url(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _log_requests(level: int) -> None:
+    """One line of JSON a request, on standard error."""
+    LOG.setLevel(level)
+    LOG.propagate = False
+    if not LOG.handlers:
+        LOG.addHandler(logging.StreamHandler(sys.stderr))
+
+
+def _done_already(number: int, frame: object) -> None:
+    del number, frame

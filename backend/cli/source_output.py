@@ -1,0 +1,154 @@
+"""What `quarry add` and `quarry sources` do that is of the terminal alone: ask, and show."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from backend.cli.rendering import harmless
+from backend.cli.source_input import Given, asked, inferred
+from backend.cli.source_options import KindOptions
+from backend.container import Quarry
+from backend.schemas import models
+from backend.sources import connections
+from backend.sources.status_text import doing
+from backend.store.runs import OPEN
+from backend.store.sources import Source
+from connectors.registry import NotValid, kind_of
+from connectors.settings_form import Secret, nested
+
+_WORKS = {True: ("works", "green"), False: ("missing", "red")}
+
+
+def add(quarry: Quarry, options: KindOptions, given: Given) -> models.SourceWire:
+    """Raises AskTheOwner: there is a source of this name already."""
+    credential = given.credential or _asked_for(options)
+    with _wrong_use(options):
+        return connections.add(quarry, options.kind, given.settings, credential, given.name)
+
+
+def edit(quarry: Quarry, options: KindOptions, source: Source, given: Given) -> models.SourceWire:
+    """What is not given stays; a credential is replaced as a whole."""
+    settings = options.forms["settings"].merged(source.settings, given.settings)
+    with _wrong_use(options):
+        return connections.edit(quarry, source, settings, given.credential or None)
+
+
+@contextmanager
+def _wrong_use(options: KindOptions) -> Iterator[None]:
+    try:
+        yield
+    except NotValid as error:
+        raise typer.BadParameter("; ".join(map(options.said, error.faults))) from None
+
+
+def _asked_for(options: KindOptions) -> Mapping[str, object]:
+    """Where a credential is needed and none is given, its first secret, from who sits at the terminal."""
+    form = options.forms["credential"]
+    secret = next((one for one in form.entries() if isinstance(one.shape, Secret)), None)
+    if secret is None or not sys.stdin.isatty() or _needs_none(options.kind):
+        return {}
+    values: dict[tuple[str, ...], object] = {secret.path: asked(secret.label)}
+    return nested(values | inferred(form.parts, values))
+
+
+def _needs_none(kind: str) -> bool:
+    try:
+        kind_of(kind).credential.model_validate({})
+    except ValidationError:
+        return False
+    return True
+
+
+def listed(console: Console, sources: Sequence[models.SourceWire]) -> None:
+    table = Table(box=None, header_style="dim")
+    table.add_column("name", overflow="fold")
+    for title in ("kind", "documents", "failures", "state", "last run", "next"):
+        table.add_column(title, no_wrap=True)
+    for one in sources:
+        starts = [start for start in one.next_starts.values() if start]
+        cells = (one.kind, str(one.documents), str(one.failures), one.state, minute(one.last_run))
+        table.add_row(harmless(one.name), *cells, _soon(min(starts, default=None)))
+    console.print(table)
+    for one in sources:
+        for line in _lines(one):
+            console.print(harmless(f"{one.name}: {line}", "dim"))
+
+
+def _lines(one: models.SourceWire) -> Iterator[str]:
+    """What a person should know besides the state."""
+    if one.decision:
+        yield f"{decided(one.decision)} To agree: quarry sources accept {one.name}"
+    elif one.run and one.state in OPEN:
+        yield f"{doing(one)} · since {minute(one.run.started_at)}"
+        if one.run.next_try:
+            yield f"Next try: {minute(one.run.next_try)}."
+    elif one.run and one.run.error and one.state == "failed":
+        yield one.run.error
+    if one.overdue:
+        yield one.overdue
+
+
+def decided(decision: Mapping[str, int]) -> str:
+    """What is to be decided, with its numbers."""
+    held, found = decision.get("held", 0), decision.get("listed", 0)
+    missing = decision.get("missing", 0)
+    return f"It lists {found:,} of {held:,} documents; {missing:,} would be deleted."
+
+
+def capabilities(console: Console, tried: Sequence[models.CapabilityWire]) -> None:
+    for one in tried:
+        word, colour = _WORKS[one.works]
+        console.print(Text.assemble((f"{word:>8}  ", colour), (one.capability, "bold")))
+        if one.fault:
+            console.print(harmless(f"          → {one.fault}"))
+
+
+def ran(console: Console, runs: Sequence[models.RunWire]) -> None:
+    table = Table("run", "kind", "state", "began", "took", "done", box=None, header_style="dim")
+    for one in runs:
+        counts = ", ".join(f"{value} {name}" for name, value in one.counts.items() if value)
+        table.add_row(
+            str(one.id), one.kind, one.state, minute(one.started_at), _took(one), harmless(counts)
+        )
+        if one.error:
+            table.add_row("", "", harmless(one.error, "dim"))
+    console.print(table)
+
+
+def failed(console: Console, failures: Sequence[models.FailureWire]) -> None:
+    table = Table(box=None, header_style="dim")
+    table.add_column("id", overflow="fold")
+    table.add_column("reason", overflow="fold")
+    table.add_column("tries", justify="right")
+    table.add_column("next try", no_wrap=True)
+    for one in failures:
+        due = minute(one.next_try)
+        table.add_row(harmless(one.document_id), harmless(one.reason), str(one.tries), due)
+    console.print(table)
+
+
+def minute(moment: datetime | None) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+
+
+def _soon(moment: datetime | None) -> str:
+    """The time of day alone, on this day."""
+    if moment is None:
+        return ""
+    local = moment.astimezone()
+    is_today = local.date() == datetime.now().astimezone().date()
+    return f"{local:%H:%M}" if is_today else f"{local:%m-%d %H:%M}"
+
+
+def _took(run: models.RunWire) -> str:
+    if run.finished_at is None:
+        return ""
+    seconds = round((run.finished_at - run.started_at).total_seconds())
+    return f"{seconds // 60}:{seconds % 60:02}"

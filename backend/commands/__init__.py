@@ -1,1 +1,0 @@
-"""What do the longer commands of the terminal do, and how does it look there?"""

@@ -1,0 +1,1 @@
+"""The shapes of JSON requests and responses, and their conversion."""

@@ -1,0 +1,78 @@
+"""Connect a source, change its connection, try it: for terminals, programs and pages alike."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from backend.container import Quarry
+from backend.schemas.models import CapabilityWire, SourceWire
+from backend.sources import listing
+from backend.store import sources
+from backend.store.sources import UNCHANGED, Source
+from connectors.connector import Capability
+from connectors.errors import AskTheOwner
+from connectors.registry import Entered, entered, kind_of
+
+Values: TypeAlias = Mapping[str, object]
+
+NOTHING: Values = MappingProxyType({})
+
+
+def add(
+    quarry: Quarry, kind: str, settings: Values, credential: Values, name: str | None = None
+) -> SourceWire:
+    """Store a source; the next sync reads it.
+
+    Raises:
+        NotValid: what was entered, each fault by where it stands.
+        AskTheOwner: there is no such kind, or a source of this name already.
+    """
+    checked = entered(kind, settings, credential, name)
+    sealed = _sealed(quarry, checked)
+    sources.add(quarry.database, checked.name, kind, checked.settings, sealed)
+    return listing.source(quarry.database, checked.name)
+
+
+def edit(
+    quarry: Quarry, source: Source, settings: Values | None, credential: Values | None
+) -> SourceWire:
+    """Store other settings, or another credential; what is None stays as it is.
+
+    Raises:
+        NotValid: what was entered, each fault by where it stands; nothing is changed.
+    """
+    checked = entered(
+        source.kind,
+        source.settings if settings is None else settings,
+        opened(quarry, source) if credential is None else credential,
+        source.name,
+    )
+    sealed = UNCHANGED if credential is None else _sealed(quarry, checked)
+    sources.edit(quarry.database, source.name, checked.settings, sealed)
+    return listing.source(quarry.database, source.name)
+
+
+def test(quarry: Quarry, source: Source) -> list[CapabilityWire]:
+    """Try what sources of this kind can do: whether its content, its listing and its access can be had."""
+    able = kind_of(source.kind).capabilities
+    try:
+        faults = {one.capability: one.fault for one in quarry.connector(source).check()}
+    except AskTheOwner as error:
+        faults = dict.fromkeys(Capability, str(error))
+    return [
+        CapabilityWire(
+            capability=each.value,
+            works=each in able and faults.get(each) is None,
+            fault=faults.get(each) if each in able else "Sources of this kind cannot do it.",
+        )
+        for each in Capability
+    ]
+
+
+def opened(quarry: Quarry, source: Source) -> Values:
+    """The credential as it was entered. It is told to nobody."""
+    return quarry.vault.open(source.credential) if source.credential else NOTHING
+
+
+def _sealed(quarry: Quarry, checked: Entered) -> str | None:
+    return quarry.vault.seal(checked.credential) if checked.credential else None

@@ -1,0 +1,70 @@
+"""What a source told, packed to be kept until it is indexed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import zstandard
+
+from backend.store.document_contents import content_fields, document_of
+from connectors.connector import Deletion, Unchanged, Unreadable
+from connectors.document import Access, Document
+from indexing.ingestion.batching import DocumentChange
+
+
+def packed(changes: Sequence[DocumentChange]) -> bytes:
+    # Escapes keep what is not valid text: whether a document may hold it is for the planner to say.
+    text = json.dumps([_fields(change) for change in changes], separators=(",", ":"))
+    return zstandard.ZstdCompressor(level=1).compress(text.encode())
+
+
+def unpacked(payload: bytes) -> tuple[DocumentChange, ...]:
+    return tuple(map(_change, json.loads(zstandard.ZstdDecompressor().decompress(payload))))
+
+
+def _fields(change: DocumentChange) -> dict[str, object]:
+    match change:
+        case Document():
+            return {
+                "is": "document",
+                "id": change.id,
+                "source": change.source,
+                "version": change.version,
+                "readers": sorted(change.access.readers),
+                "content": content_fields(change),
+            }
+        case Deletion(document_id):
+            return {"is": "deletion", "id": document_id}
+        case Unchanged(document_id, version):
+            return {"is": "unchanged", "id": document_id, "version": version}
+        case Unreadable():
+            return {
+                "is": "unreadable",
+                "id": change.document_id,
+                "item": change.item,
+                "reason": change.reason,
+                "link": change.link,
+            }
+
+
+def _change(fields: Mapping[str, Any]) -> DocumentChange:
+    match fields["is"]:
+        case "document":
+            return document_of(
+                fields["content"],
+                document_id=fields["id"],
+                source=fields["source"],
+                version=fields["version"],
+                access=Access(frozenset(fields["readers"])),
+            )
+        case "deletion":
+            return Deletion(fields["id"])
+        case "unchanged":
+            return Unchanged(fields["id"], fields["version"])
+        case _:
+            return Unreadable(
+                document_id=fields["id"],
+                item=fields["item"],
+                reason=fields["reason"],
+                link=fields["link"],
+            )

@@ -1,0 +1,212 @@
+"""One transaction of the ledger: changes of one kind that follow each other go as one statement."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from sqlalchemy import (
+    Connection,
+    LargeBinary,
+    bindparam,
+    cast,
+    delete,
+    insert,
+    null,
+    select,
+    update,
+)
+
+from backend.store import batches, failures
+from backend.store.database import inserting, upsert
+from backend.store.document_contents import encoded
+from backend.store.tables import contents, document_readers, documents, sources
+from backend.store.tables import failures as failure_rows
+from connectors.document import Access
+from indexing.ingestion.ledger import (
+    Amended,
+    Failed,
+    Finished,
+    LedgerChange,
+    Lost,
+    Noted,
+    Reached,
+    Removed,
+    Restored,
+    Stored,
+    Unread,
+)
+
+
+def source_ids(connection: Connection) -> dict[str, int]:
+    rows = connection.execute(select(sources.c.name, sources.c.id))
+    return dict(rows.all())
+
+
+def contents_of(changes: Iterable[LedgerChange]) -> dict[str, bytes]:
+    """By document id, of those that are stored: made before others are kept from writing."""
+    return {
+        change.document.id: encoded(change.document)
+        for change in changes
+        if isinstance(change, Stored)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    connection: Connection
+    source_ids: Mapping[str, int]
+    contents: Mapping[str, bytes]
+    """As `contents_of` these changes."""
+    now: datetime
+
+    def save(self, changes: Sequence[LedgerChange]) -> None:
+        """Raises ValueError, LostLease: as `Ledger.save`."""
+        names = {source for change in changes if (source := _source(change)) is not None}
+        if unknown := names - self.source_ids.keys():
+            raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
+        for kind, group in groupby(changes, type):
+            self._save(kind, list(group))
+
+    def _save(self, kind: type[LedgerChange], group: Sequence[LedgerChange]) -> None:
+        if kind is Stored:
+            self._stored([change for change in group if isinstance(change, Stored)])
+        elif kind is Restored:
+            self._restored([change for change in group if isinstance(change, Restored)])
+        elif kind is Noted:
+            self._noted([change for change in group if isinstance(change, Noted)])
+        elif kind is Amended:
+            self._amended([change for change in group if isinstance(change, Amended)])
+        elif kind is Removed:
+            self._removed([change for change in group if isinstance(change, Removed)])
+        elif kind is Failed:
+            self._failed([change for change in group if isinstance(change, Failed)])
+        elif kind is Unread:
+            self._unread([change for change in group if isinstance(change, Unread)])
+        elif kind is Finished:
+            self._finished([change for change in group if isinstance(change, Finished)])
+        elif kind is Lost:
+            self._lost([change for change in group if isinstance(change, Lost)])
+        else:
+            self._reached([change for change in group if isinstance(change, Reached)])
+
+    def _stored(self, group: Sequence[Stored]) -> None:
+        latest = {change.document.id: change for change in group}
+        upsert(self.connection, documents, [self._row(change) for change in latest.values()])
+        upsert(
+            self.connection,
+            contents,
+            [{"document_id": key, "content": self.contents[key]} for key in latest],
+        )
+        self._grant({key: change.document.access for key, change in latest.items()})
+        self._clear(list(latest))
+
+    def _row(self, change: Stored) -> dict[str, object]:
+        document = change.document
+        return {
+            "id": document.id,
+            "source_id": self.source_ids[document.source],
+            "title": document.title,
+            "link": document.link,
+            "media_type": document.media_type,
+            "version": document.version,
+            "content_hash": change.content_hash,
+            "generation": change.generation,
+            "chunks": change.chunks,
+            "updated_at": document.updated_at,
+            "indexed_at": self.now,
+            "unsettled": 0,
+        }
+
+    def _restored(self, group: Sequence[Restored]) -> None:
+        self._update(
+            {
+                "key": change.document_id,
+                "content_hash": change.content_hash,
+                "generation": change.generation,
+                "chunks": change.chunks,
+                "indexed_at": self.now,
+                "unsettled": 0,
+            }
+            for change in group
+        )
+
+    def _noted(self, group: Sequence[Noted]) -> None:
+        self._update({"key": change.document_id, "version": change.version} for change in group)
+        self._clear([change.document_id for change in group])
+
+    def _amended(self, group: Sequence[Amended]) -> None:
+        latest = {change.document_id: change.access for change in group}
+        query = select(documents.c.id).where(documents.c.id.in_(latest))
+        held = list(self.connection.scalars(query))
+        self._grant({key: latest[key] for key in held})
+        self._update({"key": key, "unsettled": 0} for key in held)
+
+    def _removed(self, group: Sequence[Removed]) -> None:
+        ids = [change.document_id for change in group]
+        self.connection.execute(delete(documents).where(documents.c.id.in_(ids)))
+        self._clear(ids)
+
+    def _failed(self, group: Sequence[Failed]) -> None:
+        failures.record(self.connection, group, self.source_ids, self.now)
+        self._update({"key": change.document_id, "version": ""} for change in group)
+
+    def _unread(self, group: Sequence[Unread]) -> None:
+        failures.expect(self.connection, group, self.source_ids, self.now)
+
+    def _lost(self, group: Sequence[Lost]) -> None:
+        self._update({"key": change.document_id, "version": ""} for change in group)
+        held = select(documents.c.id, cast(null(), LargeBinary)).where(
+            documents.c.id.in_([change.document_id for change in group])
+        )
+        statement = inserting(self.connection, contents).from_select(
+            ["document_id", "content"], held
+        )
+        self.connection.execute(
+            statement.on_conflict_do_update(index_elements=["document_id"], set_={"content": None})
+        )
+
+    def _reached(self, group: Sequence[Reached]) -> None:
+        for change in group:
+            checkpoint = change.checkpoint and change.checkpoint.value
+            self.connection.execute(
+                update(sources).where(sources.c.name == change.source).values(checkpoint=checkpoint)
+            )
+
+    def _finished(self, group: Sequence[Finished]) -> None:
+        for change in group:
+            batches.finish(self.connection, change)
+
+    def _grant(self, access: Mapping[str, Access]) -> None:
+        condition = document_readers.c.document_id.in_(list(access))
+        self.connection.execute(delete(document_readers).where(condition))
+        rows = [
+            {"document_id": document_id, "reader": reader}
+            for document_id, granted in access.items()
+            for reader in sorted(granted.readers)
+        ]
+        if rows:
+            self.connection.execute(insert(document_readers), rows)
+
+    def _clear(self, ids: Sequence[str]) -> None:
+        condition = failure_rows.c.document_id.in_(ids)
+        self.connection.execute(delete(failure_rows).where(condition))
+
+    def _update(self, values: Iterable[Mapping[str, object]]) -> None:
+        """Set the same columns of many documents, each named by `key`."""
+        rows = [dict(row) for row in values]
+        if rows:
+            named: dict[str, object] = {name: bindparam(name) for name in rows[0] if name != "key"}
+            self.connection.execute(
+                update(documents).where(documents.c.id == bindparam("key")).values(named), rows
+            )
+
+
+def _source(change: LedgerChange) -> str | None:
+    match change:
+        case Stored(document=document):
+            return document.source
+        case Failed(source=source) | Unread(source=source) | Reached(source=source):
+            return source
+        case _:
+            return None

@@ -1,0 +1,171 @@
+"""Figures of all sources and runs, taken again and again: what cannot change any more is counted once."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from backend.store import documents, failures
+from backend.store import workers as attendance
+from backend.store.database import Database
+from backend.store.runs import OPEN
+from backend.store.tables import batches, runs, schedule, sources
+
+_RECOUNT_SECONDS = 60.0
+"""Between two counts of all documents, which are made only where runs have changed any."""
+_CHANGING = ("documents", "deleted")
+_NEVER = 1 << 62
+"""Above the number of any run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    sources: Mapping[str, int]
+    """How many are in each state."""
+    runs: Mapping[tuple[str, str], int]
+    """By kind and state; those of sources that were removed meanwhile are left in."""
+    outcomes: Mapping[str, int]
+    """What came of all runs, by the name of the count."""
+    successes: Mapping[tuple[str, str], float]
+    """Seconds since a run came to its end, by source and kind."""
+    open_batches: Mapping[str, int]
+    """By source; those without any are left out. So for the next two."""
+    documents: Mapping[str, int]
+    failures: Mapping[str, int]
+    oldest_batch: float
+    """Seconds since the oldest open batch was saved; 0 where there is none."""
+    workers: Mapping[str, int]
+    """That live, by queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Of some runs."""
+
+    runs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    successes: dict[tuple[int, str], datetime] = field(default_factory=dict)
+
+    def add(self, row: Any) -> None:
+        self.runs[row.kind, row.state] += 1
+        self.outcomes.update(row.counts)
+        if row.state == "done" and row.finished_at is not None:
+            self.successes[row.source_id, row.kind] = row.finished_at
+
+    def __add__(self, other: "_Sum") -> "_Sum":
+        return _Sum(
+            self.runs + other.runs,
+            self.outcomes + other.outcomes,
+            self.successes | other.successes,
+        )
+
+
+class Reckoning:
+    """Takes the figures of one database. Several threads may ask at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._settled = _Sum()
+        self._settled_to = 0
+        self._documents: Mapping[str, int] = {}
+        self._counted_at = float("-inf")
+        self._counted_for: tuple[int, ...] = ()
+
+    def take(self) -> Figures:
+        """Raises RetryLater, AskTheOwner: the database's."""
+        with self._lock, self._database.reading() as connection:
+            latest = _latest(connection)
+            unsettled = self._unsettled(connection, latest)
+            found = self._settled + unsettled
+            names: dict[int, str] = dict(
+                connection.execute(select(sources.c.id, sources.c.name)).all()
+            )
+            states = _states(connection, latest)
+            open_batches, oldest = _batches(connection)
+        now = datetime.now(UTC)
+        return Figures(
+            sources=states,
+            runs=found.runs,
+            outcomes=found.outcomes,
+            successes={
+                (names[number], kind): (now - at).total_seconds()
+                for (number, kind), at in found.successes.items()
+                if number in names
+            },
+            open_batches={names[key]: count for key, count in open_batches.items() if key in names},
+            documents=self._held(found.outcomes),
+            failures=failures.counts(self._database),
+            oldest_batch=(now - oldest).total_seconds() if oldest else 0.0,
+            workers=Counter(one.queue for one in attendance.present(self._database)),
+        )
+
+    def _unsettled(self, connection: Connection, latest: Mapping[int, tuple[int, str]]) -> _Sum:
+        """Of the runs that change still; those that do not any more are added to the settled ones.
+
+        One that is open is the latest of its source, or has batches.
+        """
+        first_open = min(
+            min((run for run, state in latest.values() if state in OPEN), default=_NEVER),
+            connection.scalar(select(func.min(batches.c.run_id))) or _NEVER,
+        )
+        columns = (runs.c.id, runs.c.source_id, runs.c.kind, runs.c.state, runs.c.counts)
+        query = select(*columns, runs.c.finished_at).where(runs.c.id > self._settled_to)
+        unsettled = _Sum()
+        for row in connection.execute(query.order_by(runs.c.id)):
+            if row.id < first_open:
+                self._settled.add(row)
+                self._settled_to = row.id
+            else:
+                unsettled.add(row)
+        return unsettled
+
+    def _held(self, outcomes: Mapping[str, int]) -> Mapping[str, int]:
+        """The documents by source. Counting a million takes longer than all the rest."""
+        changed = tuple(outcomes.get(name, 0) for name in _CHANGING)
+        now = time.monotonic()
+        if changed != self._counted_for and now - self._counted_at > _RECOUNT_SECONDS:
+            self._documents = documents.counts(self._database)
+            self._counted_for, self._counted_at = changed, now
+        return self._documents
+
+
+def _latest(connection: Connection) -> dict[int, tuple[int, str]]:
+    """The number and the state of the last run, by source."""
+    each = runs.alias()
+    number = select(func.max(each.c.id)).where(each.c.source_id == sources.c.id).scalar_subquery()
+    query = select(runs.c.source_id, runs.c.id, runs.c.state).select_from(sources)
+    rows = connection.execute(query.join(runs, runs.c.id == number))
+    return {source: (run, state) for source, run, state in rows}
+
+
+def _states(connection: Connection, latest: Mapping[int, tuple[int, str]]) -> Mapping[str, int]:
+    """As `backend.sync.source_control.SourceStatus.state` has it, but that of processes that died is not looked for."""
+    leaving = set(
+        connection.scalars(
+            select(schedule.c.source_id).where(
+                schedule.c.kind == "removal", schedule.c.asked_at.is_not(None)
+            )
+        )
+    )
+    found: Counter[str] = Counter()
+    for number, paused_at in connection.execute(select(sources.c.id, sources.c.paused_at)):
+        if number in leaving:
+            found["being removed"] += 1
+        elif paused_at is not None:
+            found["paused"] += 1
+        else:
+            found[latest[number][1] if number in latest else "never synced"] += 1
+    return found
+
+
+def _batches(connection: Connection) -> tuple[dict[int, int], datetime | None]:
+    query = select(batches.c.source_id, func.count(), func.min(batches.c.saved_at))
+    rows = connection.execute(query.group_by(batches.c.source_id)).all()
+    counts = {number: count for number, count, _ in rows}
+    return counts, min((saved_at for _, _, saved_at in rows), default=None)

@@ -1,0 +1,202 @@
+"""One run of one source in the foreground: repair, take over what changed, compare with the listing."""
+
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from threading import Event
+from typing import Any, get_args
+
+from backend.store import batches, runs, schedule, sources
+from backend.store.database import Database
+from backend.store.runs import Ended, RunState
+from backend.store.sources import Source
+from backend.sync.process_identity import is_gone, this_process
+from backend.sync.progress_writer import Telling
+from backend.sync.run_lease import Heartbeat, Pulse
+from backend.sync.run_steps import Room, taken
+from connectors.connector import Change, Connector
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.deletion_guard import NeedsDecision
+from indexing.ingestion.executor import Progresses
+from indexing.ingestion.pipeline import EmptyListing, Pipeline
+from indexing.ingestion.progress import Meter, Outcome, Progress, Report, Tally
+
+
+def sync(
+    database: Database,
+    source: Source,
+    connector: Connector,
+    pipeline: Pipeline,
+    when_empty: EmptyListing = EmptyListing.REFUSE,
+) -> Iterator[Progress | Report]:
+    """Bring the index in step with the source; the last thing yielded is the report.
+
+    Whatever ends it - an error, an interrupt, a closed generator, a killed process - the next run
+    goes on from the last checkpoint that was saved, with what was read and not indexed yet.
+
+    Raises:
+        RetryLater: the source has a run already, or does not answer now; or this one was paused,
+            cancelled or taken over meanwhile.
+        AskTheOwner: a person must mend something first; nothing is lost meanwhile.
+    """
+    if source.paused_at is not None:
+        raise AskTheOwner(
+            f"{source.name!r} is paused. To go on: quarry sources resume {source.name}."
+        )
+    kind = "first" if source.checkpoint is None else "incremental"
+    run = runs.begin(database, source.name, kind, this_process(), is_gone)
+    stopping, tally = Event(), Tally()
+    with (
+        _closing(database, source.name, run),
+        Heartbeat(database, run, stopping) as heartbeat,
+    ):
+        room = Room(database, run, pipeline, heartbeat, Pulse())
+        telling = Telling(database, run, tally)
+        room.until(room.is_still, "another worker, to end what it is at")
+        yield from telling.steps(pipeline.repair(tally))
+        runs.enter(database, run, "indexing")
+        yield from _Reading(room, connector, stopping, tally).steps()
+        telling.begin("listing")
+        listing = pipeline.reconcile(connector.listing(), run, tally, when_empty)
+        yield from telling.steps(listing)
+    yield _report(database, run, tally)
+
+
+def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[Progress | Report]:
+    """Delete a source with all its documents; the last thing yielded is the report.
+
+    Raises:
+        RetryLater: the source has a run.
+    """
+    tally = Tally()
+    run = runs.begin(database, source.name, "removal", this_process(), is_gone)
+    with _ending(database, run), Heartbeat(database, run) as heartbeat:
+        room = Room(database, run, pipeline, heartbeat, Pulse())
+        yield from removing(room, Telling(database, run, tally), tally)
+        sources.remove(database, source.name)
+    yield tally.report()
+
+
+def removing(room: Room, telling: Telling, tally: Tally) -> Progresses:
+    """All that the source brought, out of the index and the ledger."""
+    batches.drop(room.database, room.pipeline.source)
+    telling.begin("removing")
+    yield from telling.steps(room.pipeline.clear(tally))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The source is read in a thread, while this one indexes what was read."""
+
+    room: Room
+    connector: Connector
+    stopping: Event
+    tally: Tally
+
+    def steps(self) -> Iterator[Progress]:
+        with ThreadPoolExecutor(1, "fetch") as pool:
+            fetching = pool.submit(self._fetch)
+            try:
+                yield from self._indexing(fetching)
+                fetching.result()
+            finally:
+                self.stopping.set()
+                self.room.pulse.notify()
+        self.stopping.clear()
+
+    def _fetch(self) -> None:
+        # What an earlier run has read comes first: the ledger is asked what is known.
+        self.room.until(self.room.is_indexed, "the index, to take in what was read before")
+        self.room.fetch(self._changes())
+
+    def _changes(self) -> Iterable[Change]:
+        # Read only now: what the repair could not mend, it asks to read from the beginning.
+        pipeline = self.room.pipeline
+        since = sources.find(self.room.database, pipeline.source).checkpoint
+        return self.connector.changes(since, pipeline.ledger.versions)
+
+    def _indexing(self, fetching: "Future[None]") -> Generator[Progress, None, None]:
+        room = self.room
+        pipeline = room.pipeline
+        coming = taken(
+            room.database,
+            room.heartbeat,
+            room.pulse,
+            lambda: _is_over(fetching) and room.is_indexed(),
+            pipeline.source,
+        )
+        carrying = Carrying(pipeline.embedder, pipeline.keeper, pipeline.ledger)
+        meter = Meter(pipeline.source, "indexing")
+        with closing(carrying.carry_out(coming, meter, self.tally)) as steps:
+            yield from steps
+
+
+def _is_over(fetching: "Future[None]") -> bool:
+    """Whether the source has told all that it will now; then what was saved is indexed to its end.
+
+    Raises whatever is no failure of the source's: that ends the indexing as well.
+    """
+    if not fetching.done():
+        return False
+    error = fetching.exception()
+    if error is not None and (isinstance(error, Ended) or not _of_the_source(error)):
+        raise error
+    return True
+
+
+def _of_the_source(error: BaseException) -> bool:
+    return isinstance(error, RetryLater | AskTheOwner)
+
+
+def _report(database: Database, run: int, tally: Tally) -> Report:
+    """With what workers of other processes have done for this run."""
+    counts = runs.find(database, run).counts
+    done: dict[str, Any] = {name: counts.get(name, 0) for name in get_args(Outcome)}
+    return replace(tally.report(), **done, unreadable_count=counts.get("unreadable", 0))
+
+
+@contextmanager
+def _closing(database: Database, source: str, run: int) -> Iterator[None]:
+    """Close a run that reads, however the block ends. The schedule is told first: a worker that looked
+    between the two would find the same due again.
+    """
+    began = datetime.now(UTC)
+    state: RunState = "interrupted"
+    error: str | None = "It was stopped before it was done; the next sync goes on from there."
+    kinds: tuple[str, ...] = ()
+    try:
+        yield
+        state, error, kinds = "done", None, ("incremental", *schedule.LISTING)
+    except NeedsDecision as failure:
+        schedule.note(database, source, ("incremental", *schedule.LISTING), began)
+        runs.ask(database, run, str(failure), decision_of(failure))
+        raise
+    except (RetryLater, AskTheOwner) as failure:
+        state, error, kinds = "failed", str(failure), ("incremental",)
+        raise
+    finally:
+        if kinds:
+            schedule.note(database, source, kinds, began)
+        runs.close(database, run, state, error)
+
+
+@contextmanager
+def _ending(database: Database, run: int) -> Iterator[None]:
+    """Close a run that fails; one that removes its source leaves nothing to close."""
+    state: RunState = "interrupted"
+    error = "It was stopped before it was done; the next one goes on from there."
+    try:
+        yield
+    except (RetryLater, AskTheOwner) as failure:
+        state, error = "failed", str(failure)
+        raise
+    finally:
+        runs.close(database, run, state, error)
+
+
+def decision_of(error: NeedsDecision) -> dict[str, int]:
+    found = error.shrinkage
+    return {"held": found.held, "listed": found.listed, "missing": found.missing}

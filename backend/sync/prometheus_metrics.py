@@ -1,0 +1,33 @@
+"""What the work takes and brings, counted for Prometheus: of one process, since it began."""
+
+from prometheus_client import CollectorRegistry, Counter, start_http_server
+
+
+class StageMetrics:
+    """Implements `backend.sync.metrics.Measure`."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = CollectorRegistry() if registry is None else registry
+        self._seconds = Counter(
+            "quarry_stage_seconds",
+            "Seconds spent in each stage: fetch (waiting for sources), cut, embed, write.",
+            ["stage"],
+            registry=self.registry,
+        )
+        self._outcomes = Counter(
+            "quarry_indexed",
+            "What came of batches: documents, chunks, embedded, unchanged, deleted, unreadable and so on.",
+            ["outcome"],
+            registry=self.registry,
+        )
+
+    def took(self, stage: str, seconds: float) -> None:
+        self._seconds.labels(stage).inc(max(seconds, 0.0))
+
+    def did(self, outcome: str, count: int) -> None:
+        self._outcomes.labels(outcome).inc(max(count, 0))
+
+
+def serve_metrics(host: str, port: int, registry: CollectorRegistry) -> None:
+    """Tell them over HTTP for as long as the process lives. Raises OSError: the port is taken."""
+    start_http_server(port, host, registry)

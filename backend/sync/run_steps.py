@@ -1,0 +1,115 @@
+"""The two halves of a run: what a source tells is saved as batches, and batches are taken to be indexed."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from backend.store import batches, runs
+from backend.store.database import Database
+from backend.sync.metrics import UNMEASURED, Measure, timed
+from backend.sync.process_identity import is_dead, this_process
+from backend.sync.run_lease import Heartbeat, Pulse
+from connectors.connector import Change
+from indexing.ingestion.batching import Batch, Held, item_of
+from indexing.ingestion.pipeline import Pipeline
+
+MOST_OPEN = 8
+"""Batches of a source that may wait to be indexed before reading it waits for them."""
+_PATIENCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a run works with."""
+
+    database: Database
+    run: int
+    pipeline: Pipeline
+    heartbeat: Heartbeat
+    pulse: Pulse
+    measure: Measure = UNMEASURED
+
+    def fetch(self, changes: Iterable[Change]) -> None:
+        """Save all that the source tells, a batch and its checkpoint at a time, never far ahead of the index.
+
+        Raises:
+            Ended, Stopped: the run is over for this process; what was saved stays.
+            RetryLater, AskTheOwner: the source's.
+        """
+        with closing(self.pipeline.read(changes)) as stream:
+            for batch in timed(self.measure, "fetch", stream):
+                self.heartbeat.check()
+                if batch.changes:
+                    self._wait_for_room()
+                if batch.changes or batch.checkpoint:
+                    batches.save(self.database, self.run, batch.changes, batch.checkpoint)
+                    self.heartbeat.moved(_after(batch))
+                    self.pulse.notify()
+        runs.fetched(self.database, self.run)
+        self.pulse.notify()
+
+    def until(self, done: Callable[[], bool], waiting_for: str) -> None:
+        """Wait, and say for what. Raises Ended, Stopped: as `fetch`."""
+        self.heartbeat.check()
+        looks = self.pulse.looks()
+        if done():
+            return
+        runs.note(self.database, self.run, waiting_for=waiting_for)
+        while not done():
+            # Who waits and says for what does not stand still; what is waited for has a bound of its own.
+            self.heartbeat.moved()
+            looks.wait()
+            self.heartbeat.check()
+
+    def is_still(self) -> bool:
+        """Whether nobody works on a batch of the source."""
+        return batches.still(self.database, self.pipeline.source, is_dead)
+
+    def is_indexed(self) -> bool:
+        """Whether all that was saved of the source is in the index."""
+        return not batches.count(self.database, self.pipeline.source)
+
+    def _wait_for_room(self) -> None:
+        self.until(
+            lambda: batches.count(self.database, self.pipeline.source) < MOST_OPEN,
+            "the index, to take in what was read",
+        )
+
+
+def taken(
+    database: Database,
+    heartbeat: Heartbeat,
+    pulse: Pulse,
+    is_over: Callable[[], bool],
+    source: str | None = None,
+) -> Iterator[Held | None]:
+    """Batches, of all sources or of one, as they can be had; `None` now and then while there is none.
+
+    Ends when `is_over` had become true before a look that found none.
+
+    Raises:
+        Ended, Stopped: the work is to end here.
+    """
+    holder = this_process()
+    told = time.monotonic()
+    while True:
+        heartbeat.check()
+        over = is_over()
+        held = batches.claim(database, holder, is_dead, source)
+        if held is not None:
+            heartbeat.take(held)
+            yield held
+            told = time.monotonic()
+        elif over:
+            return
+        elif time.monotonic() - told > _PATIENCE:
+            yield None
+            told = time.monotonic()
+        else:
+            pulse.wait()
+
+
+def _after(batch: Batch) -> str:
+    item = item_of(batch.changes)
+    return f"the source was read, after {item!r}" if item else "the source was read"

@@ -1,0 +1,47 @@
+"""A process that works says so, now and then, in a thread of its own."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from backend.store import workers
+from backend.store.database import Database
+from backend.sync.process_identity import this_process
+from connectors.errors import AskTheOwner, RetryLater
+
+SIGN = 15.0
+"""Seconds between two signs of life."""
+SERVE = "serve"
+"""What the threads of `quarry serve` sign for: all queues."""
+
+
+class Signing:
+    """From `start` until `stopping` is set; then it takes its name away.
+
+    Args:
+        database: asked for each time; it may raise RetryLater or AskTheOwner.
+    """
+
+    def __init__(
+        self, database: Callable[[], Database], queue: str, stopping: threading.Event
+    ) -> None:
+        self._database = database
+        self._queue = queue
+        self._stopping = stopping
+        self._thread = threading.Thread(target=self._go_on, name="signing", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait for its end, and no longer than so many seconds."""
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+
+    def _go_on(self) -> None:
+        while not self._stopping.is_set():
+            with suppress(RetryLater, AskTheOwner):
+                workers.sign(self._database(), this_process(), self._queue)
+            self._stopping.wait(SIGN)
+        with suppress(RetryLater, AskTheOwner):
+            workers.leave(self._database(), this_process())

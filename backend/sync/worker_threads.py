@@ -1,0 +1,136 @@
+"""The engine's work in threads of this process, for as long as it runs."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+
+from backend.store.database import Database
+from backend.sync.due_work import Engine
+from backend.sync.run_lease import Stopped
+from backend.sync.worker_heartbeat import SERVE, Signing
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.runtime import malloc
+from indexing.runtime.deadline import DeadlineExceeded
+
+PAUSE = 2.0
+"""Seconds between two looks for work, where nothing in this process tells of any."""
+READERS = 8
+"""Sources that are read at once: one that answers slowly is not to keep the others waiting."""
+
+LOG = logging.getLogger("quarry.workers")
+
+
+@dataclass(frozen=True, slots=True)
+class _Post:
+    """What one thread does, and how it rests."""
+
+    name: str
+    due: Callable[[], bool]
+    rest: Callable[[], object]
+
+
+class Workers:
+    """Threads that do what is due: they read, they index, and they compare with listings.
+
+    One that does not come back from what it was at, long after that was given up, is left behind, and
+    another takes its place.
+
+    Args:
+        is_ready: waited for before anything begins.
+    """
+
+    def __init__(
+        self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE
+    ) -> None:
+        malloc.few()  # before there are threads
+        self._lookout, self._more = threading.Lock(), threading.Event()
+        bound = replace(engine.bound, stuck=self._leave_behind)
+        self._engine = engine = replace(engine, bound=bound, more=self._more.set)
+        self._is_ready = is_ready
+        self._pause = pause
+        self._lock = threading.Lock()
+        read = _Post("fetch worker", engine.fetch_due, self._rest_in_turn)
+        index = _Post("index worker", engine.index_due, self._rest_until_changed)
+        light = _Post("light worker", engine.light_due, partial(engine.stopping.wait, pause))
+        posts = (*(read for _ in range(READERS)), index, light)
+        self._threads = dict(map(self._staffed, posts))
+        self._left: list[threading.Thread] = []
+        self._signing = Signing(self._database, SERVE, engine.stopping)
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        self._signing.start()
+
+    def stop(self, seconds: float) -> bool:
+        """End between two steps; whether all had ended within so many seconds."""
+        self._engine.stopping.set()
+        self._engine.pulse.notify()
+        self._more.set()
+        end = time.monotonic() + seconds
+        with self._lock:
+            threads = [*self._threads, *self._left]
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+        self._signing.join(max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def _database(self) -> Database:
+        """Raises RetryLater: it is not ready yet."""
+        if not self._is_ready(self._pause):
+            raise RetryLater("Not ready yet.", after=timedelta(seconds=self._pause))
+        return self._engine.home().database
+
+    def _staffed(self, post: _Post) -> tuple[threading.Thread, _Post]:
+        thread = threading.Thread(target=self._work, args=(post,), name=post.name, daemon=True)
+        return thread, post
+
+    def _rest_until_changed(self) -> None:
+        seen = self._engine.pulse.changes
+        if not self._engine.stopping.is_set():
+            self._engine.pulse.wait_beyond(seen, self._pause)
+
+    def _rest_in_turn(self) -> None:
+        """Of all that rest one looks after so long, or once there is more than the last one could do: any of
+        them can do what it finds, and a look at all sources costs the processor some milliseconds."""
+        with self._lookout:
+            if not self._engine.stopping.is_set():
+                self._more.wait(self._pause)
+                self._more.clear()
+
+    def _leave_behind(self, thread: threading.Thread) -> None:
+        with self._lock:
+            post = self._threads.pop(thread, None)
+            if post is None:
+                return
+            self._left.append(thread)
+            LOG.error("The %s does not come back; another takes its place.", post.name)
+            successor, post = self._staffed(post)
+            self._threads[successor] = post
+        successor.start()
+
+    def _is_wanted(self) -> bool:
+        return not self._engine.stopping.is_set() and threading.current_thread() in self._threads
+
+    def _work(self, post: _Post) -> None:
+        while self._is_wanted():
+            if not self._is_ready(self._pause):
+                continue
+            try:
+                found = post.due()
+            except Stopped:
+                return
+            except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+                LOG.warning("Nothing could be done: %s", error)
+                found = False
+            except Exception:
+                # A mistake in the program. The work goes on: other sources are not to suffer from it.
+                LOG.exception("A worker met a mistake.")
+                found = False
+            if not found:
+                post.rest()

@@ -1,0 +1,175 @@
+"""An answer's Markdown as HTML that may stand in a page: no markup of its own, nothing loaded.
+
+Two walls: the Markdown is parsed with HTML switched off and only links that lead somewhere safe are
+made; what comes out is cleaned once more by a list of what is allowed.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from backend.schemas import models
+from backend.web import urls
+from backend.web.sanitizing import harmless, shortened
+from connectors.document import Span
+
+_TAGS = {
+    *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre"),
+    *("ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "a", "sup"),
+}
+_ATTRIBUTES = {
+    "a": {"href", "class", "data-at", "data-verdict", "aria-label", "target"},
+    "ol": {"start"},
+}
+_NUMBER = re.compile(r"\[(\d{1,9})\]")
+_LONGEST = 500_000
+"""Characters; of a longer answer only so many are taken as Markdown."""
+
+
+class _Markdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        """Every link is parsed as one, so that a citation of a file is known; `links.elsewhere` decides."""
+        del url
+        return True
+
+
+_MARKDOWN = _Markdown("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+def answer_html(answer: models.AnswerWire) -> str:
+    """The answer, its citations as links to the passages that they quote.
+
+    A citation is `<a class="cite" data-at="N">`, where N is its place in `answer.citations`.
+    """
+    text = harmless(answer.answer)
+    tokens = _MARKDOWN.parse(text[:_LONGEST])
+    cited = _Cited.of(answer.citations)
+    for token in tokens:
+        if token.children:
+            token.children = list(_inline(token.children, cited))
+    rendered = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return cleaned(rendered) + (f"<p>{escape(text[_LONGEST:])}</p>" if text[_LONGEST:] else "")
+
+
+def cleaned(html: str) -> str:
+    """Only what is allowed; links out of the page tell the other side nothing."""
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        clean_content_tags={"script", "style"},
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cited:
+    """The citations by their numbers; those of one number are taken in the order of the text."""
+
+    waiting: Mapping[int, deque[tuple[int, models.CitationWire]]]
+    last: dict[int, tuple[int, models.CitationWire]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, citations: Sequence[models.CitationWire]) -> "_Cited":
+        waiting: dict[int, deque[tuple[int, models.CitationWire]]] = {}
+        for at, citation in enumerate(citations):
+            waiting.setdefault(citation.number, deque()).append((at, citation))
+        return cls(waiting)
+
+    def take(self, number: int) -> tuple[int, models.CitationWire] | None:
+        if waiting := self.waiting.get(number):
+            self.last[number] = waiting.popleft()
+        return self.last.get(number)
+
+
+def _inline(children: Sequence[Token], cited: _Cited) -> Iterator[Token]:
+    at = 0
+    led: list[bool] = []  # of the links that are open, whether they lead somewhere
+    while at < len(children):
+        token = children[at]
+        link = children[at : at + 3]
+        if token.type == "link_open" and (chip := _citation_link(link, cited)):
+            yield chip
+            at += len(link)
+            continue
+        match token.type:
+            case "image":
+                yield from _image(token)
+            case "link_open":
+                target = _leads(token)
+                led.append(target is not None)
+                if target:
+                    yield _html(_opening(target))
+            case "link_close":
+                if led.pop():
+                    yield _html("</a>")
+            case "text":
+                yield from _text(token, cited)
+            case _:
+                yield token
+        at += 1
+
+
+def _citation_link(link: Sequence[Token], cited: _Cited) -> Token | None:
+    """The chip for `[[n]](target)`, where n is cited."""
+    if [token.type for token in link] != ["link_open", "text", "link_close"]:
+        return None
+    found = _NUMBER.fullmatch(link[1].content)
+    taken = cited.take(int(found[1])) if found else None
+    return _chip(*taken) if taken else None
+
+
+def _text(token: Token, cited: _Cited) -> Iterator[Token]:
+    """Plain text; `[n]` in it is a citation of a document that has no link of its own."""
+    at = 0
+    for found in _NUMBER.finditer(token.content):
+        number = int(found[1])
+        waiting = cited.waiting.get(number)
+        if waiting and not waiting[0][1].link and (taken := cited.take(number)):
+            yield _plain(token.content[at : found.start()])
+            yield _chip(*taken)
+            at = found.end()
+    yield _plain(token.content[at:])
+
+
+def _chip(at: int, citation: models.CitationWire) -> Token:
+    span = Span(*citation.span) if citation.quote else None
+    href = urls.document(citation.document_id, citation.section, span)
+    label = f"Source {citation.number}: {shortened(citation.title, 120)}"
+    return _html(
+        f'<a class="cite" href="{escape(href)}" data-at="{at}" data-verdict="{citation.verdict}"'
+        f' aria-label="{escape(label)}">{citation.number}</a>'
+    )
+
+
+def _image(token: Token) -> Iterator[Token]:
+    """Its description with its address as a link: a picture that loads would tell who reads it."""
+    target = urls.elsewhere(str(token.attrGet("src") or ""))
+    told = token.content or "image"
+    yield _html(_opening(target) + escape(told) + "</a>" if target else escape(told))
+
+
+def _leads(link: Token) -> str | None:
+    """Where a link leads, if that is somewhere safe; of any other only the text is left."""
+    href = str(link.attrGet("href") or "")
+    return href if href.startswith("#") else urls.elsewhere(href)
+
+
+def _opening(target: str) -> str:
+    aside = "" if target.startswith("#") else ' target="_blank"'
+    return f'<a href="{escape(target)}"{aside}>'
+
+
+def _plain(text: str) -> Token:
+    return Token("text", "", 0, content=text)
+
+
+def _html(html: str) -> Token:
+    return Token("html_inline", "", 0, content=html)

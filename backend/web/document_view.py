@@ -1,0 +1,184 @@
+"""A document as its page shows it: from top to bottom, one passage of it marked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from backend.store.documents import StoredDocument
+from backend.web import media_type_labels, urls
+from backend.web.document_blocks import Block, blocks
+from backend.web.sanitizing import harmless, shortened
+from backend.web.search_url import Address
+from connectors.document import Document, Place, Section, Span
+from indexing.index import person_keys
+
+LONGEST = 200_000
+"""Characters on one page; of a longer document it shows a part, with ways on and back."""
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    section: int
+    """Number of the section in the document."""
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    name: str
+    href: str
+    """The search in all that is theirs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What stands between two headings, pages or tables."""
+
+    anchor: str
+    headings: tuple[tuple[int, str], ...]
+    """Those that begin here, with their levels, 2 for the outermost."""
+    where: str
+    """The page or the sheet that begins here; empty where it goes on."""
+    blocks: tuple[Block, ...]
+    left_out: int = 0
+    """Characters of it that are not shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    id: str
+    title: str
+    source: str
+    path: str
+    format: str
+    media_type: str
+    authors: tuple[Author, ...]
+    readers: tuple[str, ...]
+    metadata: tuple[tuple[str, str], ...]
+    created_at: datetime | None
+    updated_at: datetime | None
+    synced_at: datetime
+    original: str | None
+    link: str
+    """As the source tells it, for who cannot follow `original`."""
+    parts: tuple[Part, ...]
+    before: int | None
+    """The section from which to show what stands before; None where that is the beginning."""
+    after: int | None
+
+
+def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Shown:
+    """The page of a document: around `passage`, or from section number `begin`."""
+    held = stored.document
+    if passage and not _stands(held, passage):
+        passage = None
+    window = _window(held.sections, passage.section if passage else begin)
+    return Shown(
+        id=held.id,
+        title=shortened(held.title, _LONGEST_NAME) or "Untitled",
+        source=harmless(held.source),
+        path=shortened(" / ".join(held.parents), _LONGEST_NAME),
+        format=media_type_labels.called(held.media_type),
+        media_type=held.media_type,
+        authors=tuple(_authors(held)),
+        readers=tuple(map(harmless, sorted(held.access.readers))),
+        metadata=tuple(_metadata(held)),
+        created_at=held.created_at,
+        updated_at=held.updated_at,
+        synced_at=stored.indexed_at,
+        original=urls.original(held.id, held.link),
+        link=shortened(held.link, 2_000),
+        parts=tuple(_parts(held, window, passage)),
+        before=max(0, _start_before(held.sections, window.start)) if window.start else None,
+        after=window.stop if window.stop < len(held.sections) else None,
+    )
+
+
+def _authors(document: Document) -> Iterator[Author]:
+    for key, name in person_keys.by_key(document.owners).items():
+        yield Author(shortened(name, _LONGEST_NAME), Address(people=(key,)).url)
+
+
+def _stands(document: Document, passage: Passage) -> bool:
+    """A passage of an older version may stand nowhere any more."""
+    sections = document.sections
+    return passage.section < len(sections) and passage.span.end <= len(
+        sections[passage.section].text
+    )
+
+
+def _window(sections: Sequence[Section], around: int) -> range:
+    """The sections from the beginning, or else from shortly before `around`, that fit on a page."""
+    around = max(0, min(around, len(sections) - 1))
+    if sum(len(section.text) for section in sections[: around + 1]) <= LONGEST:
+        start = 0
+    else:
+        start = _start_before(sections, around, LONGEST // 4)
+    size, stop = 0, start
+    while stop < len(sections) and (size <= LONGEST or stop <= around):
+        size += len(sections[stop].text)
+        stop += 1
+    return range(start, stop)
+
+
+def _start_before(sections: Sequence[Section], at: int, room: int = LONGEST) -> int:
+    """The first section of those before `at` that fit into `room` characters, at least one."""
+    start = at
+    while start > 0 and (start == at or room > 0):
+        start -= 1
+        room -= len(sections[start].text)
+    return start
+
+
+def _parts(document: Document, window: range, passage: Passage | None) -> Iterator[Part]:
+    before, title = Place(), document.title
+    for number in window:
+        section = document.sections[number]
+        span = passage.span if passage and passage.section == number else None
+        text, marked = _cut_to_fit(section, span)
+        bare = section.place.heading_path[-1:] == (section.text,)
+        yield Part(
+            anchor=f"s{number}",
+            headings=tuple(_headings(before, section.place, title)),
+            where=_where(before, section.place),
+            blocks=() if bare and not marked else tuple(blocks(text, document.media_type, marked)),
+            left_out=len(section.text) - len(text.text),
+        )
+        before = section.place
+
+
+def _cut_to_fit(section: Section, span: Span | None) -> tuple[Section, Span | None]:
+    """A section too long for a page, cut around its passage, and where that stands in it then."""
+    if len(section.text) <= LONGEST:
+        return section, span
+    start = max(0, span.start - LONGEST // 4) if span else 0
+    cut = replace(section, text=section.text[start : start + LONGEST])
+    if span is None:
+        return cut, None
+    return cut, Span(span.start - start, min(span.end - start, LONGEST))
+
+
+def _headings(before: Place, place: Place, title: str) -> Iterator[tuple[int, str]]:
+    """The headings of `place` that are not open already, without one that repeats the title."""
+    path = place.heading_path
+    titled = path[:1] == (title,)
+    is_open = True
+    for depth, heading in enumerate(path):
+        is_open = is_open and before.heading_path[depth : depth + 1] == (heading,)
+        if not is_open and not (titled and depth == 0):
+            yield min(depth + (1 if titled else 2), 6), shortened(heading, _LONGEST_NAME)
+
+
+def _where(before: Place, place: Place) -> str:
+    if place.page is not None and place.page != before.page:
+        return f"Page {place.page}"
+    if place.sheet is not None and place.sheet != before.sheet:
+        return f"Sheet {shortened(place.sheet, _LONGEST_NAME)}"
+    return ""
+
+
+def _metadata(document: Document) -> Iterator[tuple[str, str]]:
+    for key, value in document.metadata.items():
+        told = value if isinstance(value, str) else ", ".join(value)
+        yield shortened(key, 60), shortened(told, _LONGEST_NAME)

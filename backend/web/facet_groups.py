@@ -1,0 +1,164 @@
+"""By what a search can be narrowed, and how many documents each choice leaves."""
+
+from calendar import monthrange
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from backend.schemas.models import FacetsWire, PersonWire
+from backend.web import media_type_labels
+from backend.web.sanitizing import harmless, shortened
+from backend.web.search_url import Address, toggled
+from indexing.index.person_keys import key
+
+FEW = 8
+MOST_PEOPLE = 30
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    name: str
+    count: int
+    href: str
+    """The search with this choice taken, or taken back if it is chosen."""
+    chosen: bool
+    under: tuple["Choice", ...] = ()
+    """The months of a year."""
+
+    @property
+    def open(self) -> bool:
+        return self.chosen or any(choice.chosen for choice in self.under)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    name: str
+    choices: tuple[Choice, ...]
+
+    @property
+    def first(self) -> tuple[tuple[int, Choice], ...]:
+        """Those that are seen at once, whatever is chosen among them, each with its number."""
+        return tuple(each for each in enumerate(self.choices, 1) if self._is_seen(*each))
+
+    @property
+    def further(self) -> tuple[tuple[int, Choice], ...]:
+        """Those that are seen when they are wanted."""
+        return tuple(each for each in enumerate(self.choices, 1) if not self._is_seen(*each))
+
+    def _is_seen(self, number: int, choice: Choice) -> bool:
+        return number <= FEW or len(self.choices) <= FEW + 2 or choice.open
+
+
+def groups(counts: FacetsWire, asked: Address) -> tuple[Group, ...]:
+    """Each group, counted under the choices of all the others, so that its own can be changed."""
+    shown = (
+        Group("Source", _sources(counts.sources, asked)),
+        Group("Type", _types(counts.media_types, asked)),
+        Group("Person", _people(counts.people, asked)),
+        Group("Updated", _years(counts.months, asked)),
+    )
+    return tuple(group for group in shown if group.choices)
+
+
+def chosen(shown: tuple[Group, ...]) -> list[tuple[str, Choice]]:
+    """All that is chosen, with the names of the groups."""
+    return [
+        (group.name, choice)
+        for group in shown
+        for top in group.choices
+        for choice in (top, *top.under)
+        if choice.chosen
+    ]
+
+
+def _sources(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            name=harmless(name),
+            count=count,
+            href=_first_page(asked, sources=toggled(asked.sources, name)),
+            chosen=name in asked.sources,
+        )
+        for name, count in _by_count(counts, asked.sources)
+    )
+
+
+def _types(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            name=harmless(media_type_labels.called(media_type)),
+            count=count,
+            href=_first_page(asked, media_types=toggled(asked.media_types, media_type)),
+            chosen=media_type in asked.media_types,
+        )
+        for media_type, count in _by_count(counts, asked.media_types)
+    )
+
+
+def _people(counts: Sequence[PersonWire], asked: Address) -> tuple[Choice, ...]:
+    shown = [
+        one for rank, one in enumerate(counts) if rank < MOST_PEOPLE or one.key in asked.people
+    ]
+    gone = [own for own in asked.people if own not in {one.key for one in counts}]
+    shown += [PersonWire(key=own, name=own, documents=0) for own in gone]
+    alike = Counter(one.name for one in shown)
+    return tuple(
+        Choice(
+            name=shortened(_told_apart(one, alike[one.name]), LONGEST_NAME),
+            count=one.documents,
+            href=_first_page(asked, people=toggled(asked.people, one.key)),
+            chosen=one.key in asked.people,
+        )
+        for one in shown
+    )
+
+
+def _told_apart(one: PersonWire, alike: int) -> str:
+    """With the address, if there is one and others are called the same."""
+    return one.name if alike == 1 or key(one.name) == one.key else f"{one.name} ({one.key})"
+
+
+def _years(months: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+    """Newest first, each with its months."""
+    years: dict[str, dict[str, int]] = {}
+    for month in sorted(months, reverse=True):
+        years.setdefault(month[:4], {})[month] = months[month]
+    return tuple(
+        _period(asked, year, date(int(year), 1, 1), date(int(year), 12, 31), of_year)
+        for year, of_year in years.items()
+    )
+
+
+def _period(
+    asked: Address, name: str, first: date, last: date, months: Mapping[str, int]
+) -> Choice:
+    """A year with its months, or a month alone."""
+    is_chosen = (asked.since, asked.until) == (first, last)
+    since, until = (None, None) if is_chosen else (first, last)
+    return Choice(
+        name=name,
+        count=sum(months.values()),
+        href=_first_page(asked, since=since, until=until),
+        chosen=is_chosen,
+        under=tuple(_month(asked, month, count) for month, count in months.items())
+        if len(name) == len("2026")
+        else (),
+    )
+
+
+def _month(asked: Address, month: str, count: int) -> Choice:
+    first = date.fromisoformat(f"{month}-01")
+    last = first.replace(day=monthrange(first.year, first.month)[1])
+    return _period(asked, f"{first:%B %Y}", first, last, {month: count})
+
+
+def _by_count(counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[tuple[str, int]]:
+    """Most first; what is chosen stays, even where nothing is left of it."""
+    known = dict.fromkeys(chosen, 0) | dict(counts)
+    return sorted(known.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _first_page(asked: Address, **changes: object) -> str:
+    return replace(asked, limit=Address().limit, **changes).url  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""The pages and their parts: each route reads what is asked, calls one function, and renders."""
+
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from backend.api.authentication import AskerIs
+from backend.api.authorization import Rule, ruled
+from backend.api.dependencies import QuarryIs
+from backend.api.request_context import StopIs
+from backend.api.routes.admin import find
+from backend.api.routes.search import facets as counted
+from backend.container import Quarry
+from backend.schemas import models
+from backend.store import documents
+from backend.web import facet_groups, search_url
+from backend.web.document_view import Passage, shown
+from backend.web.search_results import search
+from backend.web.search_url import Address
+from backend.web.source_forms import form_of, kinds
+from backend.web.source_status import kept, standings
+from backend.web.start_page import overview
+from backend.web.templates import page, part, static_files
+from connectors.document import Readers, Span
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.registry import KINDS
+from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
+
+FOLDER = "folder"
+_A_YEAR = 31_536_000
+
+
+def mount(app: FastAPI) -> None:
+    """Add all pages to the app of the HTTP API."""
+    for path, endpoint in (
+        ("/", search_page),
+        ("/results", results),
+        ("/ask", ask_page),
+        ("/document/{document_id:path}", document_page),
+        ("/sources", sources_page),
+        ("/sources/table", sources_table),
+        ("/source/{name}", source_page),
+        ("/source/{name}/state", source_state),
+        ("/static/{version}/{name}", static_file),
+        ("/favicon.ico", icon),
+    ):
+        app.get(path, include_in_schema=False)(endpoint)
+
+
+def error_page(request: Request, problem: models.ProblemWire) -> Response:
+    """What stopped a page, and what to do about it."""
+    return page(request, "error.html", "", {"problem": problem}, problem.status)
+
+
+def address_of(request: Request) -> Address:
+    return search_url.read(request.query_params)
+
+
+AddressIs = Annotated[Address, Depends(address_of)]
+
+
+@ruled(Rule.READER)
+def search_page(
+    request: Request, asked: AddressIs, asker: AskerIs, quarry: QuarryIs, stop: StopIs
+) -> HTMLResponse:
+    return page(request, "search.html", "search", searched(quarry, asked, asker.readers, stop))
+
+
+@ruled(Rule.READER)
+def results(asked: AddressIs, asker: AskerIs, quarry: QuarryIs, stop: StopIs) -> HTMLResponse:
+    """What changes on the search page when the address does."""
+    return part("results.html", searched(quarry, asked, asker.readers, stop))
+
+
+def searched(quarry: Quarry, asked: Address, readers: Readers, stop: Stop) -> dict[str, object]:
+    """What the search page shows; what stopped the search is part of that."""
+    values: dict[str, object] = {"asked": asked, "found": None, "overview": None, "trouble": None}
+    deadline = Deadline.after(quarry.settings.search_seconds, stop)
+    groups: tuple[facet_groups.Group, ...] = ()
+    try:
+        if asked.text:
+            values["found"] = search(quarry, asked, readers, deadline)
+        counts = counted(quarry, asked.filters(), readers, deadline)
+        groups = facet_groups.groups(counts, asked)
+        if not asked.text:
+            values["overview"] = overview(quarry, counts)
+    except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+        values["trouble"] = str(error)
+    return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
+
+
+@ruled(Rule.READER)
+def ask_page(request: Request, quarry: QuarryIs, q: str = "") -> HTMLResponse:
+    """The page alone; its script asks over the API."""
+    question = q.strip()[: search_url.LONGEST_QUERY]
+    values = {"question": question, "model": quarry.settings.llm_model}
+    return page(request, "ask.html", "ask", values)
+
+
+_Number = Annotated[int | None, Query(ge=0, le=10**9)]
+
+
+def passage_of(
+    section: _Number = None, start: _Number = None, end: _Number = None
+) -> Passage | None:
+    """The passage that an address names, if it names one."""
+    if section is None or start is None or end is None or start >= end:
+        return None
+    return Passage(section, Span(start, end))
+
+
+PassageIs = Annotated[Passage | None, Depends(passage_of)]
+
+
+@ruled(Rule.READER)
+def document_page(
+    document_id: str,
+    request: Request,
+    asker: AskerIs,
+    quarry: QuarryIs,
+    passage: PassageIs,
+    begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
+    q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
+) -> HTMLResponse:
+    """A document at a passage; one that is not there and one that is not the asker's look alike."""
+    stored = documents.find(quarry.database, document_id, asker.readers)
+    if stored is None:
+        return page(request, "missing.html", "search", {"query": q}, 404)
+    told = shown(stored, passage, begin)
+    return page(request, "document.html", "search", {"document": told, "query": q})
+
+
+@ruled(Rule.OWNER)
+def sources_page(request: Request, quarry: QuarryIs, add: str = FOLDER) -> HTMLResponse:
+    """All sources, and a form for one more, of the kind `add`."""
+    values = {
+        "standings": standings(quarry),
+        "kinds": kinds(),
+        "form": form_of(add if add in KINDS else FOLDER),
+    }
+    return page(request, "sources.html", "sources", values)
+
+
+@ruled(Rule.OWNER)
+def sources_table(quarry: QuarryIs) -> HTMLResponse:
+    """What changes on the page of the sources while they are read."""
+    return part("sources_table.html", {"standings": standings(quarry)})
+
+
+@ruled(Rule.OWNER)
+def source_page(name: str, request: Request, quarry: QuarryIs) -> HTMLResponse:
+    """One source: how it stands, what was done, what failed, its settings."""
+    source = find(quarry, name)
+    form = form_of(source.kind, source.settings) if source.kind in KINDS else None
+    return page(request, "source.html", "sources", {"kept": kept(quarry, name), "form": form})
+
+
+@ruled(Rule.OWNER)
+def source_state(name: str, quarry: QuarryIs) -> HTMLResponse:
+    """What changes on the page of a source while it is read."""
+    return part("source_state.html", {"kept": kept(quarry, find(quarry, name).name)})
+
+
+@ruled(Rule.ANYONE)
+def static_file(version: str, name: str) -> Response:
+    kept = static_files()
+    file = kept.files.get(name)
+    if file is None:
+        return Response(status_code=404)
+    # Of another version, as an older page may ask for: right, but not for keeping.
+    age = f"public, max-age={_A_YEAR}, immutable" if version == kept.version else "no-cache"
+    return Response(file.content, media_type=file.media_type, headers={"Cache-Control": age})
+
+
+@ruled(Rule.ANYONE)
+def icon() -> Response:
+    return RedirectResponse(static_files().url("quarry.svg"))

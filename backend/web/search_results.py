@@ -1,0 +1,130 @@
+"""A search as its page shows it: results with their words marked, and why each is there."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from backend.container import Quarry
+from backend.search.merging import merge_individual_chunks
+from backend.search.models import InferenceSection, Why
+from backend.search.retrieval import HITS_PER_VARIANT
+from backend.web import highlighting, media_type_labels, urls
+from backend.web.highlighting import Piece
+from backend.web.sanitizing import harmless, shortened
+from backend.web.search_url import Address
+from connectors.document import Readers
+from connectors.extraction import media_types
+from indexing.chunking.chunk import Chunk
+from indexing.index.protocols import Evidence
+from indexing.runtime.deadline import Deadline
+
+LONGEST_TITLE = 200
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+_LEGS = {"vector": "by meaning", "keyword": "by words", "exact": "by an exact match"}
+_VARIANTS = {
+    "original": "your words",
+    "keyword": "key words",
+    "semantic": "rephrased",
+    "llm": "the model's words",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    href: str
+    title: tuple[Piece, ...]
+    excerpt: tuple[Piece, ...]
+    source: str
+    path: str
+    """Where it lies within its source; empty where that says no more than the title."""
+    headings: str
+    format: str
+    page: int | None
+    updated_at: datetime | None
+    why: tuple[str, ...]
+    """Sentences, the strongest reason first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    results: tuple[Result, ...]
+    seconds: float
+    more: bool
+    """There may be more than were asked for."""
+
+
+def search(quarry: Quarry, asked: Address, readers: Readers, deadline: Deadline) -> Found:
+    """The best passages that the asker may read.
+
+    Raises:
+        DeadlineExceeded, RetryLater, AskTheOwner: the search did not answer.
+    """
+    began = time.perf_counter()
+    request = replace(quarry.request(asked.text, readers, asked.filters()), deadline=deadline)
+    ranking = quarry.search_tool().rank(request, max(asked.limit, HITS_PER_VARIANT))
+    sections = merge_individual_chunks(ranking)
+    wanted = highlighting.query_words(asked.text)
+    results = tuple(_result(section, wanted, asked.text) for section in sections[: asked.limit])
+    return Found(results, time.perf_counter() - began, len(sections) > asked.limit)
+
+
+def _result(section: InferenceSection, wanted: frozenset[str], query: str) -> Result:
+    chunk = section.best.chunk
+    return Result(
+        href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
+        title=highlighting.pieces(shortened(chunk.title, LONGEST_TITLE) or "Untitled", wanted),
+        excerpt=highlighting.excerpt(readable(chunk), wanted),
+        source=harmless(chunk.source),
+        path=shortened(_path(chunk), LONGEST_TITLE),
+        headings=_headings(chunk),
+        format=media_type_labels.called(chunk.media_type),
+        page=chunk.page,
+        updated_at=chunk.updated_at,
+        why=(*_reasons(section.best.why), *_evidence(section.best.evidence)),
+    )
+
+
+def readable(chunk: Chunk) -> str:
+    if chunk.media_type == media_types.MARKDOWN:
+        return highlighting.without_markup(chunk.text)
+    return highlighting.table_as_lines(chunk.text)
+
+
+def _path(chunk: Chunk) -> str:
+    return next((tag.partition("=")[2] for tag in chunk.tags if tag.startswith("path=")), "")
+
+
+def _headings(chunk: Chunk) -> str:
+    """The headings above the passage, less one that repeats the title."""
+    path = [shortened(heading, LONGEST_TITLE) for heading in chunk.heading_path]
+    return " › ".join(path[1:] if path[:1] == [shortened(chunk.title, LONGEST_TITLE)] else path)
+
+
+def _reasons(why: Sequence[Why]) -> list[str]:
+    """One sentence a query: where the passage stood in each leg, the best rank first."""
+    ranks: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
+    for one in sorted(why, key=lambda one: one.rank):
+        ranks.setdefault(one.query, {})[f"{_ordinal(one.rank)} {_LEGS[one.leg]}"] = None
+        names.setdefault(one.query, {})[_VARIANTS[one.variant]] = None
+    return [
+        f"“{shortened(query, 80)}” ({', '.join(names[query])}): {', '.join(places)}"
+        for query, places in ranks.items()
+    ]
+
+
+def _evidence(evidence: Evidence) -> list[str]:
+    told = []
+    if evidence.exact:
+        told.append("Holds exactly what you quoted or a code that you named")
+    if evidence.word_share:
+        told.append(f"Holds {evidence.word_share:.0%} of the words of the search")
+    figures = [("cosine", evidence.cosine, 2), ("BM25", evidence.bm25, 1)]
+    shown = [f"{name} {value:.{digits}f}" for name, value, digits in figures if value is not None]
+    return [*told, *([", ".join(shown)] if shown else [])]
+
+
+def _ordinal(number: int) -> str:
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else _ORDINALS.get(number % 10, 'th')}"

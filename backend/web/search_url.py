@@ -1,0 +1,123 @@
+"""The state of the search page as its address: what is looked for, and among what."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Protocol
+from urllib.parse import urlencode
+
+from backend.web import media_type_labels
+from indexing.index.person_keys import key
+from indexing.index.protocols import DateRange, Filters
+
+LIMIT = 20
+MOST = 200
+LONGEST_QUERY = 2_000
+
+
+class Parameters(Protocol):
+    """Of an address: each name may stand there several times."""
+
+    def getlist(self, key: str) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Dates count from midnight to midnight, UTC, as the months of the index do."""
+
+    text: str = ""
+    sources: tuple[str, ...] = ()
+    media_types: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    """By their keys."""
+    since: date | None = None
+    until: date | None = None
+    """This day included."""
+    limit: int = LIMIT
+
+    @property
+    def narrowed(self) -> bool:
+        chosen = self.sources, self.media_types, self.people
+        return any(chosen) or bool(self.since or self.until)
+
+    @property
+    def url(self) -> str:
+        asked: Mapping[str, str | int | list[str]] = {
+            "q": self.text,
+            "source": list(self.sources),
+            "type": list(self.type_names),
+            "person": list(self.people),
+            "since": self.since.isoformat() if self.since else "",
+            "until": self.until.isoformat() if self.until else "",
+            "limit": self.limit if self.limit != LIMIT else "",
+        }
+        told = urlencode({name: value for name, value in asked.items() if value}, doseq=True)
+        return f"/?{told}" if told else "/"
+
+    @property
+    def type_names(self) -> tuple[str, ...]:
+        """The media types as they stand in the address."""
+        return tuple(map(media_type_labels.slug, self.media_types))
+
+    @property
+    def unfiltered(self) -> str:
+        """The address of the same search in everything."""
+        return Address(text=self.text).url
+
+    @property
+    def more(self) -> str | None:
+        """The address of the same search with more results; None where that is all there can be."""
+        return replace(self, limit=min(MOST, 3 * self.limit)).url if self.limit < MOST else None
+
+    def filters(self) -> Filters:
+        since = _midnight(self.since) if self.since else None
+        until = _midnight(self.until + timedelta(days=1)) if self.until else None
+        return Filters(
+            sources=frozenset(self.sources) or None,
+            media_types=frozenset(self.media_types) or None,
+            people=frozenset(self.people) or None,
+            updated=DateRange(since, until),
+        )
+
+
+def read(parameters: Parameters) -> Address:
+    """What an address asks for; what is not understood in it is left out."""
+    return Address(
+        text=_one(parameters, "q")[:LONGEST_QUERY],
+        sources=_all(parameters, "source"),
+        media_types=tuple(map(media_type_labels.media_type, _all(parameters, "type"))),
+        people=tuple(dict.fromkeys(filter(None, map(key, _all(parameters, "person"))))),
+        since=_day(_one(parameters, "since")),
+        until=_day(_one(parameters, "until")),
+        limit=_number(_one(parameters, "limit"), LIMIT, MOST),
+    )
+
+
+def toggled(values: tuple[str, ...], value: str) -> tuple[str, ...]:
+    """Without the value if it is there, else with it."""
+    return tuple(v for v in values if v != value) if value in values else (*values, value)
+
+
+def _one(parameters: Parameters, name: str) -> str:
+    values = parameters.getlist(name)
+    return values[-1].strip() if values else ""
+
+
+def _all(parameters: Parameters, name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in parameters.getlist(name) if value))[:50]
+
+
+def _day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if date.min < day < date.max else None
+
+
+def _number(text: str, default: int, most: int) -> int:
+    return max(1, min(int(text), most)) if text.isdecimal() and len(text) < 6 else default
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

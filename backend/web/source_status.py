@@ -1,0 +1,158 @@
+"""How sources stand: for who looks after them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from types import MappingProxyType
+
+from backend.container import Quarry
+from backend.schemas import conversion, models
+from backend.sources import listing
+from backend.sources.intervals import spoken as spoken_interval
+from backend.sources.status_text import called, counted, doing
+from backend.store import failures, runs
+from backend.store.runs import OPEN
+from backend.web.sanitizing import harmless
+from connectors.registry import KINDS, title_of, where_of
+from connectors.settings_form import at
+
+MOST_FAILURES = 200
+MOST_RUNS = 20
+_CALLED: Mapping[str, str] = MappingProxyType({"done": "in step", "running": "syncing"})
+_RHYTHMS = (300, 900, 3_600, 21_600, 86_400, 604_800)
+"""Seconds that are offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Something that can be done about a source now, by the route of that name."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    label: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    source: models.SourceWire
+    title: str
+    """Of its kind."""
+    where: str
+    """What it reads, such as a path."""
+    state: str
+    """As people say it."""
+    is_open: bool
+    """Something goes on, or waits: look again soon."""
+    doing: str
+    """What goes on, or what it waits for."""
+    error: str
+    words: tuple[Word, ...]
+    starts: tuple[Start, ...]
+    """When runs begin by themselves, the next one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    run: models.RunWire
+    label: str
+    state: str
+    done: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often one kind of run begins, to be chosen."""
+
+    kind: str
+    label: str
+    seconds: int
+    """As it is now; one of the options."""
+    options: tuple[tuple[int, str], ...]
+    """Seconds and what they are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One source with all that is told of it."""
+
+    standing: Standing
+    failures: tuple[models.FailureWire, ...]
+    """The first of them."""
+    runs: tuple[RunLine, ...]
+    rhythms: tuple[Rhythm, ...]
+
+
+def standings(quarry: Quarry) -> list[Standing]:
+    """All sources by name."""
+    return [_standing(source) for source in listing.sources(quarry.database)]
+
+
+def kept(quarry: Quarry, name: str) -> Kept:
+    """Raises AskTheOwner: there is no such source."""
+    standing = _standing(listing.source(quarry.database, name))
+    found = (one for one in failures.listing(quarry.database) if one.source == name)
+    named = islice(found, MOST_FAILURES) if standing.source.failures else ()
+    history = runs.history(quarry.database, name, MOST_RUNS)
+    return Kept(
+        standing,
+        tuple(map(conversion.failure, named)),
+        tuple(map(_line, map(conversion.ran, history))),
+        tuple(_rhythm(kind, each) for kind, each in standing.source.intervals.items()),
+    )
+
+
+def _standing(source: models.SourceWire) -> Standing:
+    run = source.run
+    failed = run.error if run and run.error and source.state in {"failed", "interrupted"} else ""
+    return Standing(
+        source=source,
+        title=title_of(source.kind),
+        where=harmless(_where(source)),
+        state=_CALLED.get(source.state, source.state),
+        is_open=source.state in {*OPEN, "being removed"},
+        doing=harmless(doing(source)),
+        error=harmless(failed),
+        words=tuple(_words(source)),
+        starts=_starts(source.next_starts),
+    )
+
+
+def _where(source: models.SourceWire) -> str:
+    kind = KINDS.get(source.kind)
+    entry = where_of(kind.settings) if kind else None
+    return str(at(source.settings, entry.path) or "") if entry else ""
+
+
+def _words(source: models.SourceWire) -> Iterator[Word]:
+    match source.state:
+        case "being removed":
+            return
+        case "running" | "waiting":
+            yield Word("cancel", "Cancel")
+            yield Word("pause", "Pause")
+        case "paused":
+            yield Word("resume", "Resume")
+        case _:
+            yield Word("pause", "Pause")
+
+
+def _starts(starts: Mapping[str, datetime | None]) -> tuple[Start, ...]:
+    due = [Start(called(kind), at) for kind, at in starts.items() if at]
+    return tuple(sorted(due, key=lambda one: one.at))
+
+
+def _rhythm(kind: str, seconds: int) -> Rhythm:
+    choices = sorted({*_RHYTHMS, seconds} - {0})
+    options = tuple((each, spoken_interval(timedelta(seconds=each))) for each in (*choices, 0))
+    return Rhythm(kind, called(kind), seconds, options)
+
+
+def _line(run: models.RunWire) -> RunLine:
+    state = {"done": "done", "running": "going on"}.get(run.state, run.state)
+    return RunLine(run, called(run.kind), state, counted(run.counts))

@@ -1,0 +1,76 @@
+"""Templates to pages: how dates and numbers are written, and what every page needs."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Literal, TypeAlias
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from backend.sources.status_text import several
+from backend.web.assets import StaticFiles, read_static_files
+from backend.web.sanitizing import harmless
+
+Room: TypeAlias = Literal["search", "ask", "sources", ""]
+"""Which entry of the navigation a page belongs to."""
+
+THEME_COOKIE = "quarry-theme"
+_THEMES = ("light", "dark")
+
+
+@cache
+def static_files() -> StaticFiles:
+    return read_static_files()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("backend.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "harmless": harmless,
+        "day": day,
+        "minute": minute,
+        "iso": iso,
+        "counted": several,
+    }
+    return environment
+
+
+def page(
+    request: Request, template: str, room: Room, values: Mapping[str, object], status: int = 200
+) -> HTMLResponse:
+    """A whole page."""
+    theme = request.cookies.get(THEME_COOKIE)
+    told = {
+        "static": static_files().url,
+        "room": room,
+        "theme": theme if theme in _THEMES else "auto",
+        **values,
+    }
+    return HTMLResponse(_environment().get_template(template).render(told), status)
+
+
+def part(template: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
+    """A part of a page, to be put in the place of its older self."""
+    return HTMLResponse(_environment().get_template(template).render(values), status)
+
+
+def day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%b} {moment.year}"
+
+
+def minute(moment: datetime) -> str:
+    local = moment.astimezone()
+    return f"{day(local)}, {local:%H:%M}"
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")

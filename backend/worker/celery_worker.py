@@ -1,0 +1,401 @@
+"""The work over a broker: messages wake workers, and the database decides what they do.
+
+The one module that speaks Celery. A task reads settings, calls one function of the engine, and reports. Its
+message carries the number of a source and nothing else: one that is lost, doubled or late does no harm, for
+`quarry beat` tells of what is due every quarter of a minute, and what is not due is not done.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from multiprocessing import parent_process
+from types import FrameType
+from typing import Any
+
+from celery import Celery, signals
+from celery.apps.worker import Worker
+from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
+from celery.worker import state
+from kombu.exceptions import OperationalError
+
+from backend.container import Quarry
+from backend.settings import Settings, variable
+from backend.store import runs, sources, workers
+from backend.sync.due_work import Engine
+from backend.sync.process_identity import this_process
+from backend.sync.prometheus_metrics import StageMetrics, serve_metrics
+from backend.sync.run_lease import Bound, Pulse, Stopped
+from backend.sync.wakeup_messages import QUEUES, Call, due
+from backend.sync.worker_heartbeat import Signing
+from backend.worker.process import Homes, Post, Told, log
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.runtime import malloc
+from indexing.runtime.deadline import DeadlineExceeded
+
+BEAT = 15.0
+"""Seconds between two looks at what is due."""
+LOOK = 0.25
+"""Seconds between two looks at the database, of those who wait for a worker of another process."""
+GRACE = 8.0
+"""Seconds for what is under way, once a worker is to end. Then its leases are left to run out."""
+_EXPIRY = 300
+"""Seconds after which a message says nothing that has not been said anew. Clocks may differ by minutes."""
+_VISIBILITY = 3600
+"""Seconds after which Redis hands a message out again that nobody has acknowledged. A run may take longer: its
+message then comes twice, and finds the run going on. A shorter time would only bring more of these; a lost
+message need not be waited for, since what it told is told again within a quarter of a minute."""
+_TIMEOUT = 5.0
+"""Seconds for the broker to answer, before whoever tells it something goes on with other work."""
+_REST = 1.0
+_LOOK_UP = 0.5
+_STUCK = 70
+"""The exit code of a process with a thread that does not come back (EX_SOFTWARE)."""
+
+LOG = logging.getLogger("quarry.worker")
+
+
+class Broker:
+    """Messages over Redis.
+
+    Raises AskTheOwner: no broker is set, or its address or driver cannot work.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        if settings.broker_url is None:
+            raise AskTheOwner(
+                f"No broker is set. Set {variable('broker_url')} to the address of a Redis, such as"
+                " redis://:PASSWORD@127.0.0.1:6379/0. Without one, quarry serve keeps the sources in"
+                " step by itself."
+            )
+        url = settings.broker_url.get_secret_value()
+        if not url.startswith(("redis://", "rediss://")):
+            raise AskTheOwner(f"{variable('broker_url')} begins with redis:// or rediss://.")
+        self.app = Celery("quarry", broker=url, set_as_current=False)
+        self.app.conf.update(_CONFIGURATION)
+
+    def call(self, calls: Iterable[Call]) -> None:
+        """Send these, but none to a queue where others lie unread: they would say nothing new.
+
+        Raises:
+            RetryLater: the broker does not answer.
+        """
+        with self._answering() as connection:
+            channel = connection.default_channel
+            unread = {each: channel.queue_declare(each).message_count for each in QUEUES}
+            for each in calls:
+                if not unread[each.queue]:
+                    self.app.send_task(
+                        f"quarry.{each.queue}",
+                        args=[each.source],
+                        queue=each.queue,
+                        expires=_EXPIRY,
+                        connection=connection,
+                        retry=False,
+                    )
+
+    def check(self) -> None:
+        """Raises RetryLater: the broker does not answer."""
+        with self._answering():
+            pass
+
+    @contextmanager
+    def _answering(self) -> Iterator[Any]:
+        connection = self.app.connection_for_write()
+        try:
+            with connection:
+                connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_TIMEOUT)
+                yield connection
+        except ImportError as error:
+            raise AskTheOwner(
+                "Redis needs a driver that is not installed: pip install 'quarry-search[redis]'."
+            ) from error
+        except (OperationalError, *connection.connection_errors) as error:
+            words = " ".join(str(error).split()).rstrip(".")
+            raise RetryLater(
+                f"The broker does not answer: {words}. If it stays so, see whether Redis runs at the"
+                f" address in {variable('broker_url')}.",
+                after=timedelta(seconds=BEAT),
+            ) from error
+
+
+_CONFIGURATION: Mapping[str, object] = {
+    "broker_transport_options": {
+        "global_keyprefix": "quarry:",
+        "visibility_timeout": _VISIBILITY,
+        "socket_connect_timeout": _TIMEOUT,
+        "socket_keepalive": True,
+    },
+    "broker_connection_retry": True,
+    "broker_connection_retry_on_startup": True,
+    "broker_connection_max_retries": None,
+    "task_serializer": "json",
+    "accept_content": ["json"],
+    "task_ignore_result": True,
+    "task_acks_late": True,
+    "task_reject_on_worker_lost": True,
+    "task_create_missing_queues": True,
+    "task_default_queue": "light",
+    "worker_prefetch_multiplier": 1,
+    # What goes on needs no broker; and a thread could not be ended anyway.
+    "worker_cancel_long_running_tasks_on_connection_loss": False,
+    "worker_enable_prefetch_count_reduction": False,
+    "worker_enable_remote_control": False,
+    "worker_send_task_events": False,
+    "worker_hijack_root_logger": False,
+    "worker_redirect_stdouts": False,
+}
+
+
+class Bell:
+    """Wakes the workers that index, from a thread of its own: whoever rings neither waits nor fails."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._rung = threading.Event()
+        self._told = Told()
+        threading.Thread(target=self._work, name="bell", daemon=True).start()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    def _work(self) -> None:
+        while self._rung.wait():
+            self._rung.clear()
+            try:
+                self._broker.call([Call("index", 0)])
+                self._told.note(None)
+            except (RetryLater, AskTheOwner) as error:
+                # The beat makes up for it.
+                self._told.note(error)
+            except Exception:
+                LOG.exception("A message could not be sent.")
+            time.sleep(LOOK)
+
+
+class Tasks:
+    """What the messages ask for."""
+
+    def __init__(self, engine: Engine, homes: Homes) -> None:
+        self._engine = engine
+        self._homes = homes
+
+    def register(self, app: Celery) -> None:
+        for name, task in (("fetch", self.fetch), ("index", self.index), ("light", self.light)):
+            app.task(name=f"quarry.{name}", shared=False)(_function(task))
+
+    def fetch(self, source: int) -> None:
+        self._do(source, self._engine.fetch_due)
+
+    def light(self, source: int) -> None:
+        self._do(source, self._engine.light_due)
+
+    def index(self, source: int) -> None:
+        """Of all sources, for as long as one is read: no message is needed meanwhile."""
+        del source
+        stopping, going_on = self._engine.stopping, True
+        while going_on and not stopping.is_set():
+            going_on = False
+            with reported():
+                self._engine.index_due(along=True)
+            with reported():
+                # Something failed, and waits to be tried again.
+                going_on = runs.any_in(self._homes.database, "indexing")
+            if going_on:
+                stopping.wait(_REST)
+
+    def _do(self, source: int, work: Callable[[str], bool]) -> None:
+        with reported():
+            name = sources.named(self._homes.database, source)
+            if name is not None:
+                work(name)
+
+
+def _function(method: Callable[[int], None]) -> Callable[[int], None]:
+    """A function of its own: Celery notes things on it, which a bound method does not take."""
+
+    def task(source: int) -> None:
+        method(source)
+
+    return task
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Whatever ends a task is told here: its message is done with, and the beat sends another."""
+    try:
+        yield
+    except Stopped:
+        LOG.info("Stopped; what was begun is given back.")
+    except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+        LOG.warning("Nothing could be done: %s", error)
+    except Exception:
+        # A mistake in the program. The work goes on: other sources are not to suffer from it.
+        LOG.exception("A worker met a mistake.")
+
+
+class Shift:
+    """A process that works on one queue, until it is told to end."""
+
+    def __init__(self, post: Post) -> None:
+        settings = Settings()
+        broker = Broker(settings)
+        self._post = post
+        self._homes = Homes(settings)
+        self._stopping = threading.Event()
+        self._pulse = Pulse(LOOK, Bell(broker).ring) if post.queue == "fetch" else Pulse(LOOK)
+        metrics = StageMetrics()
+        if post.metrics:
+            serve_metrics(*post.metrics, metrics.registry)
+        engine = Engine(
+            self._homes,
+            stopping=self._stopping,
+            pulse=self._pulse,
+            bound=Bound(still=timedelta(minutes=settings.still_minutes), stuck=self._stuck),
+            measure=metrics,
+        )
+        Tasks(engine, self._homes).register(broker.app)
+        self._worker = _worker(broker.app, post, self.end)
+
+    def work(self) -> int:
+        """Until it is ended; the exit code."""
+        signing = Signing(lambda: self._homes.database, self._post.queue, self._stopping)
+        signing.start()
+        threading.Thread(target=self._watch_parent, name="tether", daemon=True).start()
+        self._worker.start()
+        signing.join(GRACE)
+        return self._worker.exitcode or 0
+
+    def end(self, code: int = 0) -> None:
+        """Give back what was begun, and take nothing more; the process is gone within seconds."""
+        state.should_stop = code
+        threading.Thread(target=_exit_soon, args=(code,), daemon=True).start()
+        self._stopping.set()
+        self._pulse.notify()
+
+    def _stuck(self, thread: threading.Thread) -> None:
+        """A thread cannot be ended, a process can: another one is started in its place."""
+        LOG.error("%s does not come back from what it was at; the process ends.", thread.name)
+        self.end(_STUCK)
+
+    def _watch_parent(self) -> None:
+        """Who started it may have been killed: nobody would end it then."""
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            self.end()
+
+
+def work(post: Post) -> None:
+    """The body of a worker process."""
+    malloc.few()  # before there are threads
+    log()
+    # It runs no code that a message brings: messages are JSON.
+    warnings.simplefilter("ignore", SecurityWarning)
+    warnings.simplefilter("ignore", CPendingDeprecationWarning)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal; it is ended by SIGTERM
+    try:
+        code = Shift(post).work()
+    except (AskTheOwner, RetryLater) as error:
+        LOG.error("%s", error)
+        code = 1
+    raise SystemExit(code)
+
+
+def beat(settings: Settings, stopping: threading.Event, every: float = BEAT) -> None:
+    """Tell the workers what is due, again and again. Raises AskTheOwner: no broker is set."""
+    broker, quarry, told = Broker(settings), Quarry(settings), Told()
+    LOG.info("The workers are told what is due every %g seconds.", every)
+    while not stopping.is_set():
+        try:
+            broker.call(due(quarry.database))
+            told.note(None)
+        except (RetryLater, AskTheOwner) as error:
+            told.note(error)
+        except Exception:
+            LOG.exception("What is due could not be told.")
+        with suppress(RetryLater, AskTheOwner):
+            workers.sign(quarry.database, this_process(), "beat", told.trouble)
+        stopping.wait(every)
+    with suppress(RetryLater, AskTheOwner):
+        workers.leave(quarry.database, this_process())
+
+
+def _worker(app: Celery, post: Post, end: Callable[[], None]) -> Worker:
+    # What is logged is ours to say.
+    signals.setup_logging.connect(_as_it_is, weak=False)
+    unacknowledged = threading.Event()
+    logging.getLogger("celery.worker.request").addFilter(_Unacknowledged(unacknowledged))
+    worker: Worker = _Worker(
+        app=app,
+        hostname=f"{post.queue}-{os.getpid()}@{socket.gethostname()}",
+        pool_cls="threads",
+        concurrency=post.concurrency,
+        queues=[post.queue],
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        quiet=True,
+    )
+    worker.end = end
+    worker.unacknowledged = unacknowledged
+    return worker
+
+
+class _Worker(Worker):  # type: ignore[misc]
+    """Celery's own, which ends as we say: at once, with what was begun given back."""
+
+    end: Callable[[], None]
+    looking: Any = None
+    unacknowledged: threading.Event
+
+    def install_platform_tweaks(self, worker: object) -> None:
+        del worker
+        signal.signal(signal.SIGTERM, self._terminate)
+
+    def on_consumer_ready(self, consumer: Any) -> None:
+        """After each connection that was made: its loop would sleep for seconds over the end."""
+        super().on_consumer_ready(consumer)
+        if self.looking is not None:
+            self.looking.cancel()
+        self.unacknowledged.clear()
+        self.looking = consumer.hub.call_repeatedly(_LOOK_UP, self.look_up)
+
+    def look_up(self) -> None:
+        """A message that could not be acknowledged would hold its place for ever: a new connection frees it."""
+        if self.unacknowledged.is_set():
+            raise ConnectionError("A message could not be acknowledged.")
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.end()
+
+
+class _Unacknowledged(logging.Filter):
+    """Notices that a message could not be acknowledged, which Celery says in its log alone."""
+
+    def __init__(self, noticed: threading.Event) -> None:
+        super().__init__()
+        self._noticed = noticed
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        failed = str(record.msg).startswith("Couldn't ack")
+        if failed:
+            self._noticed.set()
+        return not failed
+
+
+def _as_it_is(**options: object) -> None:
+    del options
+
+
+def _exit_soon(code: int) -> None:
+    time.sleep(GRACE)
+    LOG.error("Something did not come to an end; its leases run out.")
+    os._exit(code)

@@ -1,0 +1,75 @@
+"""What a process that works over a broker needs, whatever the broker: its post, its home, and a log."""
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backend.container import Quarry
+from backend.settings import Settings
+from backend.store.database import Database
+from backend.sync.wakeup_messages import Queue
+
+CONCURRENCY: Mapping[Queue, int] = {"fetch": 8, "index": 1, "light": 2}
+"""Sources read at once; one model, which uses the processors by itself; sources compared at once."""
+
+LOG = logging.getLogger("quarry.worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """One process that works on one queue."""
+
+    queue: Queue
+    concurrency: int
+    metrics: tuple[str, int] | None = None
+    """The address on which its metrics are told."""
+
+
+class Told:
+    """What keeps from working is logged once, and again only when it has changed."""
+
+    def __init__(self) -> None:
+        self.trouble: str | None = None
+
+    def note(self, error: Exception | None) -> None:
+        trouble = None if error is None else str(error)
+        if trouble and trouble != self.trouble:
+            LOG.warning("%s", trouble)
+        if self.trouble and not trouble:
+            LOG.info("It goes on.")
+        self.trouble = trouble
+
+
+class Homes:
+    """The Quarry of a worker: a new one, once its index was switched to another edition."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._lock = threading.Lock()
+        self._quarry = Quarry(settings)
+
+    @property
+    def database(self) -> Database:
+        with self._lock:
+            return self._quarry.database
+
+    def __call__(self) -> Quarry:
+        """Raises RetryLater, AskTheOwner: a part of it cannot be had."""
+        with self._lock:
+            quarry = self._quarry
+            active = quarry.editions.active()
+            if active is not None and active.embedder != quarry.edition.embedder:
+                quarry = quarry.anew()
+            # Made once, before several threads ask for them.
+            for part in (quarry.database, quarry.ledger, quarry.keeper):
+                del part
+            self._quarry = quarry
+        return quarry
+
+
+def log() -> None:
+    """To standard error, as a service manager collects it."""
+    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, format=form)
+    for name in ("httpx", "celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,233 @@
+"""Looking after sources over HTTP: every kind is connected by what its models say, and no secret comes back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.container import Quarry
+from backend.store import runs, sources
+from backend.store.tables import metadata
+from backend.sync.process_identity import is_gone, this_process
+from connectors.registry import KINDS
+from indexing.ingestion.ledger import Failed
+from tests.unit.backend.api.conftest import a_quarry, client_of
+
+SECRET = "t0p-secret"
+REPOSITORY = {"url": "https://code.example.com/team/wiki.git", "readers": ["public"]}
+TOKEN = {"sign_in": {"kind": "token", "token": SECRET}}
+WIKI = "/api/admin/sources/wiki"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Quarry, TestClient]]:
+    quarry = a_quarry(tmp_path_factory.mktemp("home"))
+    with client_of(quarry) as client:
+        yield quarry, client
+
+
+@pytest.fixture
+def fresh(served: tuple[Quarry, TestClient]) -> Quarry:
+    """Without any source."""
+    quarry, _ = served
+    with quarry.database.writing() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    return quarry
+
+
+@pytest.fixture
+def http(served: tuple[Quarry, TestClient], fresh: Quarry) -> TestClient:
+    del fresh
+    return served[1]
+
+
+def _add(http: TestClient, **more: object) -> Any:
+    body = {"kind": "git", "settings": REPOSITORY, **more}
+    return http.post("/api/admin/sources", json=body)
+
+
+def test_every_kind_tells_what_it_asks(http: TestClient) -> None:
+    told = {one["kind"]: one for one in http.get("/api/admin/kinds").json()}
+    assert list(told) == list(KINDS)
+    assert told["folder"]["credential"] is None
+    assert told["git"]["settings"]["required"] == ["url", "readers"]
+    token = told["git"]["credential"]["$defs"]["Token"]["properties"]["token"]
+    assert token["writeOnly"] is True
+    assert set(told["folder"]["capabilities"]) == {"content", "listing", "access"}
+
+
+def test_a_source_of_any_kind_is_added_and_its_credential_told_to_nobody(
+    http: TestClient, fresh: Quarry
+) -> None:
+    added = _add(http, credential=TOKEN)
+    assert added.status_code == 201
+    assert added.headers["Location"] == WIKI
+    assert (added.json()["name"], added.json()["has_credential"]) == ("wiki", True)
+    told = "".join(http.get(path).text for path in (WIKI, "/api/admin/sources", "/api/sources"))
+    assert SECRET not in told + added.text
+    sealed = sources.find(fresh.database, "wiki").credential
+    assert sealed is not None
+    assert SECRET not in sealed
+    assert fresh.vault.open(sealed) == TOKEN
+
+
+def test_each_fault_is_told_by_where_it_stands(http: TestClient) -> None:
+    settings = {**REPOSITORY, "largest_file": 0, "brunch": "x"}
+    refused = _add(http, settings=settings, credential={"sign_in": {"kind": "token"}})
+    assert refused.status_code == 422
+    assert {one["where"] for one in refused.json()["errors"]} == {
+        "settings.largest_file",
+        "settings.brunch",
+        "credential.sign_in.token",
+    }
+    assert http.get("/api/admin/sources").json() == []
+
+
+def test_a_fault_does_not_repeat_the_secret(http: TestClient) -> None:
+    broken = {"sign_in": {"kind": "token", "token": f"{SECRET}\n{SECRET}"}}
+    refused = _add(http, credential=broken)
+    assert refused.status_code == 422
+    assert SECRET not in refused.text
+
+
+def test_a_kind_must_be_known_and_a_name_free(http: TestClient) -> None:
+    assert _add(http, kind="fax").status_code == 422
+    assert _add(http, name="a b").json()["errors"][0]["where"] == "name"
+    assert _add(http).status_code == 201
+    assert _add(http).status_code == 409
+
+
+def test_an_edit_replaces_settings_and_keeps_the_credential(
+    http: TestClient, fresh: Quarry
+) -> None:
+    _add(http, credential=TOKEN)
+    settings = {**REPOSITORY, "branch": "main"}
+    edited = http.patch(WIKI, json={"settings": settings})
+    assert (edited.status_code, edited.json()["settings"]) == (200, settings)
+    sealed = sources.find(fresh.database, "wiki").credential
+    assert sealed is not None
+    assert fresh.vault.open(sealed) == TOKEN
+    http.patch(WIKI, json={"credential": {}})
+    assert http.get(WIKI).json() == {**edited.json(), "has_credential": False}
+
+
+def test_an_edit_that_is_not_valid_changes_nothing(http: TestClient) -> None:
+    _add(http)
+    refused = http.patch(WIKI, json={"settings": {"url": ""}})
+    assert refused.status_code == 422
+    assert {one["where"] for one in refused.json()["errors"]} == {
+        "settings.url",
+        "settings.readers",
+    }
+    assert http.get(WIKI).json()["settings"] == REPOSITORY
+
+
+def test_how_often_it_is_read_is_changed(http: TestClient) -> None:
+    _add(http)
+    told = http.put(f"{WIKI}/schedule", json={"incremental": 3_600, "prune": 0})
+    assert told.json()["told"] == (
+        "wiki: what changed is read every hour; who may read is asked every 15 minutes;"
+        " what is gone is looked for never by itself."
+    )
+    intervals = http.get(WIKI).json()["intervals"]
+    assert intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
+    http.put(f"{WIKI}/schedule", json={"incremental": None})
+    assert http.get(WIKI).json()["intervals"] == {**intervals, "incremental": 900}
+
+
+@pytest.mark.parametrize("seconds", [1, 59, -60, 2_592_001, 1.5, "often"])
+def test_an_interval_that_makes_no_sense_is_refused(http: TestClient, seconds: object) -> None:
+    _add(http)
+    refused = http.put(f"{WIKI}/schedule", json={"prune": seconds, "incremental": 60})
+    assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "body.prune")
+    assert http.get(WIKI).json()["intervals"]["incremental"] == 900
+
+
+def test_a_test_tells_each_capability(http: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    _add(http, kind="folder", settings={"path": str(tmp_path / "files")}, name="wiki")
+    tried = http.post(f"{WIKI}/test").json()
+    assert {one["capability"]: one["works"] for one in tried} == dict.fromkeys(
+        ("content", "listing", "access"), True
+    )
+    (tmp_path / "files").rmdir()
+    assert not any(one["works"] for one in http.post(f"{WIKI}/test").json())
+
+
+def test_a_credential_that_no_key_opens_is_told_by_a_test(
+    http: TestClient, fresh: Quarry, tmp_path: Path
+) -> None:
+    _add(http, credential=TOKEN)
+    (tmp_path / "other").mkdir()
+    other = a_quarry(tmp_path / "other").vault
+    sources.edit(fresh.database, "wiki", REPOSITORY, other.seal(TOKEN))
+    (fault, *_) = [one["fault"] for one in http.post(f"{WIKI}/test").json()]
+    assert "cannot be opened" in fault
+
+
+def test_runs_failures_and_trying_again(http: TestClient, fresh: Quarry) -> None:
+    _add(http)
+    assert http.post(f"{WIKI}/retry", json={}).status_code == 409
+    fresh.ledger.save(
+        [Failed(document_id="wiki:a", source="wiki", item="a.md", link=None, reason="it is empty")]
+    )
+    run = runs.begin(fresh.database, "wiki", "incremental", this_process(), is_gone)
+    runs.finish(fresh.database, run, "failed", {"documents": 2}, "It broke.")
+    (told,) = http.get(f"{WIKI}/runs").json()
+    assert (told["kind"], told["state"], told["error"]) == ("incremental", "failed", "It broke.")
+    (failure,) = http.get(f"{WIKI}/failures").json()
+    assert (failure["document_id"], failure["tries"]) == ("wiki:a", 1)
+    assert http.post(f"{WIKI}/retry", json={"documents": ["wiki:b"]}).status_code == 409
+    again = http.post(f"{WIKI}/retry", json={"documents": ["wiki:a"]})
+    assert again.status_code == 202
+    assert again.json()["told"].startswith("1 document of wiki")
+
+
+def test_pause_resume_and_the_rest(http: TestClient) -> None:
+    _add(http)
+    assert http.post(f"{WIKI}/pause").status_code == 202
+    assert http.get(WIKI).json()["state"] == "paused"
+    assert http.post(f"{WIKI}/refresh").status_code == 409
+    assert http.post(f"{WIKI}/resume").status_code == 202
+    for word in ("refresh", "prune", "permissions"):
+        assert http.post(f"{WIKI}/{word}").status_code == 202
+    assert http.post(f"{WIKI}/cancel").status_code == 409
+    assert http.post(f"{WIKI}/explode").status_code == 422
+    assert http.delete(WIKI).status_code == 202
+    assert http.get(WIKI).json()["state"] == "being removed"
+
+
+def test_a_decision_is_told_with_its_numbers_and_accepted(http: TestClient, fresh: Quarry) -> None:
+    _add(http)
+    assert http.post(f"{WIKI}/accept").status_code == 409
+    numbers = {"held": 900, "listed": 100, "missing": 800}
+    run = runs.begin(fresh.database, "wiki", "prune", this_process(), is_gone)
+    runs.ask(fresh.database, run, "Much is gone.", numbers)
+    told = http.get(WIKI).json()
+    assert (told["state"], told["decision"]) == ("needs a decision", numbers)
+    assert "800 documents" in http.post(f"{WIKI}/accept").json()["told"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("PATCH", ""),
+        ("DELETE", ""),
+        ("GET", "/runs"),
+        ("GET", "/failures"),
+        ("POST", "/retry"),
+        ("POST", "/test"),
+        ("POST", "/pause"),
+        ("PUT", "/schedule"),
+    ],
+)
+def test_what_is_not_there_is_told(http: TestClient, method: str, path: str) -> None:
+    answer = http.request(method, f"/api/admin/sources/nothing{path}", json={})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        404,
+        "There is no source of this name.",
+    )

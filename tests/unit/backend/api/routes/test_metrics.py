@@ -1,0 +1,99 @@
+"""`GET /metrics`: what Prometheus reads, by its own parser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import Request
+from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
+
+from backend.api.app import create_app
+from backend.api.authentication import Asker
+from backend.api.warmup import Readiness
+from connectors.document import Readers
+from tests.unit.backend.api.conftest import SOURCE, a_quarry, client_of, connected, write_files
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    """Of a server of this test's own: what others ask is not counted."""
+    write_files(tmp_path / "files")
+    quarry = a_quarry(tmp_path / "home")
+    connected(quarry, tmp_path / "files")
+    with client_of(quarry) as client:
+        yield client
+
+
+def told(client: TestClient) -> dict[tuple[str, ...], float]:
+    """Each figure by its name and the values of its labels."""
+    got = client.get("/metrics")
+    assert got.status_code == 200
+    assert got.headers["content-type"].startswith("text/plain; version=")
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(got.text)
+        for sample in family.samples
+    }
+
+
+def test_sources_runs_and_documents_are_told(client: TestClient) -> None:
+    found = told(client)
+    assert found["quarry_database_up",] == 1
+    assert found["quarry_sources", "done"] == 1
+    assert found["quarry_runs", "first", "done"] == 1
+    assert found["quarry_documents", SOURCE] == 6
+    assert found["quarry_outcomes_total", "documents"] == 6
+    assert 0 <= found["quarry_last_success_age_seconds", "first", SOURCE] < 600
+    assert found["quarry_oldest_open_batch_age_seconds",] == 0
+
+
+def test_searches_answers_and_requests_are_counted(client: TestClient) -> None:
+    client.post("/api/search", json={"query": "parental leave"})
+    client.post("/api/search", json={"query": ""})
+    client.post("/api/ask", json={"question": "Who may travel first class?"})
+    for name in ("secret-name", "another"):
+        client.get(f"/api/documents/{name}")
+        client.get(f"/nowhere/{name}")
+    found = told(client)
+    assert found["quarry_search_seconds_count",] == 1
+    assert 0 < found["quarry_search_seconds_sum",] < 60
+    assert found["quarry_answer_seconds_count",] == 1
+    assert found["quarry_requests_total", "POST", "/api/search", "200"] == 1
+    assert found["quarry_requests_total", "POST", "/api/search", "422"] == 1
+    assert found["quarry_requests_total", "GET", "/api/documents/{document_id:path}", "404"] == 2
+    # What nobody has declared is one figure, however it is called.
+    assert found["quarry_requests_total", "", "", "404"] == 2
+    assert not any("secret-name" in " ".join(labels) for labels in found)
+
+
+def test_they_are_the_owners_and_of_this_machine(tmp_path: Path) -> None:
+    with TestClient(create_app(a_quarry(tmp_path), _Visitors()), base_url=_HERE) as client:
+        assert client.get("/metrics").status_code == 403
+    with TestClient(create_app(a_quarry(tmp_path), _Visitors()), base_url=_ELSEWHERE) as client:
+        assert client.get("/metrics").status_code == 421
+
+
+class _Visitors:
+    async def of(self, request: Request) -> Asker:
+        del request
+        return Asker(kind="local", readers=Readers.of(), is_owner=False)
+
+
+def _is_never(readiness: Readiness, name: str) -> bool:
+    del readiness, name
+    return False
+
+
+_HERE, _ELSEWHERE = "http://127.0.0.1:8321", "http://evil.example"
+
+
+def test_a_database_that_is_away_is_a_figure(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Readiness, "is_made", _is_never)
+    client.get("/healthz")
+    found = told(client)
+    assert found["quarry_database_up",] == 0
+    assert found["quarry_requests_total", "GET", "/healthz", "200"] == 1
+    assert not any(name == "quarry_sources" for name, *_ in found)

@@ -1,0 +1,157 @@
+"""`POST /api/search`."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.api.routes import search
+from backend.container import Quarry
+from backend.schemas import conversion
+from backend.search.results import find
+from connectors.document import Readers
+from indexing.index import person_keys
+from indexing.index.protocols import Filters
+from tests.unit.backend.api.conftest import SOURCE, client_of
+
+QUERY = "paid leave of parents"
+
+
+def _found(client: TestClient, **body: object) -> Any:
+    got = client.post("/api/search", json={"query": QUERY, **body})
+    assert got.status_code == 200, got.text
+    return got.json()
+
+
+def test_it_finds_what_the_command_finds(client: TestClient, quarry: Quarry) -> None:
+    request = quarry.request(QUERY, Readers.of(), Filters())
+    docs = find(quarry.search_tool(), request, 3)
+    expected = conversion.search(QUERY, docs, 0).model_dump(mode="json")["results"]
+    assert _found(client, limit=3, explain=True)["results"] == expected
+    assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
+
+
+def test_reasons_are_told_where_they_are_asked_for(client: TestClient) -> None:
+    assert {len(one["why"]) for one in _found(client)["results"]} == {0}
+    assert {why["leg"] for why in _found(client, explain=True)["results"][0]["why"]} == {
+        "keyword",
+        "vector",
+    }
+
+
+def test_a_result_says_where_its_passage_stands(client: TestClient) -> None:
+    first = _found(client)["results"][0]
+    shown = client.get(f"/api/documents/{first['document_id']}").json()
+    start, end = first["span"]
+    assert "26 weeks" in shown["sections"][first["section"]]["text"][start:end]
+
+
+def test_nobody_finds_what_they_may_not_read(client: TestClient, quarry: Quarry) -> None:
+    pay = f"{SOURCE}:finance/pay.md"
+
+    def ids(of: TestClient) -> set[str]:
+        told = of.post("/api/search", json={"query": "salary band of a senior engineer"}).json()
+        return {one["document_id"] for one in told["results"]}
+
+    assert pay not in ids(client)
+    with client_of(quarry, "group:finance") as finance:
+        assert pay in ids(finance)
+
+
+def test_filters_narrow_and_facets_offer_the_rest(client: TestClient) -> None:
+    markdown = {"media_types": ["text/markdown"]}
+    told = _found(client, filters=markdown)
+    assert {one["media_type"] for one in told["results"]} == {"text/markdown"}
+    # Of the five public files two are Markdown; the types are counted as if none were chosen.
+    assert told["facets"]["sources"] == {SOURCE: 2}
+    assert sum(told["facets"]["media_types"].values()) == 5
+    assert sum(told["facets"]["months"].values()) == 2
+
+
+def test_facets_count_what_may_be_read(client: TestClient, quarry: Quarry) -> None:
+    assert _found(client)["facets"]["sources"] == {SOURCE: 5}
+    with client_of(quarry, "group:finance") as finance:
+        assert _found(finance)["facets"]["sources"] == {SOURCE: 6}
+
+
+def test_a_person_is_offered_and_chosen(client: TestClient, quarry: Quarry) -> None:
+    ann = {"key": "ann@example.com", "name": "Ann Lee", "documents": 1}
+    assert _found(client)["facets"]["people"] == [ann]
+    by_ann = _found(client, filters={"people": ["ANN@example.com"]})
+    assert {one["document_id"] for one in by_ann["results"]} == {f"{SOURCE}:page.html"}
+    assert by_ann["facets"]["sources"] == {SOURCE: 1}
+    # Who is chosen is counted as if nobody were, so that others can be; of the rest nothing is told.
+    assert _found(client, filters={"people": ["mole"]})["facets"]["people"] == [ann]
+    assert _found(client, filters={"people": ["mole"]})["results"] == []
+    with client_of(quarry, "group:finance") as finance:
+        told = _found(finance, filters={"people": [" MOLE "]})
+    assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:finance/pay.md"}
+    assert told["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
+
+
+def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
+    quarry: Quarry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(person_keys, "MOST", 1)
+    monkeypatch.setattr(search, "MOST_PEOPLE", 1)
+    with client_of(quarry, "group:finance") as finance:
+        (foremost,) = _found(finance)["facets"]["people"]
+        for chosen in ("ann@example.com", "mole"):
+            told = _found(finance, filters={"people": [chosen]})["facets"]["people"]
+            assert {one["key"] for one in told} <= {chosen, foremost["key"]}
+            assert [one["documents"] for one in told if one["key"] == chosen] == [1]
+
+
+def test_dates_are_days(client: TestClient) -> None:
+    assert _found(client, filters={"until": "2001-01-01"})["results"] == []
+    assert _found(client, filters={"since": "2001-01-01"})["results"]
+    whole = {"since": "0001-01-01", "until": "9999-12-31"}
+    assert len(_found(client, filters=whole)["results"]) == 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": ""},
+        {"query": " \t\n"},
+        {"query": "x" * 2001},
+        {"query": 7},
+        {"query": "x", "limit": 0},
+        {"query": "x", "limit": 201},
+        {"query": "x", "limits": 5},  # a field that is not there is a mistake, and not passed over
+        {"query": "x", "filters": {"source": ["wiki"]}},
+        {"query": "x", "filters": {"sources": []}},
+        {"query": "x", "filters": {"sources": ["a"] * 101}},
+        {"query": "x", "filters": {"people": [7]}},
+        {"query": "x", "filters": {"since": "yesterday"}},
+        {"query": "x", "filters": {"since": 0}},  # no number of seconds
+        {"query": "x", "limit": "5"},
+        {"query": "x", "explain": "yes"},
+        ["query"],
+    ],
+)
+def test_what_is_not_valid_is_told_by_its_place(client: TestClient, body: object) -> None:
+    refused = client.post("/api/search", json=body)
+    assert refused.status_code == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert all(fault["where"].startswith("body") for fault in refused.json()["errors"])
+
+
+def test_what_is_no_json_is_not_valid(client: TestClient) -> None:
+    json_type = {"content-type": "application/json"}
+    assert client.post("/api/search", content=b"{", headers=json_type).status_code == 422
+    assert client.post("/api/search", content=b"\xff", headers=json_type).status_code in {400, 422}
+
+
+def test_what_was_sent_is_not_told_back(client: TestClient) -> None:
+    refused = client.post("/api/search", json={"query": "x", "limit": "the secret plan"})
+    assert "secret plan" not in refused.text
+
+
+@pytest.mark.parametrize("query", ["\x00", "\ud800 leave", "🦆" * 500, '"', "a" * 2000, "\u202e"])
+def test_odd_texts_are_searched_or_refused(client: TestClient, query: str) -> None:
+    json_type = {"content-type": "application/json"}
+    got = client.post("/api/search", content=json.dumps({"query": query}), headers=json_type)
+    assert got.status_code in {200, 422}, got.text

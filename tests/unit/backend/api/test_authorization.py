@@ -1,0 +1,105 @@
+"""Each route has one rule, and without one is open to nobody."""
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+from starlette.responses import PlainTextResponse
+from starlette.routing import BaseRoute, Route
+
+from backend.api.app import create_app
+from backend.api.authentication import Asker
+from backend.api.authorization import Rule, rule_of, ruled, unruled
+from backend.container import Quarry
+from backend.web import routes as pages
+from connectors.document import Readers
+from tests.unit.backend.api.conftest import SOURCE, api
+
+ADDRESS = "http://127.0.0.1:8321"
+
+
+class Stranger:
+    """An asker who is not the owner, as there will be with accounts."""
+
+    async def of(self, request: Request) -> Asker:
+        del request
+        return Asker(kind="local", readers=Readers.of(), is_owner=False)
+
+
+def _routes(app: FastAPI) -> Iterator[BaseRoute]:
+    for context in iter_route_contexts(app.routes):
+        yield context.original_route
+
+
+def _whole(quarry: Quarry) -> FastAPI:
+    """The API with the pages on it, as it is served."""
+    app = api(quarry)
+    pages.mount(app)
+    return app
+
+
+def test_every_route_has_a_rule(quarry: Quarry) -> None:
+    app = _whole(quarry)
+    routes = list(_routes(app))
+    assert len(routes) > 12
+    assert list(unruled(app.routes)) == []
+    assert all(isinstance(rule_of(getattr(one, "endpoint", None)), Rule) for one in routes)
+
+
+def test_only_what_tells_nothing_is_open_to_anyone(quarry: Quarry) -> None:
+    open_to_anyone = {
+        getattr(one, "path", "")
+        for one in _routes(_whole(quarry))
+        if rule_of(getattr(one, "endpoint", None)) is Rule.ANYONE
+    }
+    static = {path for path in open_to_anyone if path.startswith("/static/")}
+    nothing = {"/healthz", "/readyz", "/openapi.json", "/favicon.ico"}
+    assert open_to_anyone - static <= nothing
+
+
+def test_a_route_without_a_rule_is_named_and_keeps_the_server_from_starting(
+    quarry: Quarry,
+) -> None:
+    app = api(quarry)
+    app.get("/forgotten")(lambda: "secret")
+    assert list(unruled(app.routes)) == ["/forgotten"]
+    with pytest.raises(ValueError, match="/forgotten"), TestClient(app, base_url=ADDRESS):
+        pass
+
+
+def test_a_route_without_a_rule_answers_nobody(quarry: Quarry) -> None:
+    app = api(quarry)
+    app.get("/forgotten")(lambda: "secret")
+    refused = TestClient(app, base_url=ADDRESS).get("/forgotten")
+    assert refused.status_code == 403
+    assert "secret" not in refused.text
+
+
+def test_a_route_that_asks_for_nobody_must_be_open_to_anyone(quarry: Quarry) -> None:
+    """A route of Starlette passes by FastAPI's dependencies, and with them by `admitted`."""
+
+    @ruled(Rule.OWNER)
+    def bare(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(str(request.url))
+
+    app = api(quarry)
+    app.router.routes.append(Route("/bare", bare))
+    assert list(unruled(app.routes)) == ["/bare"]
+
+
+def test_what_is_the_owners_is_nobody_elses(quarry: Quarry) -> None:
+    """Generated from the router: a route that is added is asked here as well."""
+    app = create_app(quarry, Stranger())
+    pages.mount(app)
+    owners = [
+        (method, getattr(one, "path", "").replace("{name}", SOURCE))
+        for one in _routes(app)
+        if rule_of(getattr(one, "endpoint", None)) is Rule.OWNER
+        for method in getattr(one, "methods", ())
+    ]
+    assert ("POST", f"/api/sources/{SOURCE}/sync") in owners
+    with TestClient(app, base_url=ADDRESS) as client:
+        told = {one: client.request(*one, json={}).status_code for one in owners}
+    assert told == dict.fromkeys(owners, 403)

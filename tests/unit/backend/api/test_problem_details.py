@@ -1,0 +1,105 @@
+"""Whatever goes wrong is told as a problem, with what to do next."""
+
+from datetime import timedelta
+
+import pytest
+from fastapi import Request
+from fastapi.testclient import TestClient
+from starlette.responses import PlainTextResponse, Response
+
+from backend.api.app import Api, create_app
+from backend.api.authentication import LocalAsker
+from backend.api.authorization import Rule, ruled
+from backend.container import Quarry
+from backend.schemas.models import ProblemWire
+from connectors.document import Readers
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.runtime.deadline import DeadlineExceeded
+
+ADDRESS = "http://127.0.0.1:8321"
+
+
+def _failing(quarry: Quarry, error: Exception) -> TestClient:
+    app = create_app(quarry, LocalAsker(Readers.of()))
+    _add(app, error)
+    return TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
+
+
+def _add(app: Api, error: Exception) -> None:
+    @ruled(Rule.ANYONE)
+    def fail() -> None:
+        raise error
+
+    app.get("/api/fail")(fail)
+
+
+def test_what_passes_is_told_with_when_to_come_again(quarry: Quarry) -> None:
+    got = _failing(quarry, RetryLater("The index is busy.", timedelta(seconds=1.2))).get(
+        "/api/fail"
+    )
+    assert (got.status_code, got.headers["retry-after"]) == (503, "2")
+    assert got.json() == {
+        "type": "about:blank",
+        "title": "Service Unavailable",
+        "status": 503,
+        "detail": "The index is busy.",
+        "advice": "Try again in 2 s.",
+    }
+
+
+def test_what_a_person_must_mend_is_told_by_what_it_is(quarry: Quarry) -> None:
+    got = _failing(quarry, AskTheOwner("The index is damaged: remove it.")).get("/api/fail")
+    assert (got.status_code, got.json()["detail"]) == (500, "The index is damaged: remove it.")
+
+
+def test_late_is_late(quarry: Quarry) -> None:
+    assert _failing(quarry, DeadlineExceeded("late")).get("/api/fail").status_code == 504
+
+
+def test_a_mistake_tells_nothing_of_itself_but_where_to_look(quarry: Quarry) -> None:
+    got = _failing(quarry, KeyError("password")).get("/api/fail", headers={"x-request-id": "e-7"})
+    assert got.status_code == 500
+    assert got.headers["content-type"] == "application/problem+json"
+    assert "e-7" in got.json()["detail"]
+    assert "password" not in got.text
+    # All that stands around an answer stands around this one.
+    assert got.headers["x-request-id"] == "e-7"
+    assert got.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/no/such/page", 404),
+        ("GET", "/api/nothing", 404),
+        ("DELETE", "/api/sources", 405),
+        ("GET", "/api/search", 405),
+        ("POST", "/api/search", 422),
+    ],
+)
+def test_the_framework_speaks_as_we_do(
+    client: TestClient, method: str, path: str, status: int
+) -> None:
+    got = client.request(method, path)
+    assert (got.status_code, got.headers["content-type"]) == (status, "application/problem+json")
+    assert got.json()["status"] == status
+    assert ("allow" in got.headers) is (status == 405)
+
+
+def _page(request: Request, problem: ProblemWire) -> Response:
+    return PlainTextResponse(f"{request.url.path}: {problem.detail}", problem.status)
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "is_page"),
+    [
+        ("/nowhere", "text/html,*/*", True),
+        ("/nowhere", "*/*", False),
+        ("/api/nowhere", "text/html", False),
+    ],
+)
+def test_people_are_shown_a_page(quarry: Quarry, path: str, accept: str, *, is_page: bool) -> None:
+    app = create_app(quarry, LocalAsker(Readers.of()), error_page=_page)
+    got = TestClient(app, base_url=ADDRESS).get(path, headers={"accept": accept})
+    assert got.status_code == 404
+    assert got.text.startswith("/nowhere: There is nothing") is is_page

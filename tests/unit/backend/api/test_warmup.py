@@ -1,0 +1,172 @@
+"""What is not ready is named; what can be answered before is answered."""
+
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.api import dependencies, warmup
+from backend.api.warmup import Part, Readiness
+from backend.schemas.models import ReadyWire
+from connectors.errors import AskTheOwner
+from tests.unit.backend.api.conftest import a_quarry, api
+
+ADDRESS = "http://127.0.0.1:8321"
+SOON = 30.0
+
+
+def _states(told: ReadyWire) -> dict[str, str]:
+    return {part.name: part.state for part in told.parts}
+
+
+@contextmanager
+def started(ready: Readiness) -> Iterator[None]:
+    ready.start()
+    try:
+        yield
+    finally:
+        ready.stop()
+
+
+def test_parts_are_made_one_after_the_other() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        began.set()
+        assert go_on.wait(SOON)
+
+    made = Readiness(
+        (Part("first", lambda: None), Part("second", slow), Part("third", lambda: None))
+    )
+    with started(made):
+        assert began.wait(SOON)
+        assert _states(made.told()) == {"first": "ready", "second": "waiting", "third": "waiting"}
+        assert not made.wait(0)
+        go_on.set()
+        assert made.wait(SOON)
+    assert set(_states(made.told()).values()) == {"ready"}
+    assert made.told().ready
+
+
+def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
+    kept = [[number] for number in range(1_000)]
+    made = Readiness((Part("first", lambda: kept),))
+    with started(made):
+        assert made.wait(SOON)
+    try:
+        assert gc.get_freeze_count() > len(kept)
+        looked_at = {id(one) for one in gc.get_objects()}
+        assert looked_at.isdisjoint(map(id, kept))
+    finally:
+        gc.unfreeze()
+
+
+def test_what_fails_is_told_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(warmup, "PAUSE", 0.01)
+    mended, tries = threading.Event(), list[int]()
+
+    def broken() -> None:
+        tries.append(1)
+        if not mended.is_set():
+            raise AskTheOwner("Connect the disk.")
+
+    made = Readiness((Part("index", broken),))
+    with started(made):
+        while _states(made.told())["index"] == "waiting":
+            time.sleep(0.01)
+        assert made.told().parts[0].detail == "Connect the disk."
+        while len(tries) < 5:
+            time.sleep(0.01)
+        assert [one.message for one in caplog.records] == ["Not ready, index: Connect the disk."]
+        mended.set()
+        assert made.wait(SOON)
+    assert made.told().parts[0].detail == ""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_mistake_is_a_failure_as_well() -> None:
+    def mistaken() -> None:
+        raise KeyError("a mistake")
+
+    made = Readiness((Part("index", mistaken),))
+    others = set(threading.enumerate())  # A server that tests share has a thread of this name too.
+    made.start()
+    own = {one for one in set(threading.enumerate()) - others if one.name == "warm-up"}
+    while _states(made.told())["index"] == "waiting":
+        time.sleep(0.01)
+    assert _states(made.told()) == {"index": "failed"}
+    assert not made.wait(0)
+    for thread in own:
+        thread.join(SOON)  # it reports the mistake at its end
+
+
+def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "PAUSE", 0.01)
+    made, switches = list[str](), list[str]()
+    ready = Readiness(
+        (
+            Part("index", lambda: made.append("index")),
+            Part("search", lambda: made.append("search")),
+        ),
+        lambda: bool(switches) and bool(switches.pop()),
+    )
+    with started(ready):
+        assert ready.wait(SOON)
+        switches.append("to another edition")
+        end = time.monotonic() + SOON
+        while (len(made) < 4 or not ready.wait(0)) and time.monotonic() < end:
+            time.sleep(0.01)
+    assert made == ["index", "search"] * 2
+
+
+def test_a_part_that_fails_since_it_was_switched_is_made_anew_from_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(warmup, "PAUSE", 0.01)
+    made = list[str]()
+
+    def index() -> None:
+        made.append("index")
+        if made.count("index") == 1:
+            raise AskTheOwner("It is of another model.")
+
+    ready = Readiness(
+        (Part("model", lambda: made.append("model")), Part("index", index)),
+        lambda: made.count("index") == 1,
+    )
+    with started(ready):
+        assert ready.wait(SOON)
+    assert made == ["model", "index", "model", "index"]
+
+
+def test_a_home_that_cannot_be_is_told_and_the_server_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dependencies, "PATIENCE", 0.05)
+    blocked = tmp_path / "state"
+    blocked.write_text("a file where the folder should be", encoding="utf-8")
+    with TestClient(api(a_quarry(tmp_path)), base_url=ADDRESS) as client:
+        assert client.get("/healthz").json() == {"status": "ok"}
+        while (ready := client.get("/readyz")).json()["parts"][0]["state"] == "waiting":
+            time.sleep(0.01)
+        assert ready.status_code == 503
+        assert "QUARRY_HOME" in ready.json()["parts"][0]["detail"]
+        refused = client.post("/api/search", json={"query": "leave"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert "QUARRY_HOME" in refused.json()["detail"]
+
+
+def test_an_empty_home_becomes_ready(tmp_path: Path) -> None:
+    with TestClient(api(a_quarry(tmp_path)), base_url=ADDRESS) as client:
+        found = client.post("/api/search", json={"query": "leave"})
+        while found.status_code == 503:
+            found = client.post("/api/search", json={"query": "leave"})
+        assert found.json()["results"] == []
+        assert client.get("/readyz").json()["ready"] is True

@@ -1,0 +1,160 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chat.citations.verification import (
+    EMBEDDED_TEXTS,
+    Passage,
+    Support,
+    Verdict,
+    best_support,
+    best_supports,
+    denies_alike,
+    passages_of,
+)
+from connectors.document import Span
+from indexing.embedding.embedder import Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline
+from tests.support.chunks import chunk
+
+UNDERSTOOD = Understanding({"English": 1.0, "German": 1.0, "French": 1.0, "Spanish": 1.0})
+
+
+def support(sentence: str, text: str, title: str = "Handbook") -> Support:
+    found = best_support(
+        sentence,
+        passages_of([chunk("a", 0, text, title=title)]),
+        HashingEmbedder(),
+        UNDERSTOOD,
+        Deadline.after(30),
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "title", "expected"),
+    [
+        # the very sentence
+        ("Recordings are kept for 72 hours.", "Recordings are kept for 72 hours.", "", "supported"),
+        # the same number in words
+        ("Leave lasts 16 weeks.", "Leave lasts sixteen weeks.", "", "supported"),
+        # the same day written otherwise
+        ("It holds since 1 June 2025.", "It holds since 2025-06-01.", "", "supported"),
+        # another number
+        ("Recordings are kept for 24 hours.", "Recordings are kept for 72 hours.", "", "weak"),
+        # another month
+        ("It holds since 1 May 2025.", "It holds since 1 June 2025.", "", "weak"),
+        # another code
+        ("Reset it after QX-4031.", "Reset it after QX-4032.", "", "weak"),
+        # another name
+        ("You should ask Ann Lee.", "You should ask Bob Ray.", "", "weak"),
+        # a name that begins the sentence of the passage
+        ("You should ask Ann Lee first.", "Ann Lee should be asked first.", "", "supported"),
+        # a name that only the title bears
+        ("Let the Stonesight warm up first.", "Let it warm up first.", "Stonesight", "supported"),
+        # the contrary
+        ("Antifreeze may be used.", "Antifreeze may not be used.", "", "weak"),
+        ("Antifreeze must not be used.", "Antifreeze must be used.", "", "weak"),
+        # the denial is of something else
+        ("Trips are booked early.", "Trips are booked early, and never by phone.", "", "supported"),
+        # no word in common
+        ("Dogs are welcome here.", "Invoices fall due at once.", "", "unsupported"),
+    ],
+)
+def test_verdicts(sentence: str, text: str, title: str, expected: str) -> None:
+    assert support(sentence, text, title).verdict == expected
+
+
+def test_the_passage_that_holds_the_number_wins_over_one_that_is_more_like() -> None:
+    text = "A room may cost up to 110 euros a night. A room in a capital costs 130 euros a night."
+    found = support("A room may cost up to 130 euros a night.", text)
+    assert found.quote == "A room in a capital costs 130 euros a night."
+
+
+def test_two_sentences_are_quoted_where_one_says_too_little() -> None:
+    text = "Close the cover until it clicks. Hold the power button for three seconds. Wait."
+    found = support("Close the cover and hold the power button for three seconds.", text)
+    assert (
+        found.quote == "Close the cover until it clicks. Hold the power button for three seconds."
+    )
+    assert (
+        support("Close the cover until it clicks.", text).quote
+        == "Close the cover until it clicks."
+    )
+
+
+def test_without_passages_or_claim_there_is_no_support() -> None:
+    passage = Passage("A sentence stands here.", 0, Span(0, 23))
+    claims = [("Something.", []), ("  ", [passage]), ("A sentence stands here.", [passage])]
+    nothing, blank, found = best_supports(claims, HashingEmbedder(), UNDERSTOOD, Deadline.after(30))
+    assert nothing is blank is None
+    assert found is not None
+    assert best_supports([], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)) == []
+
+
+@dataclass(frozen=True)
+class Counting(HashingEmbedder):
+    calls: list[int] = field(default_factory=list)
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        self.calls.append(len(texts))
+        return super().embed_queries(texts, deadline)
+
+
+def test_many_claims_share_one_bounded_call() -> None:
+    passages = passages_of([chunk("a", 0, " ".join(f"Part {n} is blue." for n in range(300)))])
+    embedder = Counting()
+    claims = [(f"Part {n} is blue.", passages) for n in range(40)]
+    found = best_supports(claims, embedder, UNDERSTOOD, Deadline.after(30))
+    assert [one.quote for one in found if one] == [sentence for sentence, _ in claims]
+    (texts,) = embedder.calls
+    assert texts <= EMBEDDED_TEXTS + len(claims)
+
+
+def test_an_embedder_that_is_late_costs_the_meaning_only() -> None:
+    passages = passages_of([chunk("a", 0, "Recordings are kept for 72 hours.")])
+    (found,) = best_supports(
+        [("Recordings are kept for 72 hours.", passages)],
+        HashingEmbedder(),
+        UNDERSTOOD,
+        Deadline.after(0),
+    )
+    assert found is not None
+    assert (found.score, found.verdict) == (1.0, Verdict.SUPPORTED)
+
+
+@given(text=st.text(max_size=300), sentence=st.text(min_size=1, max_size=80))
+def test_a_quote_stands_verbatim_at_its_span(text: str, sentence: str) -> None:
+    held = chunk("a", 0, text, span=Span(7, 7 + len(text)), section=2)
+    passages = passages_of([held, held])
+    (found,) = best_supports(
+        [(sentence, passages)], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)
+    )
+    if found is not None:
+        assert text[found.span.start - 7 : found.span.end - 7] == found.quote
+        assert found.section == 2
+        assert 0.0 <= found.score <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "expected"),
+    [
+        ("Pay at once.", "Do not pay at once.", False),
+        ("Do not pay at once.", "Do not pay at once.", True),
+        ("Pay at once, but not in cash.", "Pay at once; cash is not taken.", True),
+        ("Smoking is forbidden.", "Smoking is not allowed.", True),  # both deny
+        ("Pay no later than Friday.", "Pay by Friday.", True),  # "no later" denies nothing
+    ],
+)
+def test_clauses_deny_where_their_counterparts_do(
+    sentence: str,
+    passage: str,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert denies_alike(sentence, passage) is expected

@@ -1,0 +1,309 @@
+"""Extractive answers over sections made by hand, with an embedder that knows words only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.chat.extractive.answer import SENTENCES_EMBEDDED, SENTENCES_TOLD, Told, extract
+from backend.chat.extractive.answerability import (
+    BY_MEANING,
+    BY_WORDS,
+    Evidence,
+    margin,
+    mattering_words,
+    missing,
+    without,
+)
+from backend.chat.extractive.candidate_sentences import candidates
+from backend.chat.extractive.relevance import mismatches, word_shares
+from backend.search.models import InferenceSection, RankedChunk
+from connectors.document import Span
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.extraction import media_types
+from indexing.chunking.chunk import Chunk
+from indexing.embedding.embedder import Vectors
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import Understanding
+from indexing.index.protocols import Evidence as FoundBy
+from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from tests.support.chunks import chunk
+
+UNDERSTOOD = Understanding({"English": 1.0, "Chinese": 1.0, "Japanese": 1.0})
+NOT_UNDERSTOOD = Understanding({})
+OLD = datetime(2023, 2, 1, tzinfo=UTC)
+NEW = datetime(2025, 5, 12, tzinfo=UTC)
+
+BATTERY = "The battery of the scanner lasts nine hours. Charge it overnight on the grey dock."
+FILLER = (
+    "Visitors sign the book in the lobby. The canteen closes at half past two."
+    " Coats hang in the cupboard on the left. Parcels go to the post room before noon."
+    " Windows are shut at the end of the day. Lamps go out by themselves after ten minutes."
+)
+
+
+def section(*chunks: Chunk, cosine: float | None = 0.6) -> InferenceSection:
+    best = RankedChunk(chunks[0], 1.0, FoundBy(cosine=cosine), ())
+    return InferenceSection(chunks, best, (best,))
+
+
+def of(
+    document_id: str, text: str, cosine: float | None = 0.6, **fields: object
+) -> InferenceSection:
+    return section(chunk(document_id, 0, text, **fields), cosine=cosine)
+
+
+def told(
+    question: str,
+    sections: Sequence[InferenceSection],
+    embedder: HashingEmbedder | None = None,
+    understanding: Understanding = UNDERSTOOD,
+) -> tuple[Told, ...]:
+    deadline = Deadline.after(30)
+    return extract(question, sections, embedder or HashingEmbedder(), understanding, deadline)
+
+
+@pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
+def test_the_sentence_that_answers_is_told_first(understanding: Understanding) -> None:
+    sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY)]
+    first, *_ = told("How long does the scanner battery last?", sections, None, understanding)
+    assert first.text == "The battery of the scanner lasts nine hours."
+    assert 0 < first.score <= 1
+
+
+@pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
+def test_what_nothing_speaks_of_is_declined(understanding: Understanding) -> None:
+    sections = [of("lobby", FILLER, 0.1), of("manual", BATTERY, 0.1)]
+    assert told("Which insurance covers dental treatment?", sections, None, understanding) == ()
+
+
+def test_nothing_to_read_or_to_ask_is_no_answer() -> None:
+    assert told("How long?", []) == ()
+    assert told("How long?", [of("heading", "# Battery")]) == ()
+    assert told("  ", [of("manual", BATTERY)]) == ()
+
+
+def test_a_code_that_nothing_holds_is_declined_however_like_it_is_to_another() -> None:
+    sections = [of("codes", "QX-4031 means that the cover is open. Close it.")]
+    assert told("What does QX-4031 mean?", sections)
+    assert told("What does QX-4301 mean?", sections) == ()
+
+
+@dataclass(frozen=True)
+class Unreachable(HashingEmbedder):
+    """Fails as it is told to."""
+
+    failure: Exception = field(default_factory=DeadlineExceeded)
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:  # noqa: ARG002
+        raise self.failure
+
+
+@pytest.mark.parametrize(
+    "failure", [DeadlineExceeded(), RetryLater("no answer", timedelta(seconds=3))]
+)
+def test_an_embedder_that_fails_costs_the_meaning_only(failure: Exception) -> None:
+    sections = [of("manual", BATTERY), of("lobby", FILLER)]
+    answer = told("How long does the scanner battery last?", sections, Unreachable(failure=failure))
+    assert answer == told("How long does the scanner battery last?", sections, None, NOT_UNDERSTOOD)
+    assert answer
+
+
+def test_what_only_the_owner_can_mend_is_raised() -> None:
+    with pytest.raises(AskTheOwner):
+        told(
+            "How long does the battery last?",
+            [of("a", BATTERY)],
+            Unreachable(failure=AskTheOwner("key")),
+        )
+
+
+@dataclass(frozen=True)
+class Counting(HashingEmbedder):
+    calls: list[int] = field(default_factory=list)
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
+        self.calls.append(len(texts))
+        return super().embed_queries(texts, deadline)
+
+
+def test_the_embedder_is_called_twice_at_most_with_a_bounded_number_of_texts() -> None:
+    embedder = Counting()
+    long = " ".join(f"Shelf {n} holds the spare parts of machine {n}." for n in range(2000))
+    told("How long may anybody keep a borrowed machine at home?", [of("shelves", long)], embedder)
+    first, *rest = embedder.calls
+    assert first <= 1 + 10 + SENTENCES_EMBEDDED  # the question, without each word, the sentences
+    assert len(rest) <= 1
+    assert sum(rest) <= 10 + 40  # words of the question, words around the best sentence
+
+
+TRAVEL = "# Meals\n\nFor meals on a trip you receive {} euros a day."
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How much do I get for meals on a trip?", "new"),  # both say it: the newer one holds
+        ("How much did I get for meals under the old policy?", "old"),
+        ("How much did I get for meals on a trip in 2023?", "old"),  # only its title bears the year
+    ],
+)
+def test_of_two_versions_the_one_that_is_asked_for_is_told_alone(
+    question: str, expected: str
+) -> None:
+    sections = [
+        of(
+            "old",
+            TRAVEL.format(38),
+            0.62,
+            title="Travel (2023)",
+            heading_path=("Meals",),
+            updated_at=OLD,
+        ),
+        of("new", TRAVEL.format(45), 0.6, title="Travel", heading_path=("Meals",), updated_at=NEW),
+        of("lobby", FILLER, 0.1),
+    ]
+    assert {one.candidate.chunk.document_id for one in told(question, sections)} == {expected}
+
+
+def test_a_newer_document_that_says_something_else_overrules_nothing() -> None:
+    sections = [
+        of("manual", BATTERY, updated_at=OLD),
+        of("lobby", FILLER, 0.3, updated_at=NEW),
+    ]
+    first, *_ = told("How long does the scanner battery last?", sections)
+    assert first.candidate.chunk.document_id == "manual"
+
+
+def test_a_chunk_that_two_sections_hold_is_read_once() -> None:
+    one = of("manual", BATTERY)
+    assert len(candidates([one, one])) == 2
+
+
+def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
+    text = "The dock is grey. It stands in the lab. Ask for help."
+    assert [found.text for found in candidates([of("dock", text)])] == [
+        "The dock is grey.",
+        "The dock is grey. It stands in the lab.",
+        "Ask for help.",
+    ]
+
+
+def test_headings_rulers_and_header_rows_are_no_answers() -> None:
+    table = "| Name | Price in euros |\n|---|---|\n| Cover of the lens | 40 |"
+    text = f"# Spare parts we sell\n\nSpare parts and where to buy\n\n{table}"
+    found = candidates([of("parts", text, heading_path=("Spare parts",))])
+    assert [one.text for one in found] == ["| Cover of the lens | 40 |"]
+
+
+def test_of_markdown_a_link_is_what_its_label_says() -> None:
+    text = (
+        "![](images/the-cover-of-the-lens.png)\n\n[Home](https://example.com/the/home/of/parts)\n\n"
+        "Ask for [a cover](https://example.com/forms?id=7) before you ship it."
+    )
+    (found,) = candidates([of("parts", text, media_type=media_types.MARKDOWN)])
+    assert found.readable == "Ask for a cover before you ship it."
+    assert found.span.of(text) == found.text
+    assert len(candidates([of("parts", text, media_type=media_types.TEXT)])) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- Keep  the cover\tshut.", "Keep the cover shut."),
+        ("* **Keep** the cover shut.", "**Keep** the cover shut."),
+        ("**Keep** the cover shut.", "**Keep** the cover shut."),
+        ("Close it\x1b[31m now\x07 and \u202ewait.", "Close it [31m now and wait."),
+        ("| Lens cover | | 40 |", "Part: Lens cover; Price: 40"),  # an empty cell says nothing
+        (r"| Lens \| cover | new | 40 |", "Part: Lens | cover; State: new; Price: 40"),
+        ("| Lens cover | 40 |", "Lens cover; 40"),  # not as many cells as columns
+    ],
+)
+def test_a_sentence_is_told_in_one_line_that_is_safe_to_print(text: str, expected: str) -> None:
+    table = f"| Part | State | Price |\n|---|---|---|\n{text}"
+    (found,) = candidates([of("a", text, embedded_text=table if "|" in text else text)])
+    assert found.readable == expected
+
+
+def test_sentences_of_one_chunk_are_told_in_its_order() -> None:
+    text = "The battery lasts nine hours in the scanner. The scanner battery lasts nine hours."
+    answer = told("How long does the scanner battery last?", [of("manual", text), of("b", FILLER)])
+    assert [one.candidate.span.start for one in answer] == sorted(
+        one.candidate.span.start for one in answer
+    )
+
+
+@given(
+    text=st.text(max_size=400),
+    question=st.text(max_size=80),
+    start=st.integers(0, 1000),
+    trust=st.sampled_from([UNDERSTOOD, NOT_UNDERSTOOD]),
+)
+def test_every_quote_stands_at_its_span_and_little_is_told(
+    text: str, question: str, start: int, trust: Understanding
+) -> None:
+    placed = replace(
+        chunk("a", 0, text), section=3, span=Span(start, start + len(text)), embedded_text=text
+    )
+    found = told(question, [section(placed), of("manual", BATTERY)], None, trust)
+    assert len(found) <= SENTENCES_TOLD
+    for one in found:
+        span, held = one.candidate.span, one.candidate.chunk
+        assert held.text[span.start - held.span.start : span.end - held.span.start] == (
+            one.candidate.text
+        )
+        assert 0 <= one.score <= 1
+        assert one.text.replace("\u200c", "").replace("\u200d", "").isprintable()
+
+
+def test_rare_words_weigh_more_and_shares_are_of_the_whole() -> None:
+    text = "Parts of a saw are blue. Parts of a drill are red. Parts of a lathe stay."
+    shares = word_shares("parts drill", candidates([of("parts", text)]))
+    saw, drill, lathe = shares.own
+    assert saw == lathe
+    assert drill == pytest.approx(1.0)
+    # parts: held by 3 of 3, ln(1 + 0.5 / 3.5) = 0.134; drill: by 1, ln(1 + 2.5 / 1.5) = 0.981
+    assert saw == pytest.approx(0.134 / (0.134 + 0.981), abs=0.001)
+
+
+def test_a_number_of_other_things_answers_half_as_badly_as_none() -> None:
+    text = "The saw rests for 9 days. The blade weighs 90 tons. The motor stays cold."
+    found = candidates([of("saw", text)])
+    assert mismatches("How many days does the saw rest?", found).tolist() == [0.0, 1.0, 1.0]
+    assert mismatches("How many parts are there?", found).tolist() == [0.5, 0.5, 1.0]
+    assert mismatches("Is the blade heavy?", found).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_the_margin_is_over_the_median_drawn_to_its_usual_level() -> None:
+    usual = replace(BY_MEANING, bulk=0.2)
+    # (2 * 0.5 + 8 * 0.2) / 10 = 0.26
+    assert margin(np.array([0.6, 0.4]), usual) == pytest.approx(0.6 - 0.26)
+
+
+def test_missing_is_the_weightiest_word_that_is_not_held() -> None:
+    assert missing(np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.5, 0.0])) == pytest.approx(0.1)
+    assert missing(np.array([]), np.array([])) == 0.0
+
+
+@pytest.mark.parametrize("model", [BY_MEANING, BY_WORDS])
+@given(
+    margins=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    lacks=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+)
+def test_a_wider_margin_never_speaks_against_an_answer_nor_a_missing_word_for_it(
+    model: object, margins: tuple[float, float], lacks: tuple[float, float]
+) -> None:
+    assert model in (BY_MEANING, BY_WORDS)
+    known = BY_MEANING if model is BY_MEANING else BY_WORDS
+    wide = known.probability(Evidence(max(margins), min(lacks)))
+    assert wide >= known.probability(Evidence(min(margins), max(lacks)))
+
+
+def test_words_that_matter_are_left_out_whole() -> None:
+    assert mattering_words("Can I bring my dog to the office?") == ["bring", "dog", "office"]
+    assert without("The dog and the dogma", "dog") == "The  and the dogma"
+    assert without("E-2207", "E-2207") == "?"

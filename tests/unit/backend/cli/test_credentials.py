@@ -1,0 +1,185 @@
+"""Credentials from their sealing to the connector: rotated, told nowhere."""
+
+import json
+import logging
+import stat
+import traceback
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+from typer.testing import CliRunner
+
+from backend.cli import app
+from backend.cli.credential_actions import rotate
+from backend.container import Quarry
+from backend.settings import Settings
+from backend.sources import listing
+from backend.store import sources
+from backend.store.credential_vault import Vault, new_key
+from connectors.errors import AskTheOwner
+
+TOKEN = "ghp_16C7e42F292c6912E7"
+
+
+def quarry(home: Path, *keys: str) -> Quarry:
+    """With these keys; without any, with the file of the home."""
+    given = {"credential_keys": ", ".join(keys)} if keys else {}
+    return Quarry(Settings.model_validate({"home": home, **given}))
+
+
+def with_sources(home: Path, *keys: str) -> Quarry:
+    """Three of them; `handbook` needs no credential."""
+    made = quarry(home, *keys)
+    for name in ("wiki", "tickets"):
+        sealed = made.vault.seal({"token": f"{TOKEN} of {name}"})
+        sources.add(made.database, name, "folder", {"path": "/srv"}, sealed)
+    sources.add(made.database, "handbook", "folder", {"path": "/srv"})
+    return made
+
+
+def opened(home: Path, *keys: str) -> dict[str, object]:
+    made = quarry(home, *keys)
+    return {
+        source.name: made.vault.open(source.credential)["token"]
+        for source in sources.listing(made.database)
+        if source.credential
+    }
+
+
+WHOLE = {"wiki": f"{TOKEN} of wiki", "tickets": f"{TOKEN} of tickets"}
+
+
+def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
+    old, new = new_key(), new_key()
+    with_sources(tmp_path, old)
+    assert rotate(quarry(tmp_path, new, old)).resealed == 2
+    assert opened(tmp_path, new) == WHOLE
+    with pytest.raises(AskTheOwner, match="cannot be opened"):
+        opened(tmp_path, old)
+
+
+def test_a_rotation_may_be_repeated(tmp_path: Path) -> None:
+    made = with_sources(tmp_path)
+    assert [rotate(made).resealed for _ in range(3)] == [2, 2, 2]
+    assert opened(tmp_path) == WHOLE
+
+
+def test_without_credentials_there_is_nothing_to_rotate(tmp_path: Path) -> None:
+    assert rotate(quarry(tmp_path)).resealed == 0
+
+
+def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
+    old, new, other = new_key(), new_key(), new_key()
+    made = with_sources(tmp_path, old)
+    foreign = Vault([other]).seal({"token": TOKEN})
+    sources.edit(made.database, "wiki", {"path": "/srv"}, foreign)
+    before = sources.listing(made.database)
+    with pytest.raises(AskTheOwner, match=r"'wiki': .* Nothing was changed"):
+        rotate(quarry(tmp_path, new, old))
+    assert sources.listing(made.database) == before
+
+
+def test_the_command_says_how_many_were_sealed_anew(tmp_path: Path) -> None:
+    with_sources(tmp_path)
+    key = (tmp_path / "credentials.key").read_text().strip()
+    environment = {"QUARRY_HOME": str(tmp_path)}
+    told = CliRunner().invoke(app, ["credentials", "rotate"], env=environment)
+    assert told.output.strip() == "2 credentials are sealed under the newest key now."
+    made = CliRunner().invoke(app, ["credentials", "key"], env=environment).output.strip()
+    keys = {**environment, "QUARRY_CREDENTIAL_KEYS": f"{made},{key}"}
+    told = CliRunner().invoke(app, ["credentials", "rotate", "--json"], env=keys)
+    assert json.loads(told.output) == {"resealed": 2}
+    assert opened(tmp_path, made) == WHOLE
+    failed = CliRunner().invoke(app, ["credentials", "rotate"], env=environment)
+    assert failed.exit_code == 1
+
+
+def test_the_file_of_keys_lies_in_the_home_for_its_owner_only(tmp_path: Path) -> None:
+    with_sources(tmp_path)
+    assert stat.S_IMODE((tmp_path / "credentials.key").stat().st_mode) == 0o600
+
+
+def test_keys_that_are_set_leave_no_file(tmp_path: Path) -> None:
+    with_sources(tmp_path, new_key())
+    assert not (tmp_path / "credentials.key").exists()
+
+
+def test_a_source_without_a_credential_needs_no_key(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    made = quarry(tmp_path, "this is no key")
+    source = sources.add(made.database, "desk", "folder", {"path": str(tmp_path / "files")})
+    made.connector(source)
+
+
+def test_a_stored_credential_is_not_read_without_its_key(tmp_path: Path) -> None:
+    with_sources(tmp_path)
+    for path in tmp_path.glob("quarry.db*"):
+        assert TOKEN.encode() not in path.read_bytes()
+
+
+def test_what_people_and_programs_are_told_of_a_source_holds_no_credential(tmp_path: Path) -> None:
+    made = with_sources(tmp_path)
+    source = sources.find(made.database, "wiki")
+    assert source.credential is not None
+    wire = listing.source(made.database, "wiki")
+    listed = CliRunner().invoke(app, ["sources", "--json"], env={"QUARRY_HOME": str(tmp_path)})
+    told = f"{source!r} {source} {wire.model_dump_json()} {listed.output}"
+    assert "wiki" in told
+    assert source.credential not in told
+    assert TOKEN not in told
+    assert "gAAAA" not in told  # what every sealed text begins with
+
+
+def test_errors_and_logs_of_the_database_hold_no_credential(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "sqlalchemy"):
+        with_sources(tmp_path)
+        with pytest.raises(AskTheOwner) as told:
+            with_sources(tmp_path)
+    assert isinstance(told.value.__cause__, IntegrityError)
+    raised = "".join(traceback.format_exception(told.value))
+    for seen in (raised, caplog.text):
+        assert "INSERT INTO sources" in seen
+        assert "gAAAA" not in seen
+
+
+def test_a_credential_that_does_not_fit_its_source_is_not_told(tmp_path: Path) -> None:
+    made = with_sources(tmp_path)
+    with pytest.raises(AskTheOwner, match="wiki are not valid: token") as told:
+        made.connector(sources.find(made.database, "wiki"))
+    assert TOKEN not in "".join(traceback.format_exception(told.value))
+
+
+def test_the_settings_tell_neither_keys_nor_the_password_of_the_database(tmp_path: Path) -> None:
+    key, url = new_key(), "postgresql://quarry:hunter2@127.0.0.1/quarry"
+    given = {"home": tmp_path, "credential_keys": key, "database_url": url}
+    settings = Settings.model_validate(given)
+    told = f"{settings!r} {settings.model_dump_json()}"
+    assert key not in told
+    assert "hunter2" not in told
+    assert Quarry(settings).database_url == url
+
+
+def test_a_credential_is_kept_changed_or_taken_away(tmp_path: Path) -> None:
+    made = with_sources(tmp_path)
+    kept = sources.edit(made.database, "wiki", {"path": "/srv/wiki"})
+    assert kept.settings == {"path": "/srv/wiki"}
+    assert kept.credential is not None
+    assert made.vault.open(kept.credential) == {"token": WHOLE["wiki"]}
+    changed = sources.edit(made.database, "wiki", {}, made.vault.seal({"token": "other"}))
+    assert opened(tmp_path) == {**WHOLE, "wiki": "other"}
+    assert changed.credential != kept.credential
+    assert sources.edit(made.database, "wiki", {}, None).credential is None
+    with pytest.raises(AskTheOwner, match="no source named 'nowhere'"):
+        sources.edit(made.database, "nowhere", {})
+
+
+def test_a_credential_is_a_column_of_text(tmp_path: Path) -> None:
+    made = with_sources(tmp_path)
+    with made.database.reading() as connection:
+        held = connection.scalars(text("SELECT credential FROM sources ORDER BY name")).all()
+    assert held[0] is None
+    assert all(str(each).startswith("gAAAA") for each in held[1:])

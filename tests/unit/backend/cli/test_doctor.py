@@ -1,0 +1,55 @@
+"""What a doctor says of a cluster."""
+
+from dataclasses import replace
+
+from backend.cli.cluster import described
+from indexing.opensearch.cluster_health import ClusterHealth, Disk, Index
+
+WELL = ClusterHealth(
+    version="2.19.1",
+    status="green",
+    nodes=1,
+    unassigned_shards=0,
+    disks=(Disk(node="one", free_bytes=50_000_000_000, used=0.5),),
+    watermarks=(("low", "85%"), ("high", "90%"), ("flood_stage", "95%")),
+    without_knn=(),
+    blocked=(),
+    indexes=(Index(name="quarry-m", status="green", records=1_200, bytes=3_400_000),),
+)
+
+
+def test_a_cluster_that_is_well() -> None:
+    told = described(WELL)
+    assert (told.state, told.advice) == ("ok", None)
+    assert told.detail == (
+        "version 2.19.1, green, 1 nodes; disks: one 50 GB free (50% used);"
+        " watermarks: low 85%, high 90%, flood_stage 95%;"
+        " indexes: quarry-m (green, 1,200 records, 3 MB)"
+    )
+
+
+def test_what_is_missing_is_said_with_what_to_do() -> None:
+    told = described(
+        replace(
+            WELL, version="2.9.0", without_knn=("one", "two"), status="red", blocked=("quarry-m",)
+        )
+    )
+    assert told.state == "failed"
+    assert told.advice is not None
+    for part in ("2.17 or newer", "opensearch-knn on: one, two", "missing", "quarry-m refuses"):
+        assert part in told.advice
+
+
+def test_what_will_go_wrong_is_a_warning() -> None:
+    disks = (replace(WELL.disks[0], used=0.85), replace(WELL.disks[0], node="two", used=0.84))
+    told = described(replace(WELL, status="yellow", unassigned_shards=3, disks=disks))
+    assert told.state == "warning"
+    assert told.advice is not None
+    assert "3 copies of shards" in told.advice
+    assert "nearly full: one;" in told.advice
+
+
+def test_two_digit_versions_are_compared_as_numbers() -> None:
+    assert replace(WELL, version="2.9.0").is_too_old
+    assert not replace(WELL, version="2.17.0").is_too_old
+    assert not replace(WELL, version="10.0.0-SNAPSHOT").is_too_old

@@ -1,0 +1,51 @@
+"""What programs are told, and what telling it costs."""
+
+import subprocess
+import sys
+
+from backend.chat.citations.verification import Support, Verdict
+from backend.chat.events import AnswerDone, Citation
+from backend.schemas import conversion
+from connectors.document import Span
+
+_LOADED = "import sys; import backend.schemas.conversion; print(*sys.modules)"
+
+
+def test_it_loads_no_room_and_no_database() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = set(ran.stdout.split())
+    assert "backend.schemas.models" in loaded
+    assert not loaded & {"sqlalchemy", "backend.store", "backend.chat", "backend.search"}
+
+
+def test_a_citation_is_told_with_its_quote() -> None:
+    support = Support("Two signatures.", 3, Span(10, 25), 0.75, Verdict.WEAK)
+    told = conversion.answer("Who signs?", _answer(support), 0.123456)
+    assert told.seconds == 0.1235
+    (citation,) = told.citations
+    assert (citation.quote, citation.section, citation.span) == ("Two signatures.", 3, (10, 25))
+    assert (citation.score, citation.verdict) == (0.75, "weak")
+
+
+def test_a_citation_that_nothing_bears_out_is_told_without_a_quote() -> None:
+    (citation,) = conversion.answer("Who signs?", _answer(None), 0.1).citations
+    assert (citation.number, citation.document_id) == (1, "folder:rules.md")
+    assert (citation.quote, citation.section, citation.span) == ("", 0, (0, 0))
+    assert (citation.score, citation.verdict) == (0.0, Verdict.UNSUPPORTED.value)
+
+
+def _answer(support: Support | None) -> AnswerDone:
+    citation = Citation(
+        number=1,
+        document_id="folder:rules.md",
+        title="Rules",
+        link="https://example.com/rules",
+        sentence="Two people sign.",
+        claim="Two people sign.",
+        support=support,
+    )
+    return AnswerDone(
+        text="Two people sign [1].", plain="Two people sign.", citations=(citation,), model=None
+    )

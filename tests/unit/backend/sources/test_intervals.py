@@ -1,0 +1,52 @@
+"""How often a source is read, written and spoken."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.sources.intervals import LONGEST, NEVER, SHORTEST, interval, spoken
+
+
+@pytest.mark.parametrize(
+    ("text", "every"),
+    [
+        ("90s", timedelta(seconds=90)),
+        (" 15 M ", timedelta(minutes=15)),
+        ("6h", timedelta(hours=6)),
+        ("30d", timedelta(days=30)),
+        ("never", NEVER),
+        ("usual", None),
+    ],
+)
+def test_an_interval_is_read(text: str, every: timedelta | None) -> None:
+    assert interval(text) == every
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "0m", "15", "m", "-5m", "1w", "59s", "31d", "9999999999d"]
+)
+def test_what_is_none_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match=r"write such as|a minute to 30 days"):
+        interval(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0, "never by itself"),
+        (90, "every 90 seconds"),
+        (60, "every minute"),
+        (5_400, "every 90 minutes"),
+        (86_400, "every day"),
+        (172_800, "every 2 days"),
+    ],
+)
+def test_an_interval_is_spoken_in_the_largest_whole_unit(seconds: int, told: str) -> None:
+    assert spoken(timedelta(seconds=seconds)) == told
+
+
+@given(st.integers(int(SHORTEST.total_seconds()), int(LONGEST.total_seconds())))
+def test_what_is_written_in_seconds_is_that_many(seconds: int) -> None:
+    assert interval(f"{seconds}s") == timedelta(seconds=seconds)

@@ -1,0 +1,120 @@
+"""Figures that are taken again and again: always right, and what is settled is read once."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from backend.store import batches, metrics_queries, runs, schedule, sources, workers
+from backend.store.metrics_queries import Reckoning
+from backend.store.runs import Process, Run
+from connectors.connector import Deletion
+from indexing.ingestion.ledger import Failed
+from tests.support.store import Store, document, store_at
+
+ME = Process("here", 4711, "100")
+
+
+def alive(run: Run) -> bool:
+    del run
+    return False
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web", "mail", "wiki") as store:
+        yield store
+
+
+def ran(store: Store, source: str, kind: str, **counts: int) -> None:
+    number = runs.begin(store.database, source, kind, ME, alive)
+    runs.finish(store.database, number, "done", counts)
+
+
+def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
+    store.hold(document("desk:a"), document("desk:b"), document("web:a"))
+    store.ledger.save([Failed(source="web", document_id="web:c", item="c", reason="it is locked")])
+    ran(store, "desk", "first", documents=2, chunks=4)
+    ran(store, "desk", "prune", deleted=1)
+    going = runs.begin(store.database, "web", "first", ME, alive)
+    runs.enter(store.database, going, "indexing")
+    batches.save(store.database, going, [Deletion("web:x")], None)
+    sources.set_paused(store.database, "mail", datetime.now(UTC))
+    workers.sign(store.database, ME, "index")
+    found = Reckoning(store.database).take()
+    assert found.sources == {"done": 1, "running": 1, "paused": 1, "never synced": 1}
+    assert found.runs == {("first", "done"): 1, ("prune", "done"): 1, ("first", "running"): 1}
+    assert found.outcomes == {"documents": 2, "chunks": 4, "deleted": 1}
+    assert set(found.successes) == {("desk", "first"), ("desk", "prune")}
+    assert all(0 <= seconds < 60 for seconds in found.successes.values())
+    assert found.open_batches == {"web": 1}
+    assert 0 < found.oldest_batch < 60
+    assert found.documents == {"desk": 2, "web": 1}
+    assert found.failures == {"web": 1}
+    assert found.workers == {"index": 1}
+    schedule.ask(store.database, "desk", "removal")
+    assert Reckoning(store.database).take().sources["being removed"] == 1
+
+
+def test_a_run_is_read_again_only_as_long_as_it_may_change(store: Store) -> None:
+    for _ in range(3):
+        ran(store, "desk", "incremental", documents=1)
+    reckoning = Reckoning(store.database)
+    assert reckoning.take().outcomes == {"documents": 3}
+    going = runs.begin(store.database, "desk", "incremental", ME, alive)
+    ran(store, "web", "first", documents=5)
+    for documents in (1, 4):
+        runs.renew(store.database, going, "indexing", None, {"documents": documents})
+        found = reckoning.take()
+        assert found.outcomes == {"documents": 8 + documents}
+        assert found.runs == {
+            ("incremental", "done"): 3,
+            ("incremental", "running"): 1,
+            ("first", "done"): 1,
+        }
+    runs.finish(store.database, going, "failed", {"documents": 6})
+    assert reckoning.take().outcomes == {"documents": 14}
+    assert reckoning.take().runs == Reckoning(store.database).take().runs
+    assert _asked(store, reckoning, "FROM runs WHERE runs.id >") == [(5,)]
+
+
+def test_a_run_whose_batches_are_open_may_change_still(store: Store) -> None:
+    going = runs.begin(store.database, "desk", "first", ME, alive)
+    batches.save(store.database, going, [Deletion("desk:x")], None)
+    runs.close(store.database, going, "failed", "the source is away")
+    reckoning = Reckoning(store.database)
+    assert reckoning.take().outcomes == {}
+    with store.database.writing() as connection:
+        runs.count(connection, going, {"deleted": 1}, None)
+    assert reckoning.take().outcomes == {"deleted": 1}
+
+
+def test_documents_are_counted_again_only_where_runs_changed_some(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics_queries, "_RECOUNT_SECONDS", 0.0)
+    reckoning = Reckoning(store.database)
+    store.hold(document("desk:a"))
+    ran(store, "desk", "first", documents=1)
+    assert reckoning.take().documents == {"desk": 1}
+    assert _asked(store, reckoning, "documents.source_id = sources.id") == []
+    store.hold(document("desk:b"))
+    ran(store, "desk", "incremental", documents=1)
+    assert reckoning.take().documents == {"desk": 2}
+
+
+def _asked(store: Store, reckoning: Reckoning, words: str) -> list[tuple[object, ...]]:
+    """The values with which statements that hold these words are executed by another look."""
+    found: list[tuple[object, ...]] = []
+
+    def note(*given: Any) -> None:
+        statement, values = given[2:4]
+        if words in " ".join(statement.split()):
+            found.append(tuple(values.values() if isinstance(values, dict) else values))
+
+    event.listen(store.database.engine, "before_cursor_execute", note)
+    reckoning.take()
+    event.remove(store.database.engine, "before_cursor_execute", note)
+    return found

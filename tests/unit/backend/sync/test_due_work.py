@@ -1,0 +1,661 @@
+"""What is due is done, by whatever worker comes first; what stands in the way is waited for, and said."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import update
+
+from backend.store import batches, failures, runs, schedule, sources, tables
+from backend.store.database import Database
+from backend.store.runs import Process, Run
+from backend.store.sources import Source
+from backend.sync import source_control, wakeup_messages
+from backend.sync.due_work import Engine
+from backend.sync.process_identity import this_process
+from backend.sync.run_lease import Bound, Stopped
+from backend.sync.run_steps import MOST_OPEN
+from backend.sync.wakeup_messages import Call
+from backend.sync.worker_threads import Workers
+from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
+from connectors.document import EVERYBODY, Access, Document
+from connectors.errors import AskTheOwner, RetryLater
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.pipeline import Pipeline
+from tests.support.keeper import MemoryKeeper
+from tests.support.store import Store, document, store_at
+
+EMBEDDER = HashingEmbedder()
+SOON = 30.0
+
+
+def at_once(seconds: float) -> bool:
+    del seconds
+    return True
+
+
+def alive(run: Run) -> bool:
+    del run
+    return False
+
+
+def nobody(process: Process) -> bool:
+    del process
+    return False
+
+
+def nothing(number: int) -> None:
+    del number
+
+
+@dataclass
+class Shelf:
+    """A source whose documents are those on it; `before` may do something else at one of them."""
+
+    source: str
+    documents: list[Document] = field(default_factory=list)
+    before: Callable[[int], Change | None] = nothing
+    again_asked: list[str] = field(default_factory=list)
+
+    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+        del since
+        held = known([each.id for each in self.documents])
+        for number, each in enumerate(self.documents):
+            if change := self.before(number):
+                yield change
+            elif held.get(each.id) != each.version:
+                yield each
+            yield Checkpoint(str(number))
+
+    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        there = {each.id: each for each in self.documents}
+        for each in document_ids:
+            self.again_asked.append(each)
+            yield there.get(each, Deletion(each))
+
+    def listing(self) -> Iterator[Listed]:
+        for each in self.documents:
+            yield Listed(each.id, each.access)
+
+    def check(self) -> Iterator[Check]:
+        yield from ()
+
+
+@dataclass
+class Office:
+    """Implements `backend.sync.due_work.Home`."""
+
+    store: Store
+    keeper: MemoryKeeper
+    shelves: dict[str, Shelf]
+
+    @property
+    def database(self) -> Database:
+        return self.store.database
+
+    def connector(self, source: Source) -> Shelf:
+        return self.shelves[source.name]
+
+    def pipeline(self, source: Source) -> Pipeline:
+        size = BatchSize(documents=2)
+        return Pipeline(source.name, EMBEDDER, self.keeper, self.store.ledger, size)
+
+    def carrying(self) -> Carrying:
+        return Carrying(EMBEDDER, self.keeper, self.store.ledger)
+
+    def engine(self, still: float = 900.0) -> Engine:
+        """Gives up what does not move for so many seconds."""
+        return Engine(lambda: self, bound=Bound(still=timedelta(seconds=still)))
+
+    def latest(self, source: str = "desk") -> Run:
+        return runs.latest(self.database)[source]
+
+    def state(self, source: str = "desk") -> str | None:
+        run = runs.latest(self.database).get(source)
+        return None if run is None else run.state
+
+    def agrees(self) -> bool:
+        told = [
+            each for name in sorted(self.shelves) for each in self.store.ledger.survey(name, "")
+        ]
+        return told == list(self.keeper.survey())
+
+    def fill(self, source: str, count: int) -> None:
+        self.shelves[source].documents = [
+            document(f"{source}:{number:04}") for number in range(count)
+        ]
+
+
+@pytest.fixture
+def office(database_url: str) -> Iterator[Office]:
+    with store_at(database_url, "desk", "web") as store:
+        sources.set_paused(store.database, "web", datetime.now(UTC))
+        keeper = MemoryKeeper(EMBEDDER.dimension)
+        yield Office(store, keeper, {name: Shelf(name) for name in ("desk", "web")})
+
+
+def worked(office: Office, until: Callable[[], bool]) -> None:
+    """Let the workers work until then."""
+    engine = office.engine()
+    workers = Workers(engine, at_once, pause=0.1)
+    workers.start()
+    end = time.monotonic() + SOON
+    while not until() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert workers.stop(SOON)
+    assert until()
+
+
+def done(office: Office, *kinds: str) -> Callable[[], bool]:
+    def is_done() -> bool:
+        history = runs.history(office.database, "desk")
+        return [run.kind for run in reversed(history) if run.state == "done"] == list(kinds)
+
+    return is_done
+
+
+def due_again(office: Office, kind: str) -> None:
+    schedule.ask(office.database, "desk", kind)
+
+
+def test_a_new_source_is_read_without_being_asked_for(office: Office) -> None:
+    office.fill("desk", 7)
+    worked(office, done(office, "first"))
+    run = office.latest()
+    assert {name: count for name, count in run.counts.items() if count} == {
+        "documents": 7,
+        "chunks": 7,
+        "embedded": 7,
+    }
+    assert office.agrees()
+    assert batches.count(office.database, "desk") == 0
+    starts = schedule.next_starts(office.database, "desk")
+    assert all(starts[kind] for kind in ("incremental", "permissions", "prune"))
+
+
+def test_two_sources_are_read_at_once(office: Office) -> None:
+    office.fill("desk", 20)
+    office.fill("web", 20)
+    source_control.resume(office.database, "web")
+    ledger = office.store.ledger
+    worked(office, lambda: ledger.count("desk") == ledger.count("web") == 20)
+
+
+def test_reading_never_gets_far_ahead_of_indexing_and_says_what_it_waits_for(
+    office: Office,
+) -> None:
+    office.fill("desk", 100)
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: _latest_waits_for(office, "the index"))
+    assert batches.count(office.database, "desk") == MOST_OPEN
+    while reader.is_alive():
+        engine.index_due()
+    reader.join()
+    assert office.store.ledger.count("desk") == 100
+
+
+def _latest_waits_for(office: Office, what: str) -> bool:
+    run = runs.latest(office.database).get("desk")
+    return run is not None and what in (run.waiting_for or "")
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + SOON
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_left_the_source_is_found_by_a_prune_and_new_readers_by_a_permissions_run(
+    office: Office,
+) -> None:
+    office.fill("desk", 5)
+    worked(office, done(office, "first"))
+    first, _, *rest = office.shelves["desk"].documents
+    hr = Access.to(["group:hr"])
+    office.shelves["desk"].documents = [replace(first, access=hr), *rest]
+    due_again(office, "permissions")
+    worked(office, done(office, "first", "permissions"))
+    assert office.keeper.held[first.id].chunks[0].access == hr
+    assert office.store.ledger.count("desk") == 5
+    due_again(office, "prune")
+    worked(office, done(office, "first", "permissions", "prune"))
+    assert office.store.ledger.count("desk") == 4
+    assert office.agrees()
+
+
+def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> None:
+    """60 of 100 are missing: more than fifty, and more than a fifth."""
+    office.fill("desk", 100)
+    worked(office, done(office, "first"))
+    office.fill("desk", 40)
+    due_again(office, "prune")
+    worked(office, lambda: office.state() == "needs a decision")
+    assert office.store.ledger.count("desk") == 100
+    told = source_control.status(office.database, "desk")
+    assert told.decision == {"held": 100, "listed": 40, "missing": 60}
+    assert source_control.accept(office.database, "desk")["missing"] == 60
+    office.fill("desk", 30)
+    worked(office, lambda: office.latest().accepted == 60 and office.state() != "running")
+    assert office.latest().state == "needs a decision"
+    source_control.accept(office.database, "desk")
+    worked(office, done(office, "first", "prune"))
+    assert office.store.ledger.count("desk") == 30
+    assert source_control.status(office.database, "desk").decision is None
+
+
+@pytest.mark.parametrize(("held", "left"), [(100, 50), (1000, 800), (60, 10)])
+def test_what_shrank_within_the_limit_is_pruned(office: Office, held: int, left: int) -> None:
+    """Fifty may go, or a fifth, whichever is more."""
+    office.store.hold(*(document(f"desk:{number:04}") for number in range(held)))
+    for each in office.store.ledger.survey("desk", ""):
+        assert each.chunks == 2
+    office.fill("desk", left)
+    schedule.note(office.database, "desk", ["incremental"], datetime.now(UTC))
+    due_again(office, "prune")
+    assert office.engine().light_due()
+    assert (office.latest().state, office.store.ledger.count("desk")) == ("done", left)
+
+
+def test_a_source_that_wants_us_to_wait_is_waited_for_by_its_own_word(office: Office) -> None:
+    office.fill("desk", 6)
+
+    def busy(number: int) -> Change | None:
+        if number == 4:
+            raise RetryLater("Too many requests.", after=timedelta(minutes=7))
+        return None
+
+    office.shelves["desk"].before = busy
+    worked(office, lambda: office.state() == "waiting")
+    run = office.latest()
+    assert run.waiting_for == "Too many requests."
+    assert run.next_try is not None
+    assert timedelta(minutes=6) < run.next_try - datetime.now(UTC) <= timedelta(minutes=7)
+    assert not office.engine().fetch_due()
+    office.shelves["desk"].before = nothing
+    due_again(office, "incremental")
+    worked(office, lambda: office.state() == "done")
+    assert office.store.ledger.count("desk") == 6
+
+
+def test_a_run_that_waited_goes_on_as_the_same_run(office: Office) -> None:
+    office.fill("desk", 6)
+
+    def busy(number: int) -> Change | None:
+        if number == 4:
+            office.shelves["desk"].before = nothing
+            raise RetryLater("Too many requests.", after=timedelta(0))
+        return None
+
+    office.shelves["desk"].before = busy
+    worked(office, done(office, "first"))
+    assert len(runs.history(office.database, "desk")) == 1
+    assert office.store.ledger.count("desk") == 6
+
+
+def test_what_a_person_must_mend_fails_the_run_with_its_words(office: Office) -> None:
+    office.fill("desk", 3)
+
+    def expired(number: int) -> Change | None:
+        del number
+        raise AskTheOwner("The token has expired: make another.")
+
+    office.shelves["desk"].before = expired
+    worked(office, lambda: office.state() == "failed")
+    assert office.latest().error == "The token has expired: make another."
+    assert not office.engine().fetch_due()
+
+
+def test_what_only_a_listing_has_is_read_as_well(office: Office) -> None:
+    office.fill("desk", 3)
+    shelf = office.shelves["desk"]
+    worked(office, done(office, "first"))
+    # It was moved here, or may be seen only now: no change of it is told.
+    office.fill("desk", 4)
+    shelf.before = lambda number: Checkpoint("x") if number == 3 else None
+    source_control.request(office.database, "desk", "prune")
+    worked(office, done(office, "first", "prune", "retry"))
+    assert shelf.again_asked == ["desk:0003"]
+    assert office.store.ledger.count("desk") == 4
+    assert list(failures.listing(office.database)) == []
+    assert office.agrees()
+
+
+def test_a_failed_document_is_tried_again_by_itself_later_each_time(office: Office) -> None:
+    office.fill("desk", 3)
+    bad = Unreadable(document_id="desk:0001", item="leave.pdf", reason="it is encrypted")
+    office.shelves["desk"].before = lambda number: bad if number == 1 else None
+    worked(office, done(office, "first"))
+    (failure,) = failures.listing(office.database)
+    assert failure.next_try == failure.last_at + timedelta(minutes=15)
+    office.shelves["desk"].before = nothing
+    assert source_control.retry(office.database, "desk") == 1
+    worked(office, done(office, "first", "retry"))
+    assert office.shelves["desk"].again_asked == ["desk:0001"]
+    assert list(failures.listing(office.database)) == []
+    assert office.store.ledger.count("desk") == 3
+
+
+@pytest.mark.parametrize("stop", [source_control.pause, source_control.cancel])
+def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
+    office: Office, stop: Callable[[Database, str], None]
+) -> None:
+    office.fill("desk", 40)
+    slow = threading.Event()
+
+    def wait(number: int) -> Change | None:
+        if number == 20:
+            slow.wait(SOON)
+        return None
+
+    office.shelves["desk"].before = wait
+    engine = office.engine()
+    workers = Workers(engine, at_once, pause=0.1)
+    workers.start()
+    wait_for(lambda: office.store.ledger.count("desk") == 20)
+    stop(office.database, "desk")
+    slow.set()
+    state = {"pause": "paused", "cancel": "cancelled"}[stop.__name__]
+    wait_for(lambda: office.state() == state)
+    assert workers.stop(SOON)
+    assert office.store.ledger.count("desk") < 40
+    assert not office.engine().fetch_due()
+    source_control.resume(office.database, "desk")
+    due_again(office, "incremental")
+    worked(office, lambda: office.state() == "done")
+    assert office.store.ledger.count("desk") == 40
+    assert office.agrees()
+
+
+def test_where_more_is_due_than_one_can_do_the_others_are_told(office: Office) -> None:
+    told: list[str] = []
+    engine = replace(office.engine(), more=lambda: told.append("more"))
+    assert engine.fetch_due()
+    assert told == []
+    sources.set_paused(office.database, "web", None)
+    due_again(office, "incremental")
+    assert engine.fetch_due()
+    assert told == ["more"]
+    assert engine.fetch_due()
+    assert told == ["more"]
+
+
+def test_those_who_rest_long_are_stopped_at_once(office: Office) -> None:
+    sources.set_paused(office.database, "desk", datetime.now(UTC))
+    workers = Workers(office.engine(), at_once, pause=3600.0)
+    workers.start()
+    assert workers.stop(SOON)
+
+
+def test_a_deleted_source_leaves_nothing(office: Office) -> None:
+    office.fill("desk", 5)
+    worked(office, done(office, "first"))
+    source_control.delete(office.database, "desk")
+    assert source_control.status(office.database, "desk").state == "being removed"
+    worked(office, lambda: [each.name for each in sources.listing(office.database)] == ["web"])
+    assert office.keeper.held == {}
+
+
+def test_a_run_whose_process_died_is_begun_again_at_once(office: Office) -> None:
+    office.fill("desk", 5)
+    worked(office, done(office, "first"))
+    here = this_process()
+    runs.begin(office.database, "desk", "incremental", replace(here, started="0"), alive)
+    assert not done(office, "first", "incremental")()
+    worked(office, done(office, "first", "incremental"))
+    states = [run.state for run in runs.history(office.database, "desk")]
+    assert states == ["done", "interrupted", "done"]
+
+
+def test_an_index_that_is_away_is_waited_for_and_named(office: Office) -> None:
+    office.fill("desk", 4)
+    write, away = office.keeper.write, threading.Event()
+    away.set()
+
+    def refused(changes: object) -> object:
+        if away.is_set():
+            raise RetryLater("The index does not answer.", after=timedelta(seconds=0.2))
+        return write(changes)  # type: ignore[arg-type]
+
+    office.keeper.write = refused  # type: ignore[method-assign, assignment]
+    engine = office.engine()
+    workers = Workers(engine, at_once, pause=0.1)
+    workers.start()
+    wait_for(lambda: _latest_waits_for(office, "The index does not answer."))
+    away.clear()
+    wait_for(lambda: office.state() == "done")
+    assert workers.stop(SOON)
+    assert office.agrees()
+    assert office.latest().waiting_for is None
+
+
+def test_a_worker_that_is_to_stop_gives_back_what_it_holds(office: Office) -> None:
+    office.fill("desk", 40)
+    engine = office.engine()
+    reader = threading.Thread(target=_until_stopped, args=(engine.fetch_due,))
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") == MOST_OPEN)
+    engine.stopping.set()
+    with pytest.raises(Stopped):
+        engine.index_due()
+    reader.join(SOON)
+    assert office.latest().state == "interrupted"
+    assert batches.still(office.database, "desk", nobody)
+
+
+def _until_stopped(due: Callable[[], bool]) -> None:
+    with pytest.raises(Stopped):
+        due()
+
+
+# What stands still.
+
+STILL = 0.6
+"""Seconds."""
+
+
+@contextmanager
+def working(engine: Engine) -> Iterator[Workers]:
+    workers = Workers(engine, at_once, pause=0.1)
+    workers.start()
+    try:
+        yield workers
+    finally:
+        assert workers.stop(SOON)
+
+
+def test_a_source_that_says_nothing_any_more_is_given_up_with_its_reason(office: Office) -> None:
+    office.fill("desk", 6)
+    back = threading.Event()
+
+    def hang(number: int) -> Change | None:
+        if number == 4:
+            back.wait(SOON)
+        return None
+
+    office.shelves["desk"].before = hang
+    with working(office.engine(STILL)):
+        wait_for(lambda: office.state() == "waiting")
+        waiting, given_up = runs.history(office.database, "desk")
+        office.shelves["desk"].before = nothing
+        back.set()
+    reason = "Nothing moved for 0.6 seconds while the source was read, after 'About desk:0003'."
+    assert (given_up.state, given_up.error) == ("interrupted", reason)
+    assert waiting.waiting_for == reason
+    told = source_control.status(office.database, "desk")
+    assert told.last is not None
+    assert (told.last.waiting_for, told.last.next_try) == (reason, waiting.next_try)
+    assert waiting.next_try is not None
+    assert timedelta(seconds=50) < waiting.next_try - waiting.started_at <= timedelta(minutes=1)
+    assert not office.engine().fetch_due()
+    source_control.request(office.database, "desk", "incremental")
+    worked(office, lambda: office.state() == "done")
+    assert office.store.ledger.count("desk") == 6
+    assert office.agrees()
+
+
+def test_who_comes_back_late_writes_nothing(office: Office) -> None:
+    """The listing hangs until another run has begun; then it names a reader that nobody else heard of."""
+    office.fill("desk", 2)
+    worked(office, done(office, "first"))
+    hanging, back = threading.Event(), threading.Event()
+    shelf = office.shelves["desk"]
+    listing = shelf.listing
+
+    def late() -> Iterator[Listed]:
+        hanging.set()
+        back.wait(SOON)
+        yield Listed("desk:0000", Access.to(["user:mallory@example.com"]))
+
+    shelf.listing = late  # type: ignore[method-assign]
+    due_again(office, "permissions")
+    thread = threading.Thread(target=office.engine(STILL).light_due)
+    thread.start()
+    wait_for(lambda: office.state() == "waiting")
+    assert hanging.is_set()
+    shelf.listing = listing  # type: ignore[method-assign]
+    due_again(office, "permissions")
+    assert office.engine().light_due()
+    back.set()
+    thread.join(SOON)
+    assert [run.state for run in runs.history(office.database, "desk")][:1] == ["done"]
+    assert office.keeper.held["desk:0000"].chunks[0].access == EVERYBODY
+    assert office.agrees()
+
+
+def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
+    office: Office, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread that indexes is left behind, another takes its place; what it held is tried again later."""
+    office.fill("desk", 6)
+    monkeypatch.setattr(batches, "back_off", lambda tries: timedelta(seconds=0.1 * tries))
+    write, hung, back = office.keeper.write, threading.Event(), threading.Event()
+
+    def hang(changes: object) -> object:
+        if not hung.is_set():
+            hung.set()
+            back.wait(SOON)
+        return write(changes)  # type: ignore[arg-type]
+
+    office.keeper.write = hang  # type: ignore[method-assign, assignment]
+    with working(office.engine(STILL)):
+        wait_for(lambda: office.state() == "done")
+        assert office.agrees()
+        back.set()
+    assert "The index worker does not come back" in caplog.text
+    assert office.store.ledger.count("desk") == 6
+    assert office.agrees()
+
+
+def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.fill("desk", 2)
+    monkeypatch.setattr(random, "uniform", max)
+    write = office.keeper.write
+
+    def broken(changes: object) -> object:
+        del changes
+        raise KeyError("tags")
+
+    office.keeper.write = broken  # type: ignore[method-assign, assignment]
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") == 1)
+    for seconds in (13, 26, 52):  # ten, doubled each time, three tenths more
+        before = datetime.now(UTC)
+        with pytest.raises(KeyError):
+            engine.index_due()
+        run = office.latest()
+        assert run.waiting_for == "A mistake in the program (KeyError: 'tags'). The log says more."
+        assert run.next_try is not None
+        assert 0 <= (run.next_try - before).total_seconds() - seconds < 5
+        assert not engine.index_due()
+        with office.database.writing() as connection:
+            connection.execute(update(tables.batches).values(next_try=None))
+    office.keeper.write = write  # type: ignore[method-assign]
+    while reader.is_alive():
+        engine.index_due()
+    assert office.latest().state == "done"
+    assert office.agrees()
+
+
+def test_a_mistake_while_a_source_is_read_is_told_and_tried_again_later(office: Office) -> None:
+    office.fill("desk", 2)
+
+    def broken(number: int) -> Change | None:
+        raise KeyError(number)
+
+    office.shelves["desk"].before = broken
+    with pytest.raises(KeyError):
+        office.engine().fetch_due()
+    waiting, failed = runs.history(office.database, "desk")
+    assert failed.state == "failed"
+    assert failed.error == waiting.waiting_for
+    assert str(failed.error).startswith("A mistake in the program (KeyError: 0)")
+    assert not office.engine().fetch_due()
+
+
+def test_who_waits_for_the_index_does_not_stand_still(office: Office) -> None:
+    office.fill("desk", 60)
+    engine = office.engine(STILL)
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: _latest_waits_for(office, "the index"))
+    time.sleep(3 * STILL)
+    assert office.state() == "running"
+    while reader.is_alive():
+        engine.index_due()
+    assert office.latest().state == "done"
+
+
+def test_one_source_alone_is_done_if_it_is_due(office: Office) -> None:
+    office.fill("desk", 1)
+    engine = office.engine()
+    assert not engine.fetch_due("web")
+    assert not engine.light_due("desk")
+    reader = threading.Thread(target=engine.fetch_due, args=("desk",))
+    reader.start()
+    while reader.is_alive():
+        engine.index_due()
+    assert office.latest().state == "done"
+    assert not engine.fetch_due("desk")
+
+
+def test_indexing_along_ends_with_the_reading(office: Office) -> None:
+    office.fill("desk", 20)
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") > 0)
+    assert engine.index_due(along=True)
+    reader.join(SOON)
+    assert office.latest().state == "done"
+
+
+def test_what_is_due_is_told_by_queue_and_source(office: Office) -> None:
+    desk = sources.find(office.database, "desk")
+    assert wakeup_messages.due(office.database) == [Call("fetch", desk.id)]
+    office.fill("desk", 1)
+    engine = office.engine()
+    reader = threading.Thread(target=engine.fetch_due)
+    reader.start()
+    wait_for(lambda: batches.count(office.database, "desk") > 0)
+    assert wakeup_messages.due(office.database) == [Call("index", desk.id)]
+    while reader.is_alive():
+        engine.index_due()
+    assert wakeup_messages.due(office.database) == []
+    due_again(office, "prune")
+    assert wakeup_messages.due(office.database) == [Call("light", desk.id)]
+    source_control.pause(office.database, "desk")
+    assert wakeup_messages.due(office.database) == []

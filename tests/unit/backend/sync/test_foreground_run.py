@@ -1,0 +1,368 @@
+"""A whole run: what it does, how it ends, and who else may run."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backend.store import documents, failures, runs, sources
+from backend.store.database import Database
+from backend.store.runs import Process, Run
+from backend.store.sources import Source
+from backend.sync.due_work import Engine
+from backend.sync.foreground_run import remove, sync
+from backend.sync.process_identity import SILENCE, is_gone, this_process
+from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
+from connectors.document import Access, Document, Readers
+from connectors.errors import AskTheOwner, RetryLater
+from connectors.sources.folder.connector import FolderConnector, FolderSettings
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.index.protocols import Filters
+from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.pipeline import EmptyListing, Pipeline
+from indexing.ingestion.progress import Progress, Report
+from indexing.local import open_index, open_keeper
+from indexing.runtime.deadline import Deadline
+from tests.support.keeper import MemoryKeeper
+from tests.support.store import Store, document, kept_texts, store_at, store_with
+
+EMBEDDER = HashingEmbedder()
+
+
+def nothing(number: int) -> None:
+    del number
+
+
+def gone(run: Run) -> bool:
+    del run
+    return True
+
+
+@dataclass
+class Shelf:
+    """A source that yields the documents on it that are not known; `before` may yield instead."""
+
+    documents: list[Document] = field(default_factory=list)
+    before: Callable[[int], Change | None] = nothing
+    source: str = "desk"
+    asked: list[Checkpoint | None] = field(default_factory=list)
+
+    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+        self.asked.append(since)
+        held = known([each.id for each in self.documents])
+        for number, each in enumerate(self.documents):
+            if change := self.before(number):
+                yield change
+            elif held.get(each.id) != each.version:
+                yield each
+            yield Checkpoint(str(number))
+
+    def listing(self) -> Iterator[Listed]:
+        for each in self.documents:
+            yield Listed(each.id, each.access)
+
+    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        there = {each.id: each for each in self.documents}
+        for each in document_ids:
+            yield there.get(each, Deletion(each))
+
+    def check(self) -> Iterator[Check]:
+        yield from ()
+
+
+def shelf(count: int) -> Shelf:
+    return Shelf([document(f"desk:{number}") for number in range(count)])
+
+
+@dataclass(frozen=True)
+class Room:
+    store: Store
+    keeper: MemoryKeeper
+    pipeline: Pipeline
+
+    def sync(self, connector: Shelf, when_empty: EmptyListing = EmptyListing.REFUSE) -> Report:
+        source = sources.find(self.store.database, "desk")
+        return report_of(sync(self.store.database, source, connector, self.pipeline, when_empty))
+
+    def last(self) -> Run:
+        return runs.latest(self.store.database)["desk"]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The same room in another process. Implements `backend.sync.due_work.Home`."""
+
+    room: Room
+
+    @property
+    def database(self) -> Database:
+        return self.room.store.database
+
+    def connector(self, source: Source) -> Shelf:
+        raise AssertionError(f"nothing is read here, of {source.name}")
+
+    def pipeline(self, source: Source) -> Pipeline:
+        raise AssertionError(f"nothing is read here, of {source.name}")
+
+    def carrying(self) -> Carrying:
+        return Carrying(EMBEDDER, self.room.keeper, self.room.store.ledger)
+
+
+@pytest.fixture
+def room(database_url: str) -> Iterator[Room]:
+    keeper = MemoryKeeper(EMBEDDER.dimension)
+    size = BatchSize(documents=2)
+    with store_at(database_url, "desk") as store:
+        yield Room(store, keeper, Pipeline("desk", EMBEDDER, keeper, store.ledger, size))
+
+
+def report_of(steps: Iterator[Progress | Report]) -> Report:
+    *progress, report = steps
+    assert all(isinstance(step, Progress) for step in progress)
+    assert isinstance(report, Report)
+    return report
+
+
+def test_a_run_indexes_reports_and_is_closed(room: Room) -> None:
+    report = room.sync(shelf(5))
+    assert (report.documents, report.embedded, report.unreadable_count) == (5, 5, 0)
+    assert (room.last().state, room.last().error) == ("done", None)
+    counted = {name: count for name, count in room.last().counts.items() if count}
+    assert counted == {"documents": 5, "chunks": 5, "embedded": 5}
+    assert len(room.keeper.held) == 5
+
+
+def test_the_next_run_goes_on_from_the_last_checkpoint_and_embeds_nothing(room: Room) -> None:
+    desk = shelf(5)
+    room.sync(desk)
+    report = room.sync(desk)
+    assert desk.asked == [None, Checkpoint("4")]
+    assert (report.documents, report.embedded, report.deleted) == (0, 0, 0)
+
+
+def test_what_left_the_source_is_deleted_and_changed_access_amended(room: Room) -> None:
+    desk = shelf(5)
+    room.sync(desk)
+    hr = Access.to(["group:hr"])
+    desk.documents = [replace(desk.documents[0], access=hr), *desk.documents[1:4]]
+    report = room.sync(desk)
+    assert (report.amended, report.deleted, report.embedded) == (1, 1, 0)
+    assert [each.readers for each in documents.listing(room.store.database)] == [
+        ("group:hr",),
+        *[("public",)] * 3,
+    ]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RetryLater("the server is away", after=timedelta(minutes=5)), AskTheOwner("log in again")],
+)
+def test_a_source_that_fails_closes_the_run_with_its_words(room: Room, error: Exception) -> None:
+    def fail_at_three(number: int) -> Change | None:
+        if number == 3:
+            raise error
+        return None
+
+    desk = replace(shelf(5), before=fail_at_three)
+    with pytest.raises(type(error), match=str(error)):
+        room.sync(desk)
+    assert (room.last().state, room.last().error) == ("failed", str(error))
+    desk.before = nothing
+    assert room.sync(desk).deleted == 0
+    assert len(room.keeper.held) == 5
+    assert desk.asked[1] is not None
+
+
+def test_an_interrupt_leaves_a_state_to_go_on_from(room: Room) -> None:
+    def interrupt_at_three(number: int) -> Change | None:
+        if number == 3:
+            raise KeyboardInterrupt
+        return None
+
+    desk = replace(shelf(5), before=interrupt_at_three)
+    with pytest.raises(KeyboardInterrupt):
+        room.sync(desk)
+    assert room.last().state == "interrupted"
+    desk.before = nothing
+    room.sync(desk)
+    assert (room.last().state, len(room.keeper.held)) == ("done", 5)
+
+
+def test_a_run_that_nobody_follows_to_its_end_is_closed(room: Room) -> None:
+    source = sources.find(room.store.database, "desk")
+    steps = sync(room.store.database, source, shelf(50), room.pipeline)
+    next(steps)
+    assert room.last().state == "running"
+    del steps
+    assert room.last().state == "interrupted"
+
+
+def test_a_failing_document_is_named_and_the_run_is_done(room: Room) -> None:
+    bad = Unreadable(document_id="desk:1", item="leave.pdf", reason="it is encrypted")
+    desk = replace(shelf(3), before=lambda number: bad if number == 1 else None)
+    assert room.sync(desk).unreadable[0].item == "leave.pdf"
+    assert room.sync(desk).unreadable_count == 1
+    (failure,) = failures.listing(room.store.database)
+    assert (failure.item, failure.tries) == ("leave.pdf", 2)
+    desk.before = nothing
+    room.sync(desk)
+    assert list(failures.listing(room.store.database)) == []
+
+
+def test_an_empty_listing_needs_a_decision(room: Room) -> None:
+    room.sync(shelf(3))
+    with pytest.raises(AskTheOwner, match="lists nothing"):
+        room.sync(shelf(0))
+    assert room.last().state == "needs a decision"
+    assert room.last().decision == {"held": 3, "listed": 0, "missing": 3}
+    assert room.sync(shelf(0), EmptyListing.ACCEPT).deleted == 3
+
+
+def test_a_second_sync_is_refused_while_the_first_goes_on(room: Room) -> None:
+    source = sources.find(room.store.database, "desk")
+    first = sync(room.store.database, source, shelf(50), room.pipeline)
+    next(first)
+    with pytest.raises(RetryLater, match=f"process {os.getpid()}"):
+        room.sync(shelf(50))
+    assert report_of(first).documents == 50
+    assert room.sync(shelf(50)).documents == 0
+
+
+def test_what_others_indexed_for_a_run_is_in_its_report(room: Room) -> None:
+    """As when a server runs beside the command."""
+    source = sources.find(room.store.database, "desk")
+    steps = sync(room.store.database, source, shelf(40), room.pipeline)
+    next(steps)
+    engine = Engine(lambda: Elsewhere(room))
+    others = threading.Thread(target=engine.index_due)
+    others.start()
+    assert report_of(steps).documents == 40
+    others.join()
+    assert (room.last().counts["documents"], len(room.keeper.held)) == (40, 40)
+
+
+def test_a_run_that_was_taken_over_stops_before_it_writes_on(room: Room) -> None:
+    source = sources.find(room.store.database, "desk")
+    first = sync(room.store.database, source, shelf(50), room.pipeline)
+    next(first)
+    runs.begin(room.store.database, "desk", "sync", Process("other", 1, ""), gone)
+    time.sleep(1.0)  # so long a run goes on before it says again what it does
+    with pytest.raises(RetryLater, match="taken over"):
+        list(first)
+
+
+def test_removing_a_source_leaves_nothing_of_it(room: Room) -> None:
+    room.sync(shelf(3))
+    source = sources.find(room.store.database, "desk")
+    assert report_of(remove(room.store.database, source, room.pipeline)).deleted == 3
+    assert room.keeper.held == {}
+    assert sources.listing(room.store.database) == []
+    assert kept_texts(room.store.database) == 0
+
+
+def _sync_for_ever(folder: Path) -> None:
+    """Index six documents, then wait for a source that does not go on."""
+    store = _opened(folder)
+    pipeline = _pipeline(store, folder)
+
+    def wait_at_six(number: int) -> Change | None:
+        if number == 6:
+            time.sleep(600)
+        return None
+
+    desk = replace(shelf(9), before=wait_at_six)
+    for _ in sync(store.database, sources.find(store.database, "desk"), desk, pipeline):
+        pass
+
+
+def _opened(folder: Path) -> Store:
+    from_scratch = not (folder / "quarry.db").exists()
+    return store_with(folder, *(["desk"] if from_scratch else []))
+
+
+def _pipeline(store: Store, folder: Path) -> Pipeline:
+    keeper = open_keeper(folder / "index", EMBEDDER.identity)
+    return Pipeline("desk", EMBEDDER, keeper, store.ledger, BatchSize(documents=2))
+
+
+def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> None:
+    store = _opened(tmp_path)
+    process = multiprocessing.get_context("spawn").Process(
+        target=_sync_for_ever, args=(tmp_path,), daemon=True
+    )
+    process.start()
+    end = time.monotonic() + 60
+    while documents.counts(store.database).get("desk") != 6 and time.monotonic() < end:
+        time.sleep(0.05)
+    pipeline = _pipeline(store, tmp_path)
+    source = sources.find(store.database, "desk")
+    with pytest.raises(RetryLater, match=f"process {process.pid}"):
+        report_of(sync(store.database, source, shelf(9), pipeline))
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(timeout=60)
+    report = report_of(sync(store.database, source, shelf(9), pipeline))
+    assert report.documents == 3
+    assert [run.state for run in runs.history(store.database, "desk")] == ["done", "interrupted"]
+    told = [each.id for each in store.ledger.survey("desk", "")]
+    assert told == [each.id for each in pipeline.keeper.survey()]
+
+
+def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
+    store = store_with(tmp_path, "desk")
+    pipeline = _pipeline(store, tmp_path)
+    root = tmp_path / "files"
+    root.mkdir()
+    for name in ("leave", "travel", "pay", "parking"):
+        (root / f"{name}.md").write_text(f"# {name}\n\nAll about {name}.\n")
+    connector = FolderConnector("desk", FolderSettings(path=root))
+
+    def run() -> Report:
+        source = sources.find(store.database, "desk")
+        return report_of(sync(store.database, source, connector, pipeline))
+
+    assert run().documents == 4
+    assert run().embedded == 0
+    (root / "leave.md").write_text("# leave\n\nLeave is 30 days.\n")
+    (root / "travel.md").rename(root / "journeys.md")
+    (root / "pay.md").unlink()
+    (root / "access.yaml").write_text(
+        "rules:\n  - match: parking.md\n    readers: [group:drivers]\n"
+        "  - match: '**'\n    readers: [public]\n"
+    )
+    report = run()
+    assert (report.documents, report.deleted, report.amended) == (2, 2, 1)
+    names = {each.id: each.readers for each in documents.listing(store.database)}
+    assert names == {
+        "desk:journeys.md": ("public",),
+        "desk:leave.md": ("public",),
+        "desk:parking.md": ("group:drivers",),
+    }
+    shutil.rmtree(tmp_path / "index")
+    pipeline = _pipeline(store, tmp_path)
+    again = run()
+    assert (again.restored, again.documents) == (3, 0)
+    index = open_index(tmp_path / "index", EMBEDDER.identity)
+    facets = index.facets(Filters(), Readers.of(), Deadline.after(10))
+    assert facets.sources == {"desk": 2}
+
+
+def test_processes_are_told_apart(room: Room) -> None:
+    runs.begin(room.store.database, "desk", "sync", this_process(), is_gone)
+    mine = room.last()
+    assert not is_gone(mine)
+    # The number was given to another process since.
+    assert is_gone(replace(mine, holder=replace(mine.holder, started="1")))
+    assert is_gone(replace(mine, holder=replace(mine.holder, number=2**22 + 1)))
+    elsewhere = replace(mine, holder=Process("elsewhere", 1, "1"))
+    assert not is_gone(elsewhere)
+    assert is_gone(replace(elsewhere, renewed_at=datetime.now(UTC) - SILENCE - timedelta(1)))

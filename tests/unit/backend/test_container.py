@@ -1,0 +1,91 @@
+"""Which embedder a home is opened with."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.container import Quarry
+from backend.settings import DEFAULT_MODEL, Settings
+from connectors.errors import AskTheOwner
+from indexing.index.versions import Superseded
+from tests.support.chunks import document, vectors
+from tests.support.embedding_server import EmbeddingServer, embedding_server
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QUARRY_EMBEDDING_MODEL", raising=False)
+    monkeypatch.delenv("QUARRY_EMBEDDING_URL", raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
+
+
+def quarry(home: Path, url: str | None = None, model: str | None = None) -> Quarry:
+    chosen = {} if model is None else {"embedding_model": model}
+    return Quarry(Settings(home=home, embedding_url=url, **chosen))  # type: ignore[arg-type]
+
+
+def test_before_there_is_an_index_the_usual_model_is_taken(tmp_path: Path) -> None:
+    assert quarry(tmp_path).embedding_model == DEFAULT_MODEL
+    assert quarry(tmp_path, model="mine").embedding_model == "mine"
+
+
+def test_where_none_is_set_the_model_of_the_index_is_taken(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    keeper = quarry(tmp_path, server.url, "first").keeper
+    keeper.write([document("a", "apples", vectors_of=vectors(["a"], 64))])
+    opened = quarry(tmp_path, server.url)
+    assert opened.embedding_model == "first"
+    assert [each.id for each in opened.keeper.survey()] == ["a"]
+
+
+def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    _ = quarry(tmp_path, server.url, "first").keeper
+    other = quarry(tmp_path, server.url, "second")
+    for open_it in (lambda: other.index, lambda: other.keeper):
+        with pytest.raises(AskTheOwner, match=r"the model first .* the model second") as told:
+            open_it()
+        assert "quarry reindex --model second" in str(told.value)
+        assert "QUARRY_EMBEDDING_MODEL=first" in str(told.value)
+
+
+def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    _ = quarry(tmp_path, server.url, "first").keeper
+    late = quarry(tmp_path, server.url)
+    assert late.embedding_model == "first"
+    second = quarry(tmp_path, server.url, "second")
+    second.editions.begin(second.edition)
+    second.editions.switch(second.edition)
+    for open_it in (lambda: late.index, lambda: late.keeper):
+        with pytest.raises(Superseded, match="built anew with the model second"):
+            open_it()
+    assert list(quarry(tmp_path, server.url).keeper.survey()) == []
+
+
+def test_a_model_behind_an_endpoint_needs_it(tmp_path: Path, server: EmbeddingServer) -> None:
+    _ = quarry(tmp_path, server.url, "first").keeper
+    with pytest.raises(AskTheOwner, match="QUARRY_EMBEDDING_URL"):
+        _ = quarry(tmp_path).embedder
+
+
+def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> None:
+    first = quarry(tmp_path, server.url, "first")
+    second = first.with_model("second")
+    assert second.settings.embedding_url == server.url
+    assert (first.embedder.identity.model, second.embedder.identity.model) == ("first", "second")
+    assert first.home == second.home
+
+
+def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
+    with pytest.raises(AskTheOwner, match="QUARRY_OPENSEARCH_URL"):
+        quarry(tmp_path).editions_in("opensearch")

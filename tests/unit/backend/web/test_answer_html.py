@@ -1,0 +1,127 @@
+"""An answer's Markdown: rendered, cited, and without a way to do harm."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from backend.schemas.models import AnswerWire, CitationWire
+from backend.web.answer_html import answer_html, cleaned
+
+_ALLOWED = {
+    *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre"),
+    *("ul", "ol", "li", "blockquote", "table", "thead", "tbody", "tr", "th", "td", "a"),
+}
+_SAFE = re.compile(r"(https?://|mailto:|#|/document/)")
+
+
+def _citation(number: int, quote: str = "said", link: str = "file:///x") -> CitationWire:
+    return CitationWire(
+        number=number,
+        document_id='zoo:a "b"/<c>.md',
+        title='<img src=x> "quoted"',
+        link=link,
+        quote=quote,
+        section=2,
+        span=(3, 7),
+        score=0.9,
+        verdict="supported",
+    )
+
+
+def _rendered(text: str, citations: Sequence[CitationWire] = ()) -> str:
+    return answer_html(
+        AnswerWire(question="?", answer=text, model=None, citations=tuple(citations), seconds=0.1)
+    )
+
+
+def test_a_citation_leads_to_the_passage_that_it_quotes() -> None:
+    (chip,) = html.fromstring(_rendered("So [[1]](file:///x).", [_citation(1)])).iter("a")
+    assert chip.text == "1"
+    assert chip.get("href") == (
+        "/document/zoo:a%20%22b%22/%3Cc%3E.md?section=2&start=3&end=7#cited"
+    )
+    assert (chip.get("class"), chip.get("data-at"), chip.get("data-verdict")) == (
+        "cite",
+        "0",
+        "supported",
+    )
+    assert chip.get("aria-label") == 'Source 1: <img src=x> "quoted"'
+
+
+def test_citations_of_one_number_are_told_apart_by_their_order() -> None:
+    text = "A [[2]](f). B [[1]](f). C [[2]](f).\n\n- D [[2]](f)"
+    citations = [_citation(number) for number in (2, 1, 2, 2)]
+    assert re.findall(r'data-at="(\d)"', _rendered(text, citations)) == ["0", "1", "2", "3"]
+
+
+def test_a_citation_without_a_link_or_a_quote_is_one_too() -> None:
+    shown = _rendered("A [3]. B [4].", [_citation(3, quote="", link="")])
+    assert 'href="/document/zoo:a%20%22b%22/%3Cc%3E.md"' in shown
+    assert "[4]" in shown
+
+
+def test_a_number_in_code_or_that_is_not_cited_is_text() -> None:
+    shown = _rendered("`[[1]](f)` and [9]", [_citation(1)])
+    assert "<code>[[1]](f)</code> and [9]" in shown
+
+
+def test_markdown_is_rendered() -> None:
+    shown = _rendered("**a**\n\n1. b\n\n| c |\n|---|\n| d |\n")
+    for tag in ("<strong>a</strong>", "<ol>", "<th>c</th>", "<td>d</td>"):
+        assert tag in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>x</script>", "<p>&lt;script&gt;x&lt;/script&gt;</p>\n"),
+        ("[a](javascript:x)", "<p>a</p>\n"),
+        ("[a](JAVASCRIPT&#58;x)", "<p>a</p>\n"),
+        ("[a](data:text/html,x)", "<p>a</p>\n"),
+        ("[a](//evil.example)", "<p>a</p>\n"),
+        ("[a](/api/sources)", "<p>a</p>\n"),
+        ("[a][b]\n\n[b]: javascript:x", "<p>a</p>\n"),
+        ("{{7*7}}", "<p>{{7*7}}</p>\n"),
+        ("a\u202eb", "<p>a�b</p>\n"),
+        (
+            "![a](https://b.example/p.png)",
+            '<p><a href="https://b.example/p.png" target="_blank" rel="noopener noreferrer">a</a></p>\n',
+        ),
+        ("![a](javascript:x)", "<p>a</p>\n"),
+    ],
+)
+def test_what_could_do_harm_is_text(text: str, shown: str) -> None:
+    assert _rendered(text) == shown
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<img src=x onerror=y>", "[a](", "javascript:x", ")", "[[1]](f)", "`", "**", "\n\n", "|", "---",
+             "![", "](https://b.example)", '" onclick="x', "<", ">", "&lt;", "\n- ", "    ", "[1]", "\\"]
+        ),
+        max_size=30,
+    ).map("".join)
+)  # fmt: skip
+def test_nothing_but_what_is_allowed_comes_out(text: str) -> None:
+    shown = html.fragment_fromstring(_rendered(text, [_citation(1), _citation(1)]), "div")
+    for element in shown.iterdescendants():
+        assert element.tag in _ALLOWED
+        assert not any(name.startswith("on") or name in {"style", "src"} for name in element.attrib)
+        if element.tag == "a":
+            assert _SAFE.match(element.get("href") or "")
+            assert element.get("rel") == "noopener noreferrer"
+
+
+def test_the_second_wall_stands_alone() -> None:
+    hostile = '<p onclick="x">a<script>b</script><img src="c"><a href="javascript:d">e</a></p>'
+    assert cleaned(hostile) == '<p>a<a rel="noopener noreferrer">e</a></p>'
+
+
+def test_an_enormous_answer_ends() -> None:
+    for unit in ("[a](b) ", "![", "[[1]](f) ", "> ", "*a", "| a "):
+        assert _rendered(unit * 4_000, [_citation(1)])

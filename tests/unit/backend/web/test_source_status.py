@@ -1,0 +1,71 @@
+"""How a source stands, in words."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from backend.api import openapi_examples
+from backend.web.source_status import Standing, _rhythm, _standing
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def _stands(state: str, **run: object) -> Standing:
+    told = openapi_examples.RUNS[0].model_copy(update={"state": state, **run})
+    return _standing(
+        openapi_examples.SYNCED.model_copy(update={"state": state, "run": told, "rate": 8.44})
+    )
+
+
+def test_what_goes_on_is_told_with_its_counts_rate_and_item() -> None:
+    stands = _stands("running", stage="indexing", counts={"documents": 1200}, item="a\u202eb.md")
+    assert (
+        stands.doing
+        == "Reading what changed · indexing · 1,200 documents · 8.4 a second · a\ufffdb.md"
+    )
+    assert (stands.state, stands.is_open) == ("syncing", True)
+    assert [one.name for one in stands.words] == ["cancel", "pause"]
+
+
+def test_what_it_waits_for_is_told() -> None:
+    stands = _stands("waiting", waiting_for="the service, which is busy.")
+    assert stands.doing == "Waits for the service, which is busy."
+    assert stands.is_open
+    stuck = _stands("waiting", waiting_for="Nothing moved for 15 minutes while a.md was read.")
+    assert stuck.doing == "Nothing moved for 15 minutes while a.md was read."
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("done", ["pause"]), ("paused", ["resume"]), ("failed", ["pause"]), ("being removed", [])],
+)
+def test_what_can_be_done_follows_from_the_state(state: str, words: list[str]) -> None:
+    assert [one.name for one in _stands(state).words] == words
+
+
+def test_the_error_is_that_of_a_run_that_failed() -> None:
+    assert _stands("failed", error="It broke.").error == "It broke."
+    assert _stands("done", error="It broke.").error == ""
+
+
+def test_where_it_reads_is_told_as_its_kind_has_it() -> None:
+    assert _stands("done").where == "/srv/handbook"
+    unknown = _standing(openapi_examples.SYNCED.model_copy(update={"kind": "fax"}))
+    assert (unknown.title, unknown.where) == ("Fax", "")
+
+
+def test_the_next_start_comes_first() -> None:
+    starts = {"prune": NOON + timedelta(hours=6), "incremental": NOON, "retry": None}
+    stands = _standing(openapi_examples.SYNCED.model_copy(update={"next_starts": starts}))
+    assert [(one.label, one.at.hour) for one in stands.starts] == [
+        ("Reading what changed", 12),
+        ("Looking for what is gone", 18),
+    ]
+
+
+def test_what_a_source_has_is_offered_too() -> None:
+    rhythm = _rhythm("prune", 7_200)
+    assert (rhythm.label, rhythm.seconds) == ("Looking for what is gone", 7_200)
+    assert (7_200, "every 2 hours") in rhythm.options
+    assert rhythm.options[-1] == (0, "never by itself")
+    assert _rhythm("prune", 3_600).options == _rhythm("incremental", 300).options

@@ -1,0 +1,134 @@
+"""Messages of the broker: what they hold, how many there are, and what they do."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from redis import Redis
+
+from backend.settings import Settings
+from backend.sync.run_lease import Stopped
+from backend.sync.wakeup_messages import Call
+from backend.worker.celery_worker import Bell, Broker, reported
+from backend.worker.process import Told
+from connectors.errors import AskTheOwner, RetryLater
+from deploy.opensearch.node import free_ports
+
+NUMBER = 12
+
+
+@pytest.fixture
+def redis(redis_url: str) -> Iterator[Redis]:
+    with closing(Redis.from_url(f"{redis_url.rpartition('/')[0]}/{NUMBER}")) as client:
+        client.flushdb()
+        yield client
+        client.flushdb()
+
+
+@pytest.fixture
+def broker(redis: Redis, redis_url: str) -> Broker:
+    assert redis.ping()
+    return of(f"{redis_url.rpartition('/')[0]}/{NUMBER}")
+
+
+def of(url: str) -> Broker:
+    return Broker(Settings.model_validate({"broker_url": url}))
+
+
+def messages(redis: Redis, queue: str) -> list[dict[str, object]]:
+    found = redis.lrange(f"quarry:{queue}", 0, -1)
+    assert isinstance(found, list)
+    return [json.loads(one) for one in found]
+
+
+def test_a_message_holds_the_number_of_a_source_and_nothing_else(
+    redis: Redis, broker: Broker
+) -> None:
+    broker.call([Call("fetch", 7)])
+    (message,) = messages(redis, "fetch")
+    assert message["content-type"] == "application/json"
+    headers = message["headers"]
+    assert isinstance(headers, dict)
+    assert (headers["task"], headers["argsrepr"], headers["kwargsrepr"]) == (
+        "quarry.fetch",
+        "[7]",
+        "{}",
+    )
+    assert headers["expires"] is not None
+
+
+def test_a_queue_with_unread_messages_gets_no_more(redis: Redis, broker: Broker) -> None:
+    for _ in range(3):
+        broker.call([Call("fetch", 1), Call("fetch", 2), Call("index", 1)])
+    assert (len(messages(redis, "fetch")), len(messages(redis, "index"))) == (2, 1)
+    broker.call([Call("light", 1)])
+    assert len(messages(redis, "light")) == 1
+
+
+def test_what_the_database_decides_needs_neither_results_nor_control(broker: Broker) -> None:
+    conf = broker.app.conf
+    assert (conf.task_acks_late, conf.task_reject_on_worker_lost) == (True, True)
+    assert conf.worker_prefetch_multiplier == 1
+    assert (conf.task_ignore_result, conf.result_backend) == (True, None)
+    assert conf.accept_content == ["json"]
+    assert not conf.worker_enable_remote_control
+    assert not conf.worker_cancel_long_running_tasks_on_connection_loss
+
+
+def test_a_broker_that_is_away_is_told_without_its_password(redis_url: str) -> None:
+    (port,) = free_ports(1)
+    with pytest.raises(RetryLater, match="The broker does not answer") as told:
+        of(f"redis://:secret@127.0.0.1:{port}/0").check()
+    assert "secret" not in str(told.value)
+    wrong = redis_url.replace("@", "x@")
+    with pytest.raises(RetryLater, match="QUARRY_BROKER_URL"):
+        of(wrong).check()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"), [("", "No broker is set"), ("amqp://127.0.0.1", "begins with redis")]
+)
+def test_an_address_that_cannot_work_is_refused(url: str, words: str) -> None:
+    with pytest.raises(AskTheOwner, match=words):
+        Broker(Settings.model_validate({"broker_url": url or None}))
+
+
+def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    told, away = Told(), AskTheOwner("It is away.")
+    for error in (None, away, away, None, None):
+        told.note(error)
+    assert [record.getMessage() for record in caplog.records] == ["It is away.", "It goes on."]
+    assert told.trouble is None
+
+
+def test_a_bell_that_is_rung_often_sends_a_message_and_never_fails(
+    redis: Redis, broker: Broker
+) -> None:
+    bell = Bell(broker)
+    for _ in range(100):
+        bell.ring()
+    rung = threading.Event()
+    for _ in range(200):
+        if messages(redis, "index") or rung.wait(0.05):
+            break
+    assert len(messages(redis, "index")) == 1
+    (port,) = free_ports(1)
+    Bell(of(f"redis://127.0.0.1:{port}/0")).ring()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Stopped(), AskTheOwner("Mend it."), KeyError("tags")],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_ends_a_task_is_told_and_ends_no_worker(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with reported():
+        raise error
+    assert len(caplog.records) == 1
