@@ -54,14 +54,14 @@ class Quarry:
 
     @cached_property
     def home(self) -> Path:
-        """Raises AskTheOwner when there can be no such folder."""
-        from connectors.errors import AskTheOwner
+        """Raises ActionRequiredError when there can be no such folder."""
+        from connectors.errors import ActionRequiredError
 
         home = self.settings.resolved_home
         try:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{home} cannot be used as Quarry's home: {error.strerror}."
                 f" Set {variable('home')} to a folder that you may write to."
             ) from error
@@ -85,7 +85,7 @@ class Quarry:
         """Seals the credentials of sources, and opens them.
 
         Raises:
-            AskTheOwner: a key is none, or the file of keys cannot be used.
+            ActionRequiredError: a key is none, or the file of keys cannot be used.
         """
         from backend.store.credential_vault import Vault, keys_in, keys_in_file
 
@@ -109,14 +109,14 @@ class Quarry:
         """The one that is set; without one, that of the index; before there is one, the usual.
 
         Raises:
-            AskTheOwner: that of the index is served by an endpoint, and none is set.
+            ActionRequiredError: that of the index is served by an endpoint, and none is set.
         """
-        from connectors.errors import AskTheOwner
+        from connectors.errors import ActionRequiredError
 
         settings = self.settings
         active = None if self._model_is_set else self.editions.active()
         if active and active.embedder.precision == "remote" and settings.embedding_url is None:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"The index was made with {active.called}, a model behind an endpoint. Set"
                 f" {variable('embedding_url')} to that endpoint, or change to a model of this machine:"
                 " quarry reindex --model MODEL."
@@ -176,7 +176,7 @@ class Quarry:
         return str(place)
 
     def cluster_health(self) -> "ClusterHealth":
-        """Raises RetryLater, AskTheOwner: the cluster does not answer, or not us."""
+        """Raises TemporarilyUnavailableError, ActionRequiredError: the cluster does not answer, or not us."""
         from indexing.opensearch.cluster_health import examine
 
         return examine(self._opensearch_client, self.settings.opensearch_prefix)
@@ -190,7 +190,7 @@ class Quarry:
         """Of the index in an engine, whether it is in use or not.
 
         Raises:
-            AskTheOwner: that engine is not set up.
+            ActionRequiredError: that engine is not set up.
         """
         return self._embedded_editions() if engine == "embedded" else self._opensearch_editions()
 
@@ -207,13 +207,13 @@ class Quarry:
 
     @cached_property
     def _opensearch_client(self) -> "Client":
-        """Raises AskTheOwner: no cluster is set, or a setting of it cannot work."""
-        from connectors.errors import AskTheOwner
+        """Raises ActionRequiredError: no cluster is set, or a setting of it cannot work."""
+        from connectors.errors import ActionRequiredError
         from indexing.opensearch.client import OpenSearchSettings, connect
 
         settings = self.settings
         if settings.opensearch_url is None:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"No OpenSearch is set up. Set {variable('opensearch_url')} to its address, such as"
                 " https://search.example.com:9200."
             )
@@ -267,13 +267,13 @@ class Quarry:
 
     @cached_property
     def index(self) -> "Index":
-        """Raises AskTheOwner: the index is of another embedder than is set."""
+        """Raises ActionRequiredError: the index is of another embedder than is set."""
         with self._chosen_in_time():
             return self.editions.open_index(self.edition)
 
     @cached_property
     def keeper(self) -> "IndexKeeper":
-        """Raises AskTheOwner: the index is of another embedder than is set."""
+        """Raises ActionRequiredError: the index is of another embedder than is set."""
         with self._chosen_in_time():
             return self.editions.open_keeper(self.edition)
 
@@ -284,12 +284,12 @@ class Quarry:
         Raises:
             Superseded: so it is; what was made of the settings is to be made anew.
         """
-        from connectors.errors import AskTheOwner
+        from connectors.errors import ActionRequiredError
         from indexing.index.versions import Superseded
 
         try:
             yield
-        except AskTheOwner as error:
+        except ActionRequiredError as error:
             active = self.editions.active()
             if self._model_is_set or active is None or active.called == self.embedding_model:
                 raise
@@ -449,7 +449,7 @@ class Quarry:
         return checker.checked(run_llm_loop(turn, parts, state))
 
     def connector(self, source: "Source") -> "Connector":
-        """Raises AskTheOwner: its settings or its credential are not valid, or no key opens that."""
+        """Raises ActionRequiredError: its settings or its credential are not valid, or no key opens that."""
         from connectors.registry import connect
 
         opened = self.vault.open(source.credential) if source.credential else {}

@@ -114,8 +114,8 @@ class Connector(Protocol):
         run: the next run begins from there.
 
         Raises:
-            RetryLater: the source does not answer now.
-            AskTheOwner: a person must mend something first.
+            TemporarilyUnavailableError: the source does not answer now.
+            ActionRequiredError: a person must mend something first.
         """
         ...
 
@@ -123,8 +123,8 @@ class Connector(Protocol):
         """Read these anew, changed or not: for each a Document, an Unreadable, or a Deletion.
 
         Raises:
-            RetryLater: the source does not answer now.
-            AskTheOwner: a person must mend something first.
+            TemporarilyUnavailableError: the source does not answer now.
+            ActionRequiredError: a person must mend something first.
         """
         ...
 
@@ -134,8 +134,8 @@ class Connector(Protocol):
         One whose readers the source cannot tell is listed for nobody.
 
         Raises:
-            RetryLater: the source does not answer now.
-            AskTheOwner: a person must mend something first.
+            TemporarilyUnavailableError: the source does not answer now.
+            ActionRequiredError: a person must mend something first.
         """
         ...
 

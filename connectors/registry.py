@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from connectors.connector import Connector, source_name
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.settings_form import Entry, Form, Line, Path, at, spoken
 from connectors.source_kind import Kind
 
@@ -56,7 +56,7 @@ class Fault:
     message: str
 
 
-class NotValid(AskTheOwner):
+class NotValid(ActionRequiredError):
     """What was entered for a source cannot stand; the message tells all of its faults."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
@@ -75,9 +75,11 @@ class Entered:
 
 
 def kind_of(name: str) -> Kind[Any, Any]:
-    """Raises AskTheOwner: there is no such kind."""
+    """Raises ActionRequiredError: there is no such kind."""
     if name not in KINDS:
-        raise AskTheOwner(f"no kind of source is called {name!r}; there is: {', '.join(KINDS)}")
+        raise ActionRequiredError(
+            f"no kind of source is called {name!r}; there is: {', '.join(KINDS)}"
+        )
     return KINDS[name]
 
 
@@ -97,7 +99,7 @@ def entered(
 
     Raises:
         NotValid: the name, the settings or the credential; nothing of the network is asked.
-        AskTheOwner: there is no such kind.
+        ActionRequiredError: there is no such kind.
     """
     known = kind_of(kind)
     faults = [*_faults("settings", known.settings, settings)]
@@ -159,15 +161,17 @@ def connect(
     """The connector of the source that is named `source`, from its stored settings and credential.
 
     Raises:
-        AskTheOwner: there is no such kind, or the name, the settings or the credential are not valid.
+        ActionRequiredError: there is no such kind, or the name, the settings or the credential are not valid.
     """
     known = kind_of(kind)
     try:
         return known.connect(source_name(source), settings, credential)
     except ValidationError as error:  # holds what was given, credentials too: it goes no further
-        raise AskTheOwner(f"the settings of {source} are not valid: {_said(error)}") from None
+        raise ActionRequiredError(
+            f"the settings of {source} are not valid: {_said(error)}"
+        ) from None
     except ValueError as error:
-        raise AskTheOwner(str(error)) from error
+        raise ActionRequiredError(str(error)) from error
 
 
 def _said(error: ValidationError) -> str:

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from backend.api.warmup import Readiness, Served
 from backend.store.metrics_queries import Figures, Reckoning
 from backend.sync.prometheus_metrics import StageMetrics
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 _SEARCHES = {"/api/search", "/results"}
 _ANSWERS = {"/api/ask"}
@@ -92,7 +92,7 @@ class _OfDatabase(Collector):
                 if self._reckoning is None:
                     self._reckoning = Reckoning(self._served.quarry.database)
             return self._reckoning.take()
-        except (RetryLater, AskTheOwner):
+        except (TemporarilyUnavailableError, ActionRequiredError):
             return None
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from backend.api.request_context import visit_in
 from backend.schemas.models import FaultWire, ProblemWire
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceeded
 
 MEDIA_TYPE = "application/problem+json"
@@ -38,10 +38,12 @@ def problem(status: int, detail: str, advice: str | None = None) -> ProblemWire:
     return ProblemWire(title=title, status=status, detail=detail, advice=advice)
 
 
-def of_error(error: RetryLater | AskTheOwner | DeadlineExceeded) -> ProblemWire:
+def of_error(
+    error: TemporarilyUnavailableError | ActionRequiredError | DeadlineExceeded,
+) -> ProblemWire:
     """What stopped a piece of work, told by what to do about it."""
     match error:
-        case RetryLater():
+        case TemporarilyUnavailableError():
             return problem(503, str(error), f"Try again in {_seconds(error)} s.")
         case DeadlineExceeded():
             return problem(504, "The time for this was up.", "Try again, or allow more time.")
@@ -62,7 +64,7 @@ def register(app: FastAPI, error_page: ErrorPage | None) -> None:
     app.add_exception_handler(Problem, tell.problem)
     app.add_exception_handler(HTTPException, tell.refusal)
     app.add_exception_handler(RequestValidationError, tell.invalid)
-    for kind in (RetryLater, AskTheOwner, DeadlineExceeded):
+    for kind in (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded):
         app.add_exception_handler(kind, tell.stopped)
     app.add_exception_handler(Exception, tell.mistake)
 
@@ -87,9 +89,15 @@ class _Teller:
         return self._told(request, _invalid(error.errors()))
 
     def stopped(self, request: Request, error: Exception) -> Response:
-        if not isinstance(error, RetryLater | AskTheOwner | DeadlineExceeded):
+        if not isinstance(
+            error, TemporarilyUnavailableError | ActionRequiredError | DeadlineExceeded
+        ):
             raise error
-        headers = {"Retry-After": str(_seconds(error))} if isinstance(error, RetryLater) else None
+        headers = (
+            {"Retry-After": str(_seconds(error))}
+            if isinstance(error, TemporarilyUnavailableError)
+            else None
+        )
         return self._told(request, of_error(error), headers)
 
     def mistake(self, request: Request, error: Exception) -> Response:
@@ -137,8 +145,8 @@ def _invalid(faults: Sequence[Mapping[str, Any]]) -> ProblemWire:
     )
 
 
-def _seconds(error: RetryLater) -> int:
-    return max(1, ceil(error.after.total_seconds()))
+def _seconds(error: TemporarilyUnavailableError) -> int:
+    return max(1, ceil(error.retry_after.total_seconds()))
 
 
 def _id(request: Request) -> str:

@@ -17,7 +17,7 @@ from backend.container import Quarry
 from backend.schemas import conversion
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.pipeline import EmptyListing
 from indexing.ingestion.progress import Progress, Report
 from indexing.runtime.deadline import Deadline
@@ -95,7 +95,7 @@ class SyncRun:
             report = self._ran()
             error = None if report else STOPPED
             end = Event("done", conversion.synced(self.source, report or Report(), error))
-        except (AskTheOwner, RetryLater) as failure:
+        except (ActionRequiredError, TemporarilyUnavailableError) as failure:
             end = Event("done", conversion.synced(self.source, Report(), str(failure)))
         except Exception:
             # A mistake in the program. The thread ends here: the log and the followers are told.

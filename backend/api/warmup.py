@@ -16,7 +16,7 @@ from backend.container import Quarry
 from backend.schemas.models import PartWire, ReadyWire
 from backend.search.results import find
 from connectors.document import Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import DeadlineExceeded
@@ -59,7 +59,7 @@ class Served:
         try:
             active = self.quarry.editions.active()
             opened = self._opened or self.quarry.edition.embedder
-        except (AskTheOwner, RetryLater):
+        except (ActionRequiredError, TemporarilyUnavailableError):
             return False
         if active is None or active.embedder == opened:
             return False
@@ -127,7 +127,7 @@ class Readiness:
         try:
             part.make()
             told = ("ready", "")
-        except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
             told = ("failed", str(error))
         finally:
             self._tell(part, told)

@@ -21,7 +21,7 @@ from backend.search.models import InferenceSection, SearchResult
 from backend.search.request import Budgets, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from connectors.document import Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.sentences import sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
@@ -52,9 +52,9 @@ def answer_from_sentences(
     """Answer with the best sentences found; the last event is AnswerDone or Failed."""
     try:
         yield from _extractive(turn, parts, state)
-    except (DeadlineExceeded, RetryLater) as error:
+    except (DeadlineExceeded, TemporarilyUnavailableError) as error:
         yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         yield state.fail(Failed("The search cannot answer.", str(error)))
     finally:
         state.stop_if_running()
@@ -160,7 +160,7 @@ class Checker:
             found = best_supports(
                 claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
             )
-        except (RetryLater, AskTheOwner, DeadlineExceeded):
+        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded):
             return answer
         supported = [
             replace(citation, support=support)

@@ -46,7 +46,7 @@ from backend.search.models import SearchResult
 from backend.search.request import SearchRequest
 from backend.search.result_format import DocumentNumbers
 from connectors.document import Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
@@ -104,9 +104,9 @@ def run_llm_loop(
         yield state.fail(Failed(str(error), _advice(error)))
     except MessageTooLong:
         yield state.fail(_TOO_LONG)
-    except (DeadlineExceeded, RetryLater) as error:
+    except (DeadlineExceeded, TemporarilyUnavailableError) as error:
         yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         yield state.fail(Failed("The search cannot answer.", str(error)))
     finally:
         state.stop_if_running()
@@ -214,7 +214,7 @@ class _Turn:
         """What the model is told of a search; one that fails costs the turn only if it is the first."""
         try:
             result = yield from self._search(queries, (pending,))
-        except (DeadlineExceeded, RetryLater, AskTheOwner):
+        except (DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError):
             if not self._searched:
                 raise
             return prompts.SEARCH_FAILED

@@ -18,7 +18,7 @@ from backend.schemas import conversion, models
 from backend.search.events import Queries, Selected, VariantLost
 from backend.settings import variable
 from connectors.document import EVERYBODY, Document, Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.extraction.media_types import media_type_of
 from connectors.extraction.registry import extract
 from connectors.extraction.result import CannotRead
@@ -40,7 +40,7 @@ def ask_in_terminal(
     """Answer a question; while it runs, on the console if there is one.
 
     Raises:
-        AskTheOwner: a file cannot be read, or the answer failed.
+        ActionRequiredError: a file cannot be read, or the answer failed.
     """
     began = time.perf_counter()
     files = [_read(path) for path in paths]
@@ -68,7 +68,7 @@ def _followed(
                     console.print()
                 return event
             case Failed(message=message, advice=advice):
-                raise AskTheOwner(f"{message} {advice}")
+                raise ActionRequiredError(f"{message} {advice}")
             case TextPiece(text=text) if console:
                 shown = _LINKED.sub(r"[\1]", text)
                 console.print(rendering.harmless(shown), end="", soft_wrap=True)
@@ -82,7 +82,7 @@ def _followed(
                 console.print(rendering.harmless(f"done without {step}: {reason}", "yellow"))
             case _:
                 pass
-    raise AskTheOwner("The answer ended before it was complete. Ask again.")
+    raise ActionRequiredError("The answer ended before it was complete. Ask again.")
 
 
 def note_model(quarry: Quarry, console: Console) -> None:
@@ -96,13 +96,13 @@ def note_model(quarry: Quarry, console: Console) -> None:
 
 
 def _read(path: Path) -> Document:
-    """Raises AskTheOwner, with the file's name."""
+    """Raises ActionRequiredError, with the file's name."""
     try:
         data = path.read_bytes()
         media_type = media_type_of(path.name, data[:8192])
         extracted = extract(data, media_type)
     except (CannotRead, OSError) as error:
-        raise AskTheOwner(f"{path} cannot be read: {error}") from error
+        raise ActionRequiredError(f"{path} cannot be read: {error}") from error
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     return Document(
         id=f"{FILES}:{path.absolute().as_posix()}",

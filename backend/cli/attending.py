@@ -10,7 +10,7 @@ from backend.worker.celery_worker import Broker
 
 
 def described(quarry: Quarry) -> CheckWire:
-    """Raises RetryLater, AskTheOwner: the broker does not answer, or the database."""
+    """Raises TemporarilyUnavailableError, ActionRequiredError: the broker does not answer, or the database."""
     Broker(quarry.settings).check()
     present = Counter(one.queue for one in workers.present(quarry.database))
     living = ", ".join(f"{queue} {present[queue]}" for queue in overdue.COMMANDS)

@@ -36,15 +36,15 @@ As = Annotated[
 @contextmanager
 def told(as_json: bool) -> Iterator[None]:
     """Whatever stops a command ends in one sentence and an exit code."""
-    from connectors.errors import AskTheOwner, RetryLater
+    from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
     from indexing.runtime.deadline import DeadlineExceeded
 
     try:
         yield
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         fail(str(error), as_json)
-    except RetryLater as error:
-        fail(f"{error} Try again in {error.after.total_seconds():.0f} s.", as_json)
+    except TemporarilyUnavailableError as error:
+        fail(f"{error} Try again in {error.retry_after.total_seconds():.0f} s.", as_json)
     except DeadlineExceeded:
         fail(
             "The time for this was up. Set QUARRY_SEARCH_SECONDS or QUARRY_ANSWER_SECONDS higher"

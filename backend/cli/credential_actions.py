@@ -13,6 +13,6 @@ def rotate(quarry: Quarry) -> ResealedWire:
     """Seal every credential anew; afterwards none needs an older key.
 
     Raises:
-        AskTheOwner: no key opens one of them; then none is changed.
+        ActionRequiredError: no key opens one of them; then none is changed.
     """
     return ResealedWire(resealed=sources.reseal(quarry.database, quarry.vault.rotate))

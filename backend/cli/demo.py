@@ -18,7 +18,7 @@ from backend.store import sources
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
 from connectors.document import Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.ingestion.progress import Report
 
 NAME = "handbook"
@@ -38,7 +38,7 @@ NEXT = (
 
 
 def run(quarry: Quarry, console: Console) -> None:
-    """Raises AskTheOwner, RetryLater: what stands in the way."""
+    """Raises ActionRequiredError, TemporarilyUnavailableError: what stands in the way."""
     console.print(f"Quarry keeps its state in {quarry.home}", markup=False, soft_wrap=True)
     spent: dict[str, float] = {}
     with (
@@ -93,7 +93,7 @@ def _source(quarry: Quarry) -> Source:
         if source.settings.get("path") == settings["path"]:
             return source
         if source.name == NAME:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"There is a source named {NAME!r} already, of another folder. Run the demo in a home"
                 f" of its own: {variable('home')}=/tmp/quarry-demo {_this_command()} demo"
             )

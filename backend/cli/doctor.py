@@ -10,7 +10,7 @@ from backend.search.llm_protocol import CompletionFailed, Message
 from backend.settings import variable
 from backend.sources.status_text import several
 from backend.store import documents, failures, sources
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.sentence_transformers_model import describe
 from indexing.runtime.deadline import Deadline
 
@@ -36,7 +36,7 @@ def examine(quarry: Quarry) -> Sequence[CheckWire]:
 def _checked(name: str, check: Callable[[], CheckWire]) -> CheckWire:
     try:
         return check()
-    except (AskTheOwner, RetryLater) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError) as error:
         return CheckWire(name=name, state="failed", detail=str(error))
 
 

@@ -10,7 +10,7 @@ from backend.container import Quarry
 from backend.evaluation import corpus
 from backend.evaluation.dataset import MalformedDataset
 from backend.evaluation.evaluation import EvaluationReport, run_evaluation
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 
 def evaluate(
@@ -19,7 +19,7 @@ def evaluate(
     """Score a dataset, with bars on the console.
 
     Raises:
-        AskTheOwner: it is not in the layout of BEIR; the message names file and line.
+        ActionRequiredError: it is not in the layout of BEIR; the message names file and line.
     """
     columns = (
         TextColumn("{task.description}"),
@@ -42,7 +42,7 @@ def evaluate(
         try:
             return run_evaluation(dataset, quarry.evaluation_parts(), limit, tell)
         except MalformedDataset as error:
-            raise AskTheOwner(str(error)) from error
+            raise ActionRequiredError(str(error)) from error
 
 
 def table(console: Console, report: EvaluationReport) -> None:

@@ -58,7 +58,7 @@ def _sync_one(
     from backend.schemas import conversion
     from backend.store import sources as stored
     from backend.sync.foreground_run import sync as run
-    from connectors.errors import AskTheOwner, RetryLater
+    from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
     from indexing.ingestion.progress import Report
 
     def synced(quarry: "Quarry") -> Report:
@@ -74,7 +74,7 @@ def _sync_one(
     report, error = Report(), None
     try:
         report = command_context.through_a_switch(quarry, synced)
-    except (AskTheOwner, RetryLater) as failure:
+    except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
     return conversion.synced(name, report, error)
 

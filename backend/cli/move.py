@@ -6,7 +6,7 @@ from functools import partial
 from backend.container import Engine, Quarry
 from backend.schemas.models import Wire
 from backend.sync.maintenance_lock import sole_change, standstill
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.index.versions import Edition, Editions
 from indexing.rebuild.copy_index import Moved, Moving, Place, move
 
@@ -29,13 +29,15 @@ def move_index(quarry: Quarry, to: Engine) -> Iterator[Moving]:
     """Copy the index of the other engine to this one, and compare.
 
     Raises:
-        AskTheOwner: an engine is not set up, there is no index to move, or the copy does not agree.
-        RetryLater: another process rebuilds or moves the index.
+        ActionRequiredError: an engine is not set up, there is no index to move, or the copy does not agree.
+        TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
     source, target = quarry.editions_in(_other(to)), quarry.editions_in(to)
     edition = source.active()
     if edition is None:
-        raise AskTheOwner(f"There is no {_other(to)} index to move. Sync first: quarry sync.")
+        raise ActionRequiredError(
+            f"There is no {_other(to)} index to move. Sync first: quarry sync."
+        )
     with sole_change(quarry.home):
         place, switch = _target(target, edition)
         origin = Place(source.open_keeper(edition), partial(source.open_index, edition))

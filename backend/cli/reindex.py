@@ -8,7 +8,7 @@ from backend.container import Quarry
 from backend.schemas.models import Wire
 from backend.settings import variable
 from backend.sync.maintenance_lock import sole_change, standstill
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexKeeper
 from indexing.index.versions import Edition
 from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
@@ -58,8 +58,8 @@ def change_model(quarry: Quarry, model: str, pace: Pace) -> Iterator[Rebuilding]
     """Make the index one of `model`; where it is already, only what was left undone is done.
 
     Raises:
-        AskTheOwner: the model is not to be had, or one for another model is being built.
-        RetryLater: another process is at it.
+        ActionRequiredError: the model is not to be had, or one for another model is being built.
+        TemporarilyUnavailableError: another process is at it.
     """
     with sole_change(quarry.home):
         wanted = quarry.with_model(_called(model))
@@ -81,11 +81,11 @@ def go_on(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
     """Go on with what is being built. As `change_model`.
 
     Raises:
-        AskTheOwner: nothing is.
+        ActionRequiredError: nothing is.
     """
     building = quarry.editions.building()
     if building is None:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             "No index is being built. For another model: quarry reindex --model MODEL. To build the index"
             " anew for the one it has: quarry reindex --rebuild."
         )
@@ -97,7 +97,7 @@ def abandoned(quarry: Quarry) -> AbandonedWire:
     """Remove what is being built, and tell what it was.
 
     Raises:
-        RetryLater: it is being worked on; stop that first.
+        TemporarilyUnavailableError: it is being worked on; stop that first.
     """
     with sole_change(quarry.home):
         building = quarry.editions.building()
@@ -177,7 +177,7 @@ def _is_running(home: Path) -> bool:
     try:
         with sole_change(home):
             return False
-    except RetryLater:
+    except TemporarilyUnavailableError:
         return True
 
 

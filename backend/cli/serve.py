@@ -23,7 +23,7 @@ from backend.sync.worker_threads import Workers
 from backend.web import routes
 from backend.web.answer_html import answer_html
 from connectors.document import Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 GRACE = 5
 """Seconds for what is under way when the server stops, before its connections are cut."""
@@ -53,7 +53,7 @@ def listener(address: str, port: int) -> socket.socket:
     """A socket bound to a port of this machine; 0 takes a free one.
 
     Raises:
-        AskTheOwner: the port is taken, or may not be used.
+        ActionRequiredError: the port is taken, or may not be used.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
@@ -62,7 +62,7 @@ def listener(address: str, port: int) -> socket.socket:
         bound.bind((address, port))
     except OSError as error:
         bound.close()
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"Port {port} of {address} cannot be used: {error.strerror}. Perhaps another quarry serve"
             " runs already: open it, or stop it. Or take another port: quarry serve --port 0 finds"
             " a free one."

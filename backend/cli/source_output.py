@@ -27,7 +27,7 @@ _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 
 
 def add(quarry: Quarry, options: KindOptions, given: Given) -> models.SourceWire:
-    """Raises AskTheOwner: there is a source of this name already."""
+    """Raises ActionRequiredError: there is a source of this name already."""
     credential = given.credential or _asked_for(options)
     with _wrong_use(options):
         return connections.add(quarry, options.kind, given.settings, credential, given.name)

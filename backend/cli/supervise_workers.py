@@ -15,7 +15,7 @@ from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.celery_worker import GRACE, Broker, work
 from backend.worker.celery_worker import beat as beating
 from backend.worker.process import CONCURRENCY, LOG, Post, log
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 
 _LOOK = 0.5
 _FIRST_PAUSE = 1.0
@@ -51,19 +51,19 @@ class Plan:
 
 
 def work_on(settings: Settings, plan: Plan) -> None:
-    """Until Ctrl-C or SIGTERM. Raises AskTheOwner: no broker is set."""
+    """Until Ctrl-C or SIGTERM. Raises ActionRequiredError: no broker is set."""
     broker = Broker(settings)
     log()
     try:
         broker.check()
-    except RetryLater as error:
+    except TemporarilyUnavailableError as error:
         LOG.warning("%s", error)  # it is waited for
     with until_told() as stopping:
         supervise([Kept(post) for post in plan.posts()], stopping)
 
 
 def beat(settings: Settings, every: float) -> None:
-    """Until Ctrl-C or SIGTERM. Raises AskTheOwner: no broker is set."""
+    """Until Ctrl-C or SIGTERM. Raises ActionRequiredError: no broker is set."""
     log()
     with until_told() as stopping:
         beating(settings, stopping, every)

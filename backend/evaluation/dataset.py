@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 Judgments = Mapping[str, Mapping[str, int]]
 """Query id to document id to grade; 0 and below is not relevant."""
 
 
-class MalformedDataset(AskTheOwner):
+class MalformedDataset(ActionRequiredError):
     """A file of the dataset is missing or not as it should be; the message names file and line."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.search.events import VariantLost, VariantQuery
 from backend.search.fusion import VariantRanking
 from connectors.document import Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Filters, Index, IndexQuery
@@ -51,7 +51,7 @@ class Retriever:
         An embedder that fails leaves the keyword legs.
 
         Raises:
-            DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
+            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
         if not variants:
             return Retrieved()
@@ -77,7 +77,7 @@ class Retriever:
             vectors = self.embedder.embed_queries(
                 texts, deadline.earlier(deadline.left() * EMBEDDING_SHARE)
             )
-        except (RetryLater, AskTheOwner, DeadlineExceeded) as failure:
+        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded) as failure:
             return {}, (VariantLost("embedding", f"searched by words alone: {failure}"),)
         return dict(zip(texts, vectors, strict=True)), ()
 

@@ -31,14 +31,14 @@ class Word:
     """To the source of this name; tells what was done.
 
     Raises:
-        AskTheOwner: there is no such source, or it cannot be done as it stands.
+        ActionRequiredError: there is no such source, or it cannot be done as it stands.
     """
 
 
 def steer(database: Database, word: str, name: str) -> DoneWire:
     """
     Raises:
-        AskTheOwner: there is no such source, or it cannot be done as it stands.
+        ActionRequiredError: there is no such source, or it cannot be done as it stands.
     """
     return DoneWire(source=name, told=WORDS[word].does(database, name))
 
@@ -47,7 +47,7 @@ def retry(database: Database, name: str, document_ids: Sequence[str] | None) -> 
     """Try failed documents again, all of them by default.
 
     Raises:
-        AskTheOwner: there is no such source, it is paused, or none of them has failed.
+        ActionRequiredError: there is no such source, it is paused, or none of them has failed.
     """
     count = source_control.retry(database, name, document_ids)
     return DoneWire(
@@ -59,7 +59,7 @@ def reschedule(database: Database, name: str, every: Mapping[str, timedelta | No
     """How often its runs begin by themselves: zero is never, `None` as usual; a kind left out stays.
 
     Raises:
-        AskTheOwner: there is no such source.
+        ActionRequiredError: there is no such source.
         ValueError: an interval is too short or too long, or the kind has none.
     """
     for each in every.values():

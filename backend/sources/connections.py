@@ -10,7 +10,7 @@ from backend.sources import listing
 from backend.store import sources
 from backend.store.sources import UNCHANGED, Source
 from connectors.connector import Capability
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.registry import Entered, entered, kind_of
 
 Values: TypeAlias = Mapping[str, object]
@@ -25,7 +25,7 @@ def add(
 
     Raises:
         NotValid: what was entered, each fault by where it stands.
-        AskTheOwner: there is no such kind, or a source of this name already.
+        ActionRequiredError: there is no such kind, or a source of this name already.
     """
     checked = entered(kind, settings, credential, name)
     sealed = _sealed(quarry, checked)
@@ -57,7 +57,7 @@ def test(quarry: Quarry, source: Source) -> list[CapabilityWire]:
     able = kind_of(source.kind).capabilities
     try:
         faults = {one.capability: one.fault for one in quarry.connector(source).check()}
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         faults = dict.fromkeys(Capability, str(error))
     return [
         CapabilityWire(

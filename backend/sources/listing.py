@@ -12,5 +12,5 @@ def sources(database: Database) -> list[SourceWire]:
 
 
 def source(database: Database, name: str) -> SourceWire:
-    """Raises AskTheOwner: there is none of this name."""
+    """Raises ActionRequiredError: there is none of this name."""
     return conversion.source(source_control.status(database, name))

@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import SecretStr
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 _PLACE = "QUARRY_CREDENTIAL_KEYS, or credentials.key in the home where that is not set"
 
@@ -33,14 +33,14 @@ def keys_in_file(path: Path) -> tuple[str, ...]:
     """The keys of a file, newest first; a file with a new key is made where there is none.
 
     Raises:
-        AskTheOwner: it cannot be made or read.
+        ActionRequiredError: it cannot be made or read.
     """
     try:
         if not path.exists():
             _make(path)
         return keys_in(path.read_text(encoding="ascii", errors="replace"))
     except OSError as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"{path}, which holds the keys of the credentials, cannot be used: {error.strerror}."
             " Let Quarry read it, or give the keys in QUARRY_CREDENTIAL_KEYS."
         ) from error
@@ -50,9 +50,9 @@ class Vault:
     """Opens what any of its keys has sealed; seals with the first."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Raises AskTheOwner: there is no key, or one is none."""
+        """Raises ActionRequiredError: there is no key, or one is none."""
         if not keys:
-            raise AskTheOwner(f"There is no key for credentials in {_PLACE}.")
+            raise ActionRequiredError(f"There is no key for credentials in {_PLACE}.")
         self._fernet = MultiFernet([_fernet(key) for key in keys])
 
     def seal(self, values: Mapping[str, object]) -> str:
@@ -68,7 +68,7 @@ class Vault:
         return self._fernet.encrypt(plain.encode()).decode()
 
     def open(self, sealed: str) -> dict[str, object]:
-        """Raises AskTheOwner: no key fits."""
+        """Raises ActionRequiredError: no key fits."""
         try:
             plain = self._fernet.decrypt(sealed)
         except InvalidToken:
@@ -80,7 +80,7 @@ class Vault:
         """The same under the first key.
 
         Raises:
-            AskTheOwner: no key fits.
+            ActionRequiredError: no key fits.
         """
         try:
             return self._fernet.rotate(sealed).decode()
@@ -92,7 +92,7 @@ def _fernet(key: str) -> Fernet:
     try:
         return Fernet(key)
     except ValueError:  # of the key itself nothing may be told
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"One of the keys in {_PLACE} is none. A new one is made by: quarry credentials key"
         ) from None
 
@@ -103,8 +103,8 @@ def _revealed(value: object) -> str:
     raise TypeError(f"a {type(value).__name__} cannot be part of a credential")
 
 
-def _unopened() -> AskTheOwner:
-    return AskTheOwner(
+def _unopened() -> ActionRequiredError:
+    return ActionRequiredError(
         "A credential cannot be opened: the key that sealed it is not among those in"
         f" {_PLACE}. Put that key back after the newest one, or enter the credential anew."
     )

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store import tables
 from backend.store.dialects import READING, WRITING, engine_at, told
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 LATEST = "0005"
 """The migration that `tables.py` describes."""
@@ -47,8 +47,8 @@ def open_database(url: str) -> Database:
     """The database at a SQLAlchemy URL, made or brought up to date where it has to be.
 
     Raises:
-        AskTheOwner: it is newer than this program, broken, or cannot be opened.
-        RetryLater: another process holds it, or it does not answer.
+        ActionRequiredError: it is newer than this program, broken, or cannot be opened.
+        TemporarilyUnavailableError: another process holds it, or it does not answer.
     """
     with ExitStack() as failed:
         database = Database(engine_at(url))
@@ -122,7 +122,7 @@ def _migrate(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             "The database was made by a newer Quarry than this one"
             f" (its version is {_version(connection)}, this program knows {LATEST})."
             " Install the newer Quarry, or set QUARRY_HOME to another folder."

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.exc import TimeoutError as AllInUse
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 PATIENCE_SECONDS = 30
 """For a lock that another transaction holds."""
@@ -37,7 +37,7 @@ def engine_at(address: str) -> Engine:
     """Nothing is asked of the database yet.
 
     Raises:
-        AskTheOwner: it is neither SQLite nor PostgreSQL, or the driver of that is not installed.
+        ActionRequiredError: it is neither SQLite nor PostgreSQL, or the driver of that is not installed.
     """
     try:
         url = make_url(address)
@@ -58,8 +58,8 @@ def told() -> Iterator[None]:
     try:
         yield
     except AllInUse as error:
-        raise RetryLater(
-            "All connections to the database are in use.", after=timedelta(seconds=5)
+        raise TemporarilyUnavailableError(
+            "All connections to the database are in use.", retry_after=timedelta(seconds=5)
         ) from error
     except DBAPIError as error:
         if (meaning := _meaning(error)) is None:
@@ -67,8 +67,8 @@ def told() -> Iterator[None]:
         raise meaning from error
 
 
-def _no_address() -> AskTheOwner:
-    return AskTheOwner(
+def _no_address() -> ActionRequiredError:
+    return ActionRequiredError(
         "QUARRY_DATABASE_URL is no address of a database that Quarry can use. Write"
         " postgresql://USER:PASSWORD@HOST/DATABASE (a sign like @ or / in the password as %40 or"
         " %2F), or leave it out for SQLite in the home."
@@ -105,7 +105,7 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != ("wal",):
-                raise AskTheOwner(
+                raise ActionRequiredError(
                     "The database needs a file on a local disk, where readers and a writer can work"
                     " at once. Set QUARRY_HOME to a folder on one."
                 )
@@ -146,7 +146,7 @@ def _postgresql(url: URL) -> Engine:
             hide_parameters=True,
         )
     except ModuleNotFoundError as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             "PostgreSQL needs a driver that is not installed: pip install"
             " 'quarry-search[postgresql]'."
         ) from error
@@ -182,7 +182,7 @@ def _cleaned(value: object) -> object:
 # Errors
 
 
-def _meaning(error: DBAPIError) -> RetryLater | AskTheOwner | None:
+def _meaning(error: DBAPIError) -> TemporarilyUnavailableError | ActionRequiredError | None:
     if isinstance(error.orig, sqlite3.Error):
         return _of_sqlite(error.orig)
     if (state := getattr(error.orig, "sqlstate", None)) is not None:
@@ -196,50 +196,52 @@ def _words(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split()).rstrip(".")
 
 
-def _of_sqlite(error: sqlite3.Error) -> RetryLater | AskTheOwner | None:
+def _of_sqlite(error: sqlite3.Error) -> TemporarilyUnavailableError | ActionRequiredError | None:
     if isinstance(error, sqlite3.OperationalError) and re.search(r"locked|busy", str(error)):
         return _held_too_long()
     if isinstance(error, sqlite3.OperationalError):
-        return AskTheOwner(
+        return ActionRequiredError(
             f"The database cannot be used: {error}. Check that its folder can be written to,"
             " that the disk has room, and QUARRY_DATABASE_URL if it is set."
         )
     if type(error) is sqlite3.DatabaseError:
-        return AskTheOwner(
+        return ActionRequiredError(
             f"The database is damaged: {error}. Put back a copy of it, or move it away and sync"
             " again."
         )
     return None
 
 
-def _of_postgresql(state: str, words: str) -> RetryLater | AskTheOwner | None:
+def _of_postgresql(
+    state: str, words: str
+) -> TemporarilyUnavailableError | ActionRequiredError | None:
     """By the code of the error, as an appendix of PostgreSQL's manual lists them."""
     match state[:2], state:
         case _, "55P03":
             return _held_too_long()
         case _, "40001" | "40P01":
-            return RetryLater(
+            return TemporarilyUnavailableError(
                 f"Two changes of the database got into each other's way ({words}).",
-                after=timedelta(seconds=1),
+                retry_after=timedelta(seconds=1),
             )
         case ("08" | "57", _) | (_, "53300" | "25P03"):
             return _away(words)
         case "28" | "3D", _:
             return _refused(words)
         case _, "42501":
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"PostgreSQL does not let Quarry's user work: {words}. Let that user own the"
                 " database: ALTER DATABASE name OWNER TO user."
             )
         case "53", _:
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"PostgreSQL has run out of something: {words}. Give it more of that."
             )
         case _:
             return None
 
 
-def _of_connecting(words: str) -> RetryLater | AskTheOwner:
+def _of_connecting(words: str) -> TemporarilyUnavailableError | ActionRequiredError:
     """Before a connection stands and after it is lost there is no code, only words."""
     if re.search(_REFUSALS, words):
         return _refused(words)
@@ -252,23 +254,23 @@ _REFUSALS = (
 )
 
 
-def _held_too_long() -> RetryLater:
-    return RetryLater(
+def _held_too_long() -> TemporarilyUnavailableError:
+    return TemporarilyUnavailableError(
         "Another process has held the database for too long.",
-        after=timedelta(seconds=PATIENCE_SECONDS),
+        retry_after=timedelta(seconds=PATIENCE_SECONDS),
     )
 
 
-def _away(words: str) -> RetryLater:
-    return RetryLater(
+def _away(words: str) -> TemporarilyUnavailableError:
+    return TemporarilyUnavailableError(
         f"The database does not answer: {words}. If it stays so, see whether PostgreSQL runs at the"
         " address in QUARRY_DATABASE_URL.",
-        after=timedelta(seconds=10),
+        retry_after=timedelta(seconds=10),
     )
 
 
-def _refused(words: str) -> AskTheOwner:
-    return AskTheOwner(
+def _refused(words: str) -> ActionRequiredError:
+    return ActionRequiredError(
         f"PostgreSQL does not let Quarry in: {words}. Correct the user, the password or the database"
         " in QUARRY_DATABASE_URL."
     )

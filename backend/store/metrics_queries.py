@@ -78,7 +78,7 @@ class Reckoning:
         self._counted_for: tuple[int, ...] = ()
 
     def take(self) -> Figures:
-        """Raises RetryLater, AskTheOwner: the database's."""
+        """Raises TemporarilyUnavailableError, ActionRequiredError: the database's."""
         with self._lock, self._database.reading() as connection:
             latest = _latest(connection)
             unsettled = self._unsettled(connection, latest)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, selec
 from backend.store.backoff import doubling
 from backend.store.database import Database, exclusive
 from backend.store.tables import batches, runs, source_named, sources
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 
 RunState: TypeAlias = Literal[
     "waiting", "running", "needs a decision", "paused", "done", "failed", "cancelled", "interrupted"
@@ -75,11 +75,11 @@ class Run:
         )
 
 
-class Ended(RetryLater):
+class Ended(TemporarilyUnavailableError):
     """The run is no longer one of this process: it was taken over, paused or cancelled."""
 
     def __init__(self, message: str, state: str) -> None:
-        super().__init__(message, after=timedelta(minutes=1))
+        super().__init__(message, retry_after=timedelta(minutes=1))
         self.state = state
 
 
@@ -101,7 +101,7 @@ def begin(
         seen: the latest run that the caller knows of (0: none), where it would not begin after a later one.
 
     Raises:
-        RetryLater: the source has a run already, and its process works on; or it has had one meanwhile.
+        TemporarilyUnavailableError: the source has a run already, and its process works on; or it has had one meanwhile.
     """
     with database.writing() as connection:
         exclusive(connection)
@@ -348,8 +348,8 @@ _SELECT = select(runs, sources.c.name.label("source")).join(sources)
 
 def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool]) -> None:
     if not is_gone(run):
-        raise RetryLater(
-            f"{run.told}. Wait until it is done, or stop it.", after=timedelta(minutes=1)
+        raise TemporarilyUnavailableError(
+            f"{run.told}. Wait until it is done, or stop it.", retry_after=timedelta(minutes=1)
         )
     values = {
         "state": "interrupted",

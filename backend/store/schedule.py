@@ -13,7 +13,7 @@ from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
 from backend.store.tables import batches, failures, of_source, schedule, sources
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 Starts: TypeAlias = dict[str, datetime | None]
 
@@ -73,7 +73,7 @@ def ask(database: Database, source: str, kind: str, accepted: int | None = None)
     """Have a run of this kind begin as soon as can be.
 
     Raises:
-        AskTheOwner: there is no such source.
+        ActionRequiredError: there is no such source.
     """
     _set(database, source, kind, {"asked_at": datetime.now(UTC), "accepted": accepted})
 
@@ -295,4 +295,4 @@ def _source_id(connection: Connection, source: str) -> int:
     try:
         return int(connection.execute(query).scalar_one())
     except NoResultFound as error:
-        raise AskTheOwner(f"There is no source named {source!r}.") from error
+        raise ActionRequiredError(f"There is no source named {source!r}.") from error

@@ -26,7 +26,7 @@ from backend.sync.progress_writer import Telling
 from backend.sync.run_lease import Bound, Heartbeat, Pulse, is_mistake, surely, told
 from backend.sync.run_steps import Room, taken
 from connectors.connector import Change, Connector, Listed
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.deletion_guard import NeedsDecision
 from indexing.ingestion.pipeline import Pipeline
@@ -109,8 +109,10 @@ class Engine:
                         heartbeat.check()
                         measured.tell()
                         self.pulse.notify()
-            except (RetryLater, AskTheOwner) as error:
-                after = error.after if isinstance(error, RetryLater) else _LATER
+            except (TemporarilyUnavailableError, ActionRequiredError) as error:
+                after = (
+                    error.retry_after if isinstance(error, TemporarilyUnavailableError) else _LATER
+                )
                 next_try = datetime.now(UTC) + after
                 batches.postpone(database, heartbeat.held(), next_try, str(error))
         self.pulse.notify()
@@ -128,7 +130,7 @@ class Engine:
         """Whether the run was this worker's to do."""
         try:
             run = _begun(home.database, due)
-        except RetryLater:
+        except TemporarilyUnavailableError:
             return False
         with (
             _Ending(home.database, due, run),
@@ -208,7 +210,7 @@ def _all(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None:
 
 
 def _begun(database: Database, due: Due) -> int:
-    """Raises RetryLater: another worker was quicker."""
+    """Raises TemporarilyUnavailableError: another worker was quicker."""
     holder = this_process()
     if due.run is not None:
         runs.go_on(database, due.run, holder)
@@ -240,7 +242,7 @@ class _Ending:
         """Whether the error, if there is one, is of those that are the run's."""
         del kind, trace
         surely(partial(self._close_ours, error))
-        return isinstance(error, RetryLater | AskTheOwner | NeedsDecision)
+        return isinstance(error, TemporarilyUnavailableError | ActionRequiredError | NeedsDecision)
 
     def _close_ours(self, error: BaseException | None) -> None:
         # A run that is another's by now, or has been ended, stays as it is.
@@ -258,9 +260,9 @@ class _Ending:
             case NeedsDecision():
                 self._note()
                 runs.ask(database, run, str(error), decision_of(error))
-            case RetryLater():
-                runs.wait(database, run, str(error), datetime.now(UTC) + error.after)
-            case AskTheOwner():
+            case TemporarilyUnavailableError():
+                runs.wait(database, run, str(error), datetime.now(UTC) + error.retry_after)
+            case ActionRequiredError():
                 self._note()
                 runs.close(database, run, "failed", str(error))
             case _ if is_mistake(error):

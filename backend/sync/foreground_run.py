@@ -17,7 +17,7 @@ from backend.sync.progress_writer import Telling
 from backend.sync.run_lease import Heartbeat, Pulse
 from backend.sync.run_steps import Room, taken
 from connectors.connector import Change, Connector
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.deletion_guard import NeedsDecision
 from indexing.ingestion.executor import Progresses
@@ -38,12 +38,12 @@ def sync(
     goes on from the last checkpoint that was saved, with what was read and not indexed yet.
 
     Raises:
-        RetryLater: the source has a run already, or does not answer now; or this one was paused,
+        TemporarilyUnavailableError: the source has a run already, or does not answer now; or this one was paused,
             cancelled or taken over meanwhile.
-        AskTheOwner: a person must mend something first; nothing is lost meanwhile.
+        ActionRequiredError: a person must mend something first; nothing is lost meanwhile.
     """
     if source.paused_at is not None:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"{source.name!r} is paused. To go on: quarry sources resume {source.name}."
         )
     kind = "first" if source.checkpoint is None else "incremental"
@@ -69,7 +69,7 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
     """Delete a source with all its documents; the last thing yielded is the report.
 
     Raises:
-        RetryLater: the source has a run.
+        TemporarilyUnavailableError: the source has a run.
     """
     tally = Tally()
     run = runs.begin(database, source.name, "removal", this_process(), is_gone)
@@ -148,7 +148,7 @@ def _is_over(fetching: "Future[None]") -> bool:
 
 
 def _of_the_source(error: BaseException) -> bool:
-    return isinstance(error, RetryLater | AskTheOwner)
+    return isinstance(error, TemporarilyUnavailableError | ActionRequiredError)
 
 
 def _report(database: Database, run: int, tally: Tally) -> Report:
@@ -174,7 +174,7 @@ def _closing(database: Database, source: str, run: int) -> Iterator[None]:
         schedule.note(database, source, ("incremental", *schedule.LISTING), began)
         runs.ask(database, run, str(failure), decision_of(failure))
         raise
-    except (RetryLater, AskTheOwner) as failure:
+    except (TemporarilyUnavailableError, ActionRequiredError) as failure:
         state, error, kinds = "failed", str(failure), ("incremental",)
         raise
     finally:
@@ -190,7 +190,7 @@ def _ending(database: Database, run: int) -> Iterator[None]:
     error = "It was stopped before it was done; the next one goes on from there."
     try:
         yield
-    except (RetryLater, AskTheOwner) as failure:
+    except (TemporarilyUnavailableError, ActionRequiredError) as failure:
         state, error = "failed", str(failure)
         raise
     finally:

@@ -12,7 +12,7 @@ from backend.store import batches, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
 from backend.sync.process_identity import is_dead, is_going_on, is_gone, this_process
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.rebuild.standstill import GoOn
 
 _RENEWAL_SECONDS = 1.0
@@ -24,16 +24,16 @@ def sole_change(home: Path) -> Iterator[None]:
     """A block in which no other process rebuilds or moves the index of this home.
 
     Raises:
-        RetryLater: one does.
+        TemporarilyUnavailableError: one does.
     """
     lock = FileLock(home / "editions.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout as error:
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             "The index is being rebuilt or moved by another process. How far it is:"
             " quarry reindex --status.",
-            after=timedelta(minutes=1),
+            retry_after=timedelta(minutes=1),
         ) from error
     try:
         yield
@@ -49,7 +49,7 @@ def standstill(database: Database, kind: str) -> Iterator[GoOn]:
     meanwhile is told what goes on, and to try again.
 
     Raises:
-        RetryLater: a source has a run.
+        TemporarilyUnavailableError: a source has a run.
     """
     _check_idle(database)
     with ExitStack() as stack:
@@ -66,13 +66,15 @@ def _check_idle(database: Database) -> None:
         _check_still(database, source.name)
     for run in runs.latest(database).values():
         if is_going_on(run):
-            raise RetryLater(f"{run.told}: {run.stage}.", after=_SOON)
+            raise TemporarilyUnavailableError(f"{run.told}: {run.stage}.", retry_after=_SOON)
 
 
 def _check_still(database: Database, source: str) -> None:
     """What was read is not indexed while the source is held; what is being indexed comes to its end first."""
     if not batches.still(database, source, is_dead):
-        raise RetryLater(f"What was read from {source!r} is being indexed.", after=_SOON)
+        raise TemporarilyUnavailableError(
+            f"What was read from {source!r} is being indexed.", retry_after=_SOON
+        )
 
 
 @contextmanager
@@ -84,7 +86,7 @@ def _held(database: Database, source: str, kind: str) -> Iterator[int]:
         _check_still(database, source)
         yield run
         state, error = "done", None
-    except (RetryLater, AskTheOwner) as failure:
+    except (TemporarilyUnavailableError, ActionRequiredError) as failure:
         state, error = "failed", str(failure)
         raise
     finally:

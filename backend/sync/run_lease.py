@@ -17,7 +17,7 @@ from backend.store import batches, runs
 from backend.store.batches import LEASE
 from backend.store.database import Database
 from backend.store.runs import Ended
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batching import Held
 from indexing.runtime.deadline import DeadlineExceeded
 
@@ -196,7 +196,7 @@ class Heartbeat:
                 self._beat()
             except Ended as error:
                 self._ended = error
-            except (RetryLater, AskTheOwner):
+            except (TemporarilyUnavailableError, ActionRequiredError):
                 pass
             self._over.wait(self._pause())
 
@@ -236,7 +236,7 @@ def surely(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
     """
     try:
         tell()
-    except RetryLater:
+    except TemporarilyUnavailableError:
         threading.Thread(target=_again, args=(tell, lease), name="telling", daemon=True).start()
 
 
@@ -244,14 +244,14 @@ def _again(tell: Callable[[], object], lease: timedelta) -> None:
     end = time.monotonic() + lease.total_seconds()
     while time.monotonic() < end:
         time.sleep(BEAT)
-        with suppress(RetryLater):
+        with suppress(TemporarilyUnavailableError):
             tell()
             return
 
 
 def is_mistake(error: BaseException) -> bool:
     """Whether it is one of the program's, and none of the world's or of who stopped it."""
-    told_by_design = Stopped | RetryLater | AskTheOwner
+    told_by_design = Stopped | TemporarilyUnavailableError | ActionRequiredError
     return isinstance(error, Exception) and not isinstance(error, told_by_design)
 
 

@@ -35,7 +35,7 @@ class Room:
 
         Raises:
             Ended, Stopped: the run is over for this process; what was saved stays.
-            RetryLater, AskTheOwner: the source's.
+            TemporarilyUnavailableError, ActionRequiredError: the source's.
         """
         with closing(self.pipeline.read(changes)) as stream:
             for batch in timed(self.measure, "fetch", stream):

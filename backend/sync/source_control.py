@@ -15,7 +15,7 @@ from backend.store.sources import Source
 from backend.store.workers import Present
 from backend.sync import overdue
 from backend.sync.process_identity import is_gone
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 KINDS = ("incremental", "prune", "permissions", "retry")
 """That can be asked for."""
@@ -48,7 +48,7 @@ def pause(database: Database, name: str) -> None:
     """Stop what goes on, within seconds, and begin nothing until `resume`.
 
     Raises:
-        AskTheOwner: there is no such source. So for all that follow.
+        ActionRequiredError: there is no such source. So for all that follow.
     """
     sources.find(database, name)
     sources.set_paused(database, name, datetime.now(UTC))
@@ -70,12 +70,12 @@ def cancel(database: Database, name: str) -> None:
     """Stop the run that goes on or waits, within seconds. What it did is kept; the next one goes on from there.
 
     Raises:
-        AskTheOwner: there is no such source, or no such run.
+        ActionRequiredError: there is no such source, or no such run.
     """
     sources.find(database, name)
     last = runs.latest(database).get(name)
     if last is None or last.state not in runs.OPEN:
-        raise AskTheOwner(f"No run of {name!r} is going on.")
+        raise ActionRequiredError(f"No run of {name!r} is going on.")
     # First: a worker that looked between the two would find it due, and begin it again.
     schedule.note(database, name, [schedule.named(last.kind)], datetime.now(UTC))
     runs.stop(database, name, "cancelled")
@@ -87,7 +87,7 @@ def request(database: Database, name: str, kind: str) -> None:
 
     Raises:
         ValueError: no such kind.
-        AskTheOwner: there is no such source, or it is paused.
+        ActionRequiredError: there is no such source, or it is paused.
     """
     if kind not in KINDS:
         raise ValueError(f"no kind of run is called {kind!r}; there are {', '.join(KINDS)}")
@@ -102,12 +102,12 @@ def accept(database: Database, name: str) -> Mapping[str, int]:
     can be; where the source then lists even fewer, that one asks again.
 
     Raises:
-        AskTheOwner: there is no such source, it is paused, or nothing is to be decided.
+        ActionRequiredError: there is no such source, it is paused, or nothing is to be decided.
     """
     _check_kept(database, name)
     asking = asked(database, name)
     if asking is None or asking.decision is None:
-        raise AskTheOwner(f"Nothing is to be decided about {name!r}.")
+        raise ActionRequiredError(f"Nothing is to be decided about {name!r}.")
     schedule.ask(database, name, _compared(asking), accepted=asking.decision["missing"])
     audit.record(database, "accept", name, dict(asking.decision))
     return asking.decision
@@ -117,12 +117,12 @@ def retry(database: Database, name: str, document_ids: Sequence[str] | None = No
     """Try these failed documents again now, or all of them, and tell how many there are.
 
     Raises:
-        AskTheOwner: there is no such source, it is paused, or none of them has failed.
+        ActionRequiredError: there is no such source, it is paused, or none of them has failed.
     """
     _check_kept(database, name)
     count = failures.hasten(database, name, document_ids)
     if not count:
-        raise AskTheOwner(f"No such document of {name!r} has failed.")
+        raise ActionRequiredError(f"No such document of {name!r} has failed.")
     schedule.ask(database, name, "retry")
     audit.record(database, "retry", name, {"documents": count})
     return count
@@ -225,7 +225,7 @@ def _compared(asking: Run) -> str:
 
 def _check_kept(database: Database, name: str) -> None:
     if sources.find(database, name).paused_at is not None:
-        raise AskTheOwner(f"{name!r} is paused. To go on: quarry sources resume {name}.")
+        raise ActionRequiredError(f"{name!r} is paused. To go on: quarry sources resume {name}.")
 
 
 def _state(database: Database, name: str, last: Run | None, paused_at: datetime | None) -> str:

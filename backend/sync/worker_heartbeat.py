@@ -7,7 +7,7 @@ from contextlib import suppress
 from backend.store import workers
 from backend.store.database import Database
 from backend.sync.process_identity import this_process
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 SIGN = 15.0
 """Seconds between two signs of life."""
@@ -19,7 +19,7 @@ class Signing:
     """From `start` until `stopping` is set; then it takes its name away.
 
     Args:
-        database: asked for each time; it may raise RetryLater or AskTheOwner.
+        database: asked for each time; it may raise TemporarilyUnavailableError or ActionRequiredError.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Signing:
 
     def _go_on(self) -> None:
         while not self._stopping.is_set():
-            with suppress(RetryLater, AskTheOwner):
+            with suppress(TemporarilyUnavailableError, ActionRequiredError):
                 workers.sign(self._database(), this_process(), self._queue)
             self._stopping.wait(SIGN)
-        with suppress(RetryLater, AskTheOwner):
+        with suppress(TemporarilyUnavailableError, ActionRequiredError):
             workers.leave(self._database(), this_process())

@@ -12,7 +12,7 @@ from backend.store.database import Database
 from backend.sync.due_work import Engine
 from backend.sync.run_lease import Stopped
 from backend.sync.worker_heartbeat import SERVE, Signing
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceeded
 
@@ -81,9 +81,11 @@ class Workers:
         return not any(thread.is_alive() for thread in threads)
 
     def _database(self) -> Database:
-        """Raises RetryLater: it is not ready yet."""
+        """Raises TemporarilyUnavailableError: it is not ready yet."""
         if not self._is_ready(self._pause):
-            raise RetryLater("Not ready yet.", after=timedelta(seconds=self._pause))
+            raise TemporarilyUnavailableError(
+                "Not ready yet.", retry_after=timedelta(seconds=self._pause)
+            )
         return self._engine.home().database
 
     def _staffed(self, post: _Post) -> tuple[threading.Thread, _Post]:
@@ -125,7 +127,7 @@ class Workers:
                 found = post.due()
             except Stopped:
                 return
-            except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+            except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
                 LOG.warning("Nothing could be done: %s", error)
                 found = False
             except Exception:

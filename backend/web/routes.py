@@ -23,7 +23,7 @@ from backend.web.source_status import kept, standings
 from backend.web.start_page import overview
 from backend.web.templates import page, part, static_files
 from connectors.document import Readers, Span
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import KINDS
 from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
 
@@ -85,7 +85,7 @@ def searched(quarry: Quarry, asked: Address, readers: Readers, stop: Stop) -> di
         groups = facet_groups.groups(counts, asked)
         if not asked.text:
             values["overview"] = overview(quarry, counts)
-    except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
         values["trouble"] = str(error)
     return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
 

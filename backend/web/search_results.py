@@ -58,7 +58,7 @@ def search(quarry: Quarry, asked: Address, readers: Readers, deadline: Deadline)
     """The best passages that the asker may read.
 
     Raises:
-        DeadlineExceeded, RetryLater, AskTheOwner: the search did not answer.
+        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
     request = replace(quarry.request(asked.text, readers, asked.filters()), deadline=deadline)

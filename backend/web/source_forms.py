@@ -104,7 +104,7 @@ def kinds() -> tuple[KindChoice, ...]:
 def form_of(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceForm:
     """
     Raises:
-        AskTheOwner: there is no such kind.
+        ActionRequiredError: there is no such kind.
     """
     known = kind_of(kind)
     asked, secret = Form.of(known.settings), Form.of(known.credential)

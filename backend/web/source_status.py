@@ -94,7 +94,7 @@ def standings(quarry: Quarry) -> list[Standing]:
 
 
 def kept(quarry: Quarry, name: str) -> Kept:
-    """Raises AskTheOwner: there is no such source."""
+    """Raises ActionRequiredError: there is no such source."""
     standing = _standing(listing.source(quarry.database, name))
     found = (one for one in failures.listing(quarry.database) if one.source == name)
     named = islice(found, MOST_FAILURES) if standing.source.failures else ()

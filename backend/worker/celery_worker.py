@@ -35,7 +35,7 @@ from backend.sync.run_lease import Bound, Pulse, Stopped
 from backend.sync.wakeup_messages import QUEUES, Call, due
 from backend.sync.worker_heartbeat import Signing
 from backend.worker.process import Homes, Post, Told, log
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceeded
 
@@ -64,19 +64,21 @@ LOG = logging.getLogger("quarry.worker")
 class Broker:
     """Messages over Redis.
 
-    Raises AskTheOwner: no broker is set, or its address or driver cannot work.
+    Raises ActionRequiredError: no broker is set, or its address or driver cannot work.
     """
 
     def __init__(self, settings: Settings) -> None:
         if settings.broker_url is None:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"No broker is set. Set {variable('broker_url')} to the address of a Redis, such as"
                 " redis://:PASSWORD@127.0.0.1:6379/0. Without one, quarry serve keeps the sources in"
                 " step by itself."
             )
         url = settings.broker_url.get_secret_value()
         if not url.startswith(("redis://", "rediss://")):
-            raise AskTheOwner(f"{variable('broker_url')} begins with redis:// or rediss://.")
+            raise ActionRequiredError(
+                f"{variable('broker_url')} begins with redis:// or rediss://."
+            )
         self.app = Celery("quarry", broker=url, set_as_current=False)
         self.app.conf.update(_CONFIGURATION)
 
@@ -84,7 +86,7 @@ class Broker:
         """Send these, but none to a queue where others lie unread: they would say nothing new.
 
         Raises:
-            RetryLater: the broker does not answer.
+            TemporarilyUnavailableError: the broker does not answer.
         """
         with self._answering() as connection:
             channel = connection.default_channel
@@ -101,7 +103,7 @@ class Broker:
                     )
 
     def check(self) -> None:
-        """Raises RetryLater: the broker does not answer."""
+        """Raises TemporarilyUnavailableError: the broker does not answer."""
         with self._answering():
             pass
 
@@ -113,15 +115,15 @@ class Broker:
                 connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_TIMEOUT)
                 yield connection
         except ImportError as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 "Redis needs a driver that is not installed: pip install 'quarry-search[redis]'."
             ) from error
         except (OperationalError, *connection.connection_errors) as error:
             words = " ".join(str(error).split()).rstrip(".")
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"The broker does not answer: {words}. If it stays so, see whether Redis runs at the"
                 f" address in {variable('broker_url')}.",
-                after=timedelta(seconds=BEAT),
+                retry_after=timedelta(seconds=BEAT),
             ) from error
 
 
@@ -171,7 +173,7 @@ class Bell:
             try:
                 self._broker.call([Call("index", 0)])
                 self._told.note(None)
-            except (RetryLater, AskTheOwner) as error:
+            except (TemporarilyUnavailableError, ActionRequiredError) as error:
                 # The beat makes up for it.
                 self._told.note(error)
             except Exception:
@@ -233,7 +235,7 @@ def reported() -> Iterator[None]:
         yield
     except Stopped:
         LOG.info("Stopped; what was begun is given back.")
-    except (AskTheOwner, RetryLater, DeadlineExceeded) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
         LOG.warning("Nothing could be done: %s", error)
     except Exception:
         # A mistake in the program. The work goes on: other sources are not to suffer from it.
@@ -302,28 +304,28 @@ def work(post: Post) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal; it is ended by SIGTERM
     try:
         code = Shift(post).work()
-    except (AskTheOwner, RetryLater) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError) as error:
         LOG.error("%s", error)
         code = 1
     raise SystemExit(code)
 
 
 def beat(settings: Settings, stopping: threading.Event, every: float = BEAT) -> None:
-    """Tell the workers what is due, again and again. Raises AskTheOwner: no broker is set."""
+    """Tell the workers what is due, again and again. Raises ActionRequiredError: no broker is set."""
     broker, quarry, told = Broker(settings), Quarry(settings), Told()
     LOG.info("The workers are told what is due every %g seconds.", every)
     while not stopping.is_set():
         try:
             broker.call(due(quarry.database))
             told.note(None)
-        except (RetryLater, AskTheOwner) as error:
+        except (TemporarilyUnavailableError, ActionRequiredError) as error:
             told.note(error)
         except Exception:
             LOG.exception("What is due could not be told.")
-        with suppress(RetryLater, AskTheOwner):
+        with suppress(TemporarilyUnavailableError, ActionRequiredError):
             workers.sign(quarry.database, this_process(), "beat", told.trouble)
         stopping.wait(every)
-    with suppress(RetryLater, AskTheOwner):
+    with suppress(TemporarilyUnavailableError, ActionRequiredError):
         workers.leave(quarry.database, this_process())
 
 

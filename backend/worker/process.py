@@ -54,7 +54,7 @@ class Homes:
             return self._quarry.database
 
     def __call__(self) -> Quarry:
-        """Raises RetryLater, AskTheOwner: a part of it cannot be had."""
+        """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be had."""
         with self._lock:
             quarry = self._quarry
             active = quarry.editions.active()

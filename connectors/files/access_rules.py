@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import yaml
 
 from connectors.document import EVERYBODY, NOBODY, Access
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.files.glob_patterns import Glob
 
 _LARGEST = 1_000_000
@@ -53,22 +53,24 @@ def parse_access_rules(data: bytes, name: str) -> AccessRules:
     """The rules in the bytes of an access file; `name` is what its owner knows it by.
 
     Raises:
-        AskTheOwner: the file is malformed; the message names it, the line, and what is wrong.
+        ActionRequiredError: the file is malformed; the message names it, the line, and what is wrong.
     """
     try:
         return AccessRules(tuple(_rules(_root(_decoded(data, name), name))))
     except _Mistake as mistake:
-        raise AskTheOwner(f"{name}, line {mistake.line}: {mistake}") from mistake
+        raise ActionRequiredError(f"{name}, line {mistake.line}: {mistake}") from mistake
 
 
 def _decoded(data: bytes, name: str) -> str:
     if len(data) > _LARGEST:
-        raise AskTheOwner(f"{name}, line 1: the file is larger than {_LARGEST:,} bytes")
+        raise ActionRequiredError(f"{name}, line 1: the file is larger than {_LARGEST:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise AskTheOwner(f"{name}, line {line}: not UTF-8; save the file as UTF-8") from error
+        raise ActionRequiredError(
+            f"{name}, line {line}: not UTF-8; save the file as UTF-8"
+        ) from error
 
 
 def _root(text: str, name: str) -> yaml.Node:
@@ -77,14 +79,14 @@ def _root(text: str, name: str) -> yaml.Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise AskTheOwner(f"{name}, line {line}: not YAML: {error.problem}") from error
+        raise ActionRequiredError(f"{name}, line {line}: not YAML: {error.problem}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise AskTheOwner(f"{name}, line {line}: a character that YAML forbids") from error
+        raise ActionRequiredError(f"{name}, line {line}: a character that YAML forbids") from error
     except RecursionError as error:
-        raise AskTheOwner(f"{name}, line 1: nested too deeply") from error
+        raise ActionRequiredError(f"{name}, line 1: nested too deeply") from error
     if root is None:
-        raise AskTheOwner(f"{name}, line 1: no rules; write 'rules:' and a list below it")
+        raise ActionRequiredError(f"{name}, line 1: no rules; write 'rules:' and a list below it")
     return root
 
 

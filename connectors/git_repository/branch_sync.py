@@ -27,8 +27,8 @@ class Branch:
 
     What any of them raises:
 
-    - RetryLater: the server, or this machine's disk, does not do it now.
-    - AskTheOwner: the repository or the credential must be mended; NoRepository, NoSuchBranch.
+    - TemporarilyUnavailableError: the server, or this machine's disk, does not do it now.
+    - ActionRequiredError: the repository or the credential must be mended; NoRepository, NoSuchBranch.
     """
 
     way: Way

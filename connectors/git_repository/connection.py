@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.credentials import Anonymous, SignIn, SshKey, Token
 from connectors.git_repository.git_command import LATER, Git, GitFailed
 from connectors.git_repository.remote_url import OnDisk, OnTheWeb, OverSsh, Remote, spoken
@@ -29,7 +29,7 @@ _NO_REPOSITORY = re.compile(
 )
 
 
-class NoRepository(AskTheOwner):
+class NoRepository(ActionRequiredError):
     """There is none at the address, or none that the credential may see."""
 
 
@@ -48,8 +48,8 @@ class Way:
         """The program with the remote, named quarry, and what it takes to get there.
 
         Raises:
-            AskTheOwner: the address must not be asked, or the credential does not fit it.
-            RetryLater: the name of the host is not known now.
+            ActionRequiredError: the address must not be asked, or the credential does not fit it.
+            TemporarilyUnavailableError: the name of the host is not known now.
         """
         match self.remote, self.sign_in:
             case OnDisk(path), _:
@@ -62,15 +62,15 @@ class Way:
                 secured = replace(git, environment=_ssh(git, ssh, key, found[0]))
                 return _with(secured, "ssh", ssh.url, {})
             case OverSsh(), _:
-                raise AskTheOwner(
+                raise ActionRequiredError(
                     f"{spoken(self.remote)} is an ssh address, which needs a key: {self._edit}"
                 )
             case _:
-                raise AskTheOwner(
+                raise ActionRequiredError(
                     f"{spoken(self.remote)} is a web address, to which no ssh key belongs: {self._edit}"
                 )
 
-    def trouble(self, error: GitFailed) -> RetryLater | AskTheOwner:
+    def trouble(self, error: GitFailed) -> TemporarilyUnavailableError | ActionRequiredError:
         """What to do about an error of the program."""
         match self.remote:
             case OnTheWeb() as web:
@@ -79,7 +79,7 @@ class Way:
                 return self._told_by_ssh(ssh, str(error)) or self._unclear(error)
             case OnDisk(path):
                 if _NO_REPOSITORY.search(str(error)):
-                    return AskTheOwner(
+                    return ActionRequiredError(
                         f"{path} is not a git repository: connect its disk, let Quarry's user read"
                         " it, or correct the path"
                     )
@@ -89,15 +89,15 @@ class Way:
     def _edit(self) -> str:
         return f"set it by quarry sources edit {self.source}"
 
-    def _unclear(self, error: GitFailed) -> RetryLater:
-        return RetryLater(f"{spoken(self.remote)} was not read: {error}", LATER)
+    def _unclear(self, error: GitFailed) -> TemporarilyUnavailableError:
+        return TemporarilyUnavailableError(f"{spoken(self.remote)} was not read: {error}", LATER)
 
     def _addresses(self, host: str, port: int) -> list[str]:
         try:
             with within(_LOOKED_UP):
                 return checked_addresses(host, port, self.reach, system_resolver)
         except OSError as error:
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"the address of {host} is not known now: {error.strerror or error}", LATER
             ) from error
 
@@ -117,7 +117,9 @@ class Way:
         coded = base64.b64encode(pair).decode("ascii")
         return {f"http.{web.url}.extraHeader": f"Authorization: Basic {coded}"}
 
-    def _asked_the_web(self, web: OnTheWeb) -> RetryLater | AskTheOwner | None:
+    def _asked_the_web(
+        self, web: OnTheWeb
+    ) -> TemporarilyUnavailableError | ActionRequiredError | None:
         """What git does not pass on: the status, and how long the server wants us to wait."""
         try:
             with WebClient(
@@ -131,7 +133,7 @@ class Way:
                 answer = client.get(f"{web.url}/info/refs", params={"service": "git-upload-pack"})
         except NotAuthorised as error:
             return self._refused(web, error.answer)
-        except (RetryLater, AskTheOwner) as trouble:
+        except (TemporarilyUnavailableError, ActionRequiredError) as trouble:
             return trouble
         except BadAnswer:
             return None
@@ -141,7 +143,7 @@ class Way:
                 f" correct the address, or make a token that may read it and {self._edit}"
             )
         if location := answer.headers.get("location"):
-            return AskTheOwner(f"{web.url} has moved to {location}: correct the address")
+            return ActionRequiredError(f"{web.url} has moved to {location}: correct the address")
         return None
 
     def _authorization(self, web: OnTheWeb) -> Authorization | None:
@@ -150,7 +152,7 @@ class Way:
         token = self.sign_in.token.get_secret_value()
         return Authorization.basic(web.url, self.sign_in.user, token)
 
-    def _refused(self, web: OnTheWeb, answer: Answer) -> AskTheOwner:
+    def _refused(self, web: OnTheWeb, answer: Answer) -> ActionRequiredError:
         match self.sign_in, answer.status:
             case Anonymous(), _:
                 why = "asks for a credential"
@@ -158,24 +160,24 @@ class Way:
                 why = "takes the token, which may not read it"
             case _:
                 why = "does not take the token any more"
-        return AskTheOwner(
+        return ActionRequiredError(
             f"{web.url} {why}: make an access token that may read the repository, in the settings of"
             f" your account at {web.host}, and {self._edit}"
         )
 
-    def _told_by_ssh(self, ssh: OverSsh, said: str) -> AskTheOwner | None:
+    def _told_by_ssh(self, ssh: OverSsh, said: str) -> ActionRequiredError | None:
         if _HOST_UNKNOWN.search(said):
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"{ssh.host} does not prove to be the host whose keys are known: compare the output of"
                 f" ssh-keyscan {ssh.host} with what its owner publishes, and {self._edit}"
             )
         if _KEY_REFUSED.search(said):
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"{ssh.host} does not take the key: enter its public half there as a deploy key, or"
                 f" make a new one without a passphrase and {self._edit}"
             )
         if _NO_REPOSITORY.search(said):
-            return AskTheOwner(f"there is no repository at {ssh.url}: correct the address")
+            return ActionRequiredError(f"there is no repository at {ssh.url}: correct the address")
         return None
 
 

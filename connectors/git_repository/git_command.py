@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 OLDEST = (2, 39, 4)
 """The first with GIT_NO_LAZY_FETCH."""
@@ -65,13 +65,13 @@ class Git:
 
         Raises:
             GitFailed: it ended with an error.
-            RetryLater: it did not end within `seconds`.
+            TemporarilyUnavailableError: it did not end within `seconds`.
         """
         with self._started(arguments, subprocess.PIPE) as process:
             try:
                 printed, errors = process.communicate(told, seconds)
             except subprocess.TimeoutExpired as error:
-                raise RetryLater(
+                raise TemporarilyUnavailableError(
                     f"git {arguments[0]} did not end within {seconds:.0f} seconds", LATER
                 ) from error
         if process.returncode:
@@ -82,12 +82,14 @@ class Git:
         """What it prints, cut at each NUL, as it comes.
 
         Raises:
-            RetryLater: it ended with an error: the repository lies damaged on this disk.
+            TemporarilyUnavailableError: it ended with an error: the repository lies damaged on this disk.
         """
         with self._started(arguments, subprocess.DEVNULL) as process:
             yield from _fields(_pipe(process.stdout))
             if process.wait():
-                raise RetryLater(f"git {arguments[0]} ended by {process.returncode}", LATER)
+                raise TemporarilyUnavailableError(
+                    f"git {arguments[0]} ended by {process.returncode}", LATER
+                )
 
     @contextmanager
     def talking(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
@@ -144,18 +146,20 @@ def git_at(home: Path) -> Git:
     """The program of this machine, at home in an empty folder.
 
     Raises:
-        AskTheOwner: there is none, or it is too old.
+        ActionRequiredError: there is none, or it is too old.
     """
     program = shutil.which("git")
     if program is None:
-        raise AskTheOwner("git is not installed on this machine: install it (apt install git)")
+        raise ActionRequiredError(
+            "git is not installed on this machine: install it (apt install git)"
+        )
     # A repository of another user of this machine is read too: its owner named it.
     (home / "gitconfig").write_text("[safe]\n\tdirectory = *\n")
     git = Git(program=program, home=home)
     said = git.run("version", seconds=10).decode("ascii", "replace")
     if tuple(map(int, re.findall(r"\d+", said)[:3])) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
-        raise AskTheOwner(f"{said.strip()} is too old: install git {wanted} or newer")
+        raise ActionRequiredError(f"{said.strip()} is too old: install git {wanted} or newer")
     return git
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.git_command import LATER, Git, GitFailed
 
 _ASKED = 60.0
@@ -37,7 +37,7 @@ class Tip:
     """Its name, for people; HEAD where the server does not tell what that is."""
 
 
-class NoSuchBranch(AskTheOwner):
+class NoSuchBranch(ActionRequiredError):
     """The repository answers, and has not what is read from it."""
 
 
@@ -73,7 +73,7 @@ class Mirror:
 
         Raises:
             GitFailed: the server does not answer, or not us.
-            RetryLater: another process fetches into the same folder.
+            TemporarilyUnavailableError: another process fetches into the same folder.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
@@ -83,13 +83,15 @@ class Mirror:
                 said = self._copy.run("rev-parse", f"{_TIP}^{{commit}}", seconds=_ASKED)
                 return said.decode("ascii").strip()
         except Timeout as error:
-            raise RetryLater(f"another process fetches into {self.folder}", LATER) from error
+            raise TemporarilyUnavailableError(
+                f"another process fetches into {self.folder}", LATER
+            ) from error
 
     def obtain(self, commit: str) -> None:
         """Bring in a commit that no branch leads to any more, where the server still gives it."""
         try:
             self._fetch("quarry", commit)
-        except (GitFailed, RetryLater):
+        except (GitFailed, TemporarilyUnavailableError):
             return
 
     def bring(self, blobs: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from connectors.files.paths import Parts
 from connectors.git_repository.commit_history import History, history
 from connectors.git_repository.git_command import Git, GitFailed
@@ -60,7 +60,7 @@ def opened(mirror: Mirror, tip: Tip) -> Iterator[Copy]:
 
     Raises:
         GitFailed: the server does not answer, or not us.
-        RetryLater: another process fetches into the same folder.
+        TemporarilyUnavailableError: another process fetches into the same folder.
     """
     commit = mirror.fetch(tip)
     git = mirror.view
@@ -78,6 +78,6 @@ def opened(mirror: Mirror, tip: Tip) -> Iterator[Copy]:
 def _is_before(git: Git, earlier: str, later: str) -> bool:
     try:
         git.run("merge-base", "--is-ancestor", earlier, later, seconds=_SECONDS)
-    except (GitFailed, RetryLater):
+    except (GitFailed, TemporarilyUnavailableError):
         return False
     return True

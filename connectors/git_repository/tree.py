@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from connectors.batched import portions
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from connectors.files.paths import Parts
 from connectors.git_repository.git_command import LATER, Git
 
@@ -85,7 +85,7 @@ class Objects:
         """Bytes; none where the object is not there.
 
         Raises:
-            RetryLater: the repository lies damaged on this disk.
+            TemporarilyUnavailableError: the repository lies damaged on this disk.
         """
         told = self._told(f"info {name}")
         return None if told[-1] == "missing" else int(told[-1])
@@ -94,12 +94,12 @@ class Objects:
         """Of an object that is there.
 
         Raises:
-            RetryLater: the repository lies damaged on this disk.
+            TemporarilyUnavailableError: the repository lies damaged on this disk.
         """
         size = int(self._told(f"contents {name}")[-1])
         data = self._answered.read(size + 1)
         if len(data) != size + 1:
-            raise RetryLater(_DAMAGED, LATER)
+            raise TemporarilyUnavailableError(_DAMAGED, LATER)
         return data[:-1]
 
     def _told(self, question: str) -> list[str]:
@@ -107,10 +107,10 @@ class Objects:
             self._asked.write(f"{question}\n".encode("ascii"))
             self._asked.flush()
         except BrokenPipeError as error:
-            raise RetryLater(_DAMAGED, LATER) from error
+            raise TemporarilyUnavailableError(_DAMAGED, LATER) from error
         words = self._answered.readline().decode("ascii", "replace").split()
         if not words:
-            raise RetryLater(_DAMAGED, LATER)
+            raise TemporarilyUnavailableError(_DAMAGED, LATER)
         return words
 
 

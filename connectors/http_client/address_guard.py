@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import httpx
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -35,7 +35,7 @@ Raises OSError where the name has none.
 """
 
 
-class AddressRefused(AskTheOwner):
+class AddressRefused(ActionRequiredError):
     """An address that must not be asked. Where an item named it, only that item is unreadable."""
 
 

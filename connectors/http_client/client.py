@@ -18,12 +18,12 @@ may be asked), `connectors.http_client.rate_limits` (rate limits), `connectors.h
 What may come of a request:
 
 - an Answer: 2xx, 304, 404, 410;
-- NotAuthorised (an AskTheOwner): 401 and 403. A source says in its own words what to do;
+- NotAuthorised (an ActionRequiredError): 401 and 403. A source says in its own words what to do;
 - Rejected (a BadAnswer): any other 4xx, with the answer in it;
-- RateLimited (a RetryLater): the service asks for a longer wait than is slept here;
-- Unavailable (a RetryLater): no answer or, as a Failing, 5xx, after the tries that `Patience` allows;
+- RateLimited (a TemporarilyUnavailableError): the service asks for a longer wait than is slept here;
+- Unavailable (a TemporarilyUnavailableError): no answer or, as a Failing, 5xx, after the tries that `Patience` allows;
 - TooLarge, Malformed (BadAnswer): more bytes than `Bounds` allow, an unreadable encoding, too many redirects;
-- AddressRefused, BadCertificate (both AskTheOwner): the address must not be asked, or proves nothing.
+- AddressRefused, BadCertificate (both ActionRequiredError): the address must not be asked, or proves nothing.
 """
 
 import ssl

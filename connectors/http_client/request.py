@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.http_client.address_guard import AddressRefused, checked_url
 from connectors.http_client.response import spoken
 
@@ -51,9 +51,9 @@ class Authorization:
     headers: Mapping[str, str] = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Raises AskTheOwner: a header has a line break or a letter that cannot be sent."""
+        """Raises ActionRequiredError: a header has a line break or a letter that cannot be sent."""
         if not all(map(_SENDABLE.fullmatch, self.headers.values())):
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"the credential for {self.origin} has a blank, a line break or a letter in it that"
                 " cannot be sent: copy it anew, without what stands around it"
             )

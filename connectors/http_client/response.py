@@ -7,14 +7,14 @@ from typing import Any
 
 import httpx
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 
 class BadAnswer(Exception):
     """An answer that cannot be used as it is.
 
     Of one item it is a reason to yield an `Unreadable`. What a run cannot do without (a page of the
-    listing) is a RetryLater or an AskTheOwner that the source raises instead.
+    listing) is a TemporarilyUnavailableError or an ActionRequiredError that the source raises instead.
     """
 
 
@@ -34,7 +34,7 @@ class Rejected(BadAnswer):
         self.answer = answer
 
 
-class NotAuthorised(AskTheOwner):
+class NotAuthorised(ActionRequiredError):
     """Status 401 or 403, where no rate limit is behind it.
 
     A source catches it and says in its own words where to make a new credential, or, where 403 is
@@ -46,15 +46,15 @@ class NotAuthorised(AskTheOwner):
         self.answer = answer
 
 
-class BadCertificate(AskTheOwner):
+class BadCertificate(ActionRequiredError):
     """The server does not prove to be the one that was asked."""
 
 
-class RateLimited(RetryLater):
+class RateLimited(TemporarilyUnavailableError):
     """The service asks to wait; `after` is what it asks for, exactly."""
 
 
-class Unavailable(RetryLater):
+class Unavailable(TemporarilyUnavailableError):
     """No answer, or an answer that it fails (`Failing`), several times."""
 
 

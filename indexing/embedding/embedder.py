@@ -44,9 +44,9 @@ class Embedder(Protocol):
         ...
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
-        """Raises DeadlineExceeded, RetryLater (a remote model that does not answer), AskTheOwner."""
+        """Raises DeadlineExceeded, TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Raises RetryLater (a remote model that does not answer), AskTheOwner."""
+        """Raises TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
         ...

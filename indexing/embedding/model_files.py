@@ -12,7 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 _HOME_OF_BARE_NAMES = "sentence-transformers"
 _LOADABLE = ("modules.json", "config.json")
@@ -48,7 +48,7 @@ def find_model(model: str, hub: Hub = USUAL_HUB) -> ModelSource:
     after the model or after its package), the local cache of the hub, or the hub, in this order.
 
     Raises:
-        AskTheOwner: it is nowhere to be had; the message says what to do.
+        ActionRequiredError: it is nowhere to be had; the message says what to do.
     """
     return _at_path(model) or _in_package(model) or _from_hub(model, hub)
 
@@ -105,15 +105,17 @@ def _from_hub(model: str, hub: Hub) -> ModelSource:
         if _has_weights(folder):
             return ModelSource(name, folder, "the local model cache")
     except HFValidationError as error:
-        raise AskTheOwner(_nowhere(model, "no hub has a model of such a name")) from error
+        raise ActionRequiredError(_nowhere(model, "no hub has a model of such a name")) from error
     except LocalEntryNotFoundError:
         pass
     try:
         return ModelSource(name, _snapshot(fetch), "the model hub")
     except LocalEntryNotFoundError as error:
-        raise AskTheOwner(_nowhere(model, "the model hub cannot be reached")) from error
+        raise ActionRequiredError(_nowhere(model, "the model hub cannot be reached")) from error
     except HTTPError as error:
-        raise AskTheOwner(_nowhere(model, f"the model hub does not give it: {error}")) from error
+        raise ActionRequiredError(
+            _nowhere(model, f"the model hub does not give it: {error}")
+        ) from error
 
 
 def _snapshot(fetch: Callable[..., str]) -> Path:
@@ -145,7 +147,7 @@ def weights_version(folder: Path, memory: Path) -> str:
     sizes and times of the files, and while these stay the same it is taken from there.
 
     Raises:
-        AskTheOwner: there are no weights among them.
+        ActionRequiredError: there are no weights among them.
     """
     state = list(_file_state(folder))
     note = memory / f"weights-{_short_digest(str(folder))}.json"
@@ -155,7 +157,9 @@ def weights_version(folder: Path, memory: Path) -> str:
             return str(known["version"])
     names = [str(name) for name, _, _ in state]
     if not _has_weights(folder):
-        raise AskTheOwner(f"The folder {folder} has no weights (*.safetensors): fetch it whole.")
+        raise ActionRequiredError(
+            f"The folder {folder} has no weights (*.safetensors): fetch it whole."
+        )
     version = _content_digest(folder, names)
     memory.mkdir(parents=True, exist_ok=True)
     if os.access(memory, os.W_OK):

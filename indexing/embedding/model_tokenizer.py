@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.token_counting import estimated_ends
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -77,9 +77,9 @@ class ModelTokenizer:
 
     @classmethod
     def from_file(cls, path: Path) -> "ModelTokenizer":
-        """Raises AskTheOwner for a file that is not there or is no tokenizer."""
+        """Raises ActionRequiredError for a file that is not there or is no tokenizer."""
         if not path.is_file():
-            raise AskTheOwner(f"No tokenizer at {path}: give the path of a tokenizer.json.")
+            raise ActionRequiredError(f"No tokenizer at {path}: give the path of a tokenizer.json.")
         return cls(Tokenizer.from_file(str(path)))
 
     def counts(self, texts: Sequence[str]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
 from indexing.embedding.model_tokenizer import (
     EstimatedTokens,
@@ -56,9 +56,11 @@ class RemoteModel:
     """
 
     def __init__(self, settings: RemoteModelSettings) -> None:
-        """Raises AskTheOwner, and RetryLater where the dimension must be asked for in vain."""
+        """Raises ActionRequiredError, and TemporarilyUnavailableError where the dimension must be asked for in vain."""
         if not settings.url.startswith(("http://", "https://")):
-            raise AskTheOwner(f"Not the address of an embedding endpoint: {settings.url!r}.")
+            raise ActionRequiredError(
+                f"Not the address of an embedding endpoint: {settings.url!r}."
+            )
         self._settings = settings
         self._tokens = _tokenization(settings.tokenizer)
         headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
@@ -141,22 +143,26 @@ class RemoteModel:
             if isinstance(outcome, httpx.Response):
                 return outcome
             deadline.check()
-            wait = max(pause, outcome.after.total_seconds())
+            wait = max(pause, outcome.retry_after.total_seconds())
             if pause > _LAST_PAUSE or wait > min(deadline.left(), _LONGEST_WAIT):
-                outcome.after = max(outcome.after, timedelta(seconds=_LONGEST_WAIT))
+                outcome.retry_after = max(outcome.retry_after, timedelta(seconds=_LONGEST_WAIT))
                 raise outcome
             time.sleep(wait)
             pause *= 2
 
-    def _sent(self, body: dict[str, Any], deadline: Deadline) -> httpx.Response | RetryLater:
+    def _sent(
+        self, body: dict[str, Any], deadline: Deadline
+    ) -> httpx.Response | TemporarilyUnavailableError:
         url = f"{self._settings.url.rstrip('/')}/embeddings"
         try:
             timeout = max(0.001, min(self._settings.seconds, deadline.left()))
             response = self._client.post(url, json=body, timeout=timeout)
         except httpx.HTTPError as error:
-            return RetryLater(f"The embedding endpoint {url} does not answer: {error}", _NOW)
+            return TemporarilyUnavailableError(
+                f"The embedding endpoint {url} does not answer: {error}", _NOW
+            )
         if response.status_code in _BUSY:
-            return RetryLater(
+            return TemporarilyUnavailableError(
                 f"The embedding endpoint {url} is busy (status {response.status_code}).",
                 _retry_after(response),
             )
@@ -177,8 +183,8 @@ class RemoteModel:
         scaled: Vectors = unit / lengths
         return scaled
 
-    def _refused(self, reason: str) -> AskTheOwner:
-        return AskTheOwner(
+    def _refused(self, reason: str) -> ActionRequiredError:
+        return ActionRequiredError(
             f"The embedding endpoint {self._settings.url} does not serve the model"
             f" {self._settings.model!r} as expected: {reason}. Check its address, key, model name"
             " and dimension in the settings."

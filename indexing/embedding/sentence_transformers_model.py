@@ -22,7 +22,7 @@ import numpy as np
 from filelock import FileLock
 from tokenizers import Tokenizer
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
 from indexing.embedding.model_files import USUAL_HUB, Hub, ModelSource, find_model, weights_version
 from indexing.embedding.model_tokenizer import (
@@ -85,7 +85,7 @@ def load_embedder(
         threads: for questions, and as many again for passages; all of the processor's by default.
 
     Raises:
-        AskTheOwner: the model is not to be had, or cannot be read.
+        ActionRequiredError: the model is not to be had, or cannot be read.
     """
     source = find_model(model, hub)
     folder = _folder(source, cache)
@@ -108,7 +108,7 @@ def describe(model: str, cache: Path, hub: Hub = USUAL_HUB) -> ModelState:
     """Where a model comes from and how it is run, without loading or converting it.
 
     Raises:
-        AskTheOwner: the model is not to be had.
+        ActionRequiredError: the model is not to be had.
     """
     source = find_model(model, hub)
     return ModelState(source=source, record=read_record(_folder(source, cache)))
@@ -166,7 +166,7 @@ def _convert_apart(source: ModelSource, folder: Path, version: str) -> ModelReco
     said = child.stderr.strip().splitlines() or [f"exit status {child.returncode}"]
     record = read_record(folder)
     if record is None or child.returncode in _STOPPED:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The embedding model {source.name} in {source.folder} could not be loaded:"
             f" {said[-1]} (exit status {child.returncode}). Check that its files are whole and that"
             " there is memory for it (about 1 GB and the weights), or choose another model."

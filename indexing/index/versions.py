@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Index, IndexKeeper
 
@@ -21,14 +21,14 @@ class Edition:
     embedder, where `embedder.model` may be a mere name; two editions do not differ by it."""
 
 
-class Superseded(RetryLater):
+class Superseded(TemporarilyUnavailableError):
     """Another edition has taken the place of this one since it was opened; open the index again."""
 
     def __init__(self, now: Edition | None) -> None:
         made = f"built anew with the model {now.called}" if now else "removed"
         super().__init__(
             f"The index was {made} since it was opened. Start again; a server does so by itself.",
-            after=timedelta(seconds=1),
+            retry_after=timedelta(seconds=1),
         )
         self.now = now
 
@@ -51,7 +51,7 @@ class Editions(Protocol):
         """The active edition, for askers; where there is none, `edition` becomes it, empty.
 
         Raises:
-            AskTheOwner: the active one is of another embedder (see `of_another`).
+            ActionRequiredError: the active one is of another embedder (see `of_another`).
         """
         ...
 
@@ -65,7 +65,7 @@ class Editions(Protocol):
         It may be of the same embedder as the active one, to build that anew.
 
         Raises:
-            AskTheOwner: one for another embedder is being built.
+            ActionRequiredError: one for another embedder is being built.
         """
         ...
 
@@ -97,17 +97,17 @@ class Editions(Protocol):
         ...
 
 
-def of_another(active: Edition, asked: Edition) -> AskTheOwner:
+def of_another(active: Edition, asked: Edition) -> ActionRequiredError:
     """What to tell where the active edition is not of the embedder that is set."""
-    return AskTheOwner(
+    return ActionRequiredError(
         f"The index was made with {told(active.embedder)}; set is {told(asked.embedder)}. Their vectors do"
         f" not compare. To change over, while the search goes on: quarry reindex --model {asked.called}."
         f" To stay with the former one, set QUARRY_EMBEDDING_MODEL={active.called} or nothing."
     )
 
 
-def already_building(building: Edition, asked: Edition) -> AskTheOwner:
-    return AskTheOwner(
+def already_building(building: Edition, asked: Edition) -> ActionRequiredError:
+    return ActionRequiredError(
         f"An index for {told(building.embedder)} is being built; that for {told(asked.embedder)} has to"
         " wait. Go on with it: quarry reindex. Or give it up: quarry reindex --abandon."
     )

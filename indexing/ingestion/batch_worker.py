@@ -28,7 +28,7 @@ class Carrying:
 
         Raises:
             LostLease: one of them is another worker's by now; the ledger knows nothing of it.
-            RetryLater, AskTheOwner: the embedder's or the index's.
+            TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's.
         """
         writing = Writing(self.embedder, self.keeper, self.ledger)
         yield from writing.carry_out_ahead(self._plans(coming, tally), InFlight(), meter, tally)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 SHARE = 0.2
 DOCUMENTS = 50
@@ -26,7 +26,7 @@ class Shrinkage:
             raise NeedsDecision(self)
 
 
-class NeedsDecision(AskTheOwner):
+class NeedsDecision(ActionRequiredError):
     """A listing would delete so much that a person is asked first."""
 
     def __init__(self, shrinkage: Shrinkage) -> None:

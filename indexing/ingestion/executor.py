@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from connectors.batched import portions
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.index.protocols import Amend, IndexChange, IndexKeeper, Replace
 from indexing.ingestion.batching import Held
@@ -100,7 +100,7 @@ class Writing:
     ledger: Noting
 
     def carry_out(self, plan: Plan, tally: Tally) -> None:
-        """Raises RetryLater, AskTheOwner: the embedder's or the index's. The ledger is as before."""
+        """Raises TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's. The ledger is as before."""
         with tally.timed("embed"):
             embedded = self._embedded(plan)
         self._write(embedded, tally)
@@ -175,10 +175,10 @@ class Writing:
             self.ledger.unsettle(amended)
         stale = self.keeper.write(changes).stale if changes else ()
         if stale:
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"The index holds newer versions of {len(stale)} documents than the ledger, of"
                 f" {stale[0]} for one. The next sync repairs that.",
-                after=timedelta(seconds=1),
+                retry_after=timedelta(seconds=1),
             )
 
     def _embedded(self, plan: Plan) -> Plan:

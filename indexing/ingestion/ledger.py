@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from connectors.connector import Checkpoint
 from connectors.document import Access, Document
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import IndexedDocument
 
 
@@ -123,12 +123,12 @@ class Finished:
     """What was worked on last."""
 
 
-class LostLease(RetryLater):
+class LostLease(TemporarilyUnavailableError):
     """A batch is another's by now: this worker was not heard of for too long."""
 
     def __init__(self, batch: int) -> None:
         message = f"Batch {batch} was taken over: this worker was not heard of for too long."
-        super().__init__(message, after=timedelta(seconds=1))
+        super().__init__(message, retry_after=timedelta(seconds=1))
 
 
 LedgerChange: TypeAlias = (

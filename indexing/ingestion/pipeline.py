@@ -66,7 +66,7 @@ class Pipeline:
 
         Raises:
             ValueError: a document that is not of this source.
-            RetryLater, AskTheOwner: the source's, the embedder's or the index's.
+            TemporarilyUnavailableError, ActionRequiredError: the source's, the embedder's or the index's.
         """
         meter, in_flight = Meter(self.source, "indexing"), InFlight()
         with closing(self.read(changes)) as stream:
@@ -78,7 +78,7 @@ class Pipeline:
 
         Raises:
             ValueError: a change that is not of this source.
-            RetryLater, AskTheOwner: the source's.
+            TemporarilyUnavailableError, ActionRequiredError: the source's.
         """
         with closing(read_ahead(changes)) as stream:
             yield from batches(self._checked(stream), self.size)

@@ -12,7 +12,7 @@ def index_documents(documents: Sequence[Document], embedder: Embedder, keeper: I
     """Write the documents to an index of their own.
 
     Raises:
-        RetryLater, AskTheOwner: the embedder's or the index's.
+        TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's.
     """
     for document in documents:
         chunks = chunks_of(document, embedder)

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import TypeAlias
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.validation import is_storable
 from indexing.local import sql
 
@@ -138,17 +138,17 @@ def named_errors(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"The index in {folder} is busy.", timedelta(seconds=BUSY_SECONDS)
             ) from error
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index in {folder} cannot be used: {error}. Check that its disk has room and that its"
             " files may be read and written."
         ) from error
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
         raise
     except sqlite3.DatabaseError as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index in {folder} is damaged: {error}. Remove the folder and sync again; nothing but"
             " the time to index is lost."
         ) from error

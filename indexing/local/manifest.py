@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.versions import Edition
 
@@ -40,7 +40,7 @@ def read(home: Path) -> Register:
     """The register in `home`; an empty one where there is none.
 
     Raises:
-        AskTheOwner: it cannot be read, or is of another format.
+        ActionRequiredError: it cannot be read, or is of another format.
     """
     return parsed(home, read_bytes(home))
 
@@ -63,7 +63,7 @@ def parsed(home: Path, content: bytes) -> Register:
             raise ValueError(f"format {fields['format']}")
         return Register(_placed(fields["active"]), _placed(fields["building"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"{home / FILE}, which names the folders of the index, cannot be understood: {error}. Remove"
             f" {home} and sync again; nothing but the time to index is lost."
         ) from error

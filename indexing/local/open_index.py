@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.local import maintenance, sql, tantivy_index, vector_file
 from indexing.local.database import (
@@ -31,8 +31,8 @@ def open_index(folder: Path, identity: EmbedderIdentity) -> EmbeddedIndex:
     """The index in `folder`, for askers.
 
     Raises:
-        AskTheOwner: the index was made with another embedder, or is damaged beyond mending.
-        RetryLater: it has to be made or mended, and another process kept it locked.
+        ActionRequiredError: the index was made with another embedder, or is damaged beyond mending.
+        TemporarilyUnavailableError: it has to be made or mended, and another process kept it locked.
     """
     _prepare(folder, identity)
     return EmbeddedIndex(folder, identity.dimension)
@@ -81,7 +81,7 @@ def _make(folder: Path, identity: EmbedderIdentity) -> None:
 def _check_version(folder: Path, connection: Connection) -> None:
     found = read_meta(connection, "version")
     if found != str(sql.SCHEMA_VERSION):
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index in {folder} is of format {found}; this version of Quarry reads format"
             f" {sql.SCHEMA_VERSION}. Build it anew: quarry reindex --rebuild. Or remove the folder and"
             " sync again."
@@ -91,7 +91,7 @@ def _check_version(folder: Path, connection: Connection) -> None:
 def _check_identity(folder: Path, connection: Connection, identity: EmbedderIdentity) -> None:
     found = EmbedderIdentity(**json.loads(read_meta(connection, "embedder") or "{}"))
     if found != identity:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index in {folder} was made with {_told(found)}; set is {_told(identity)}. Their vectors"
             " do not compare. Set the former model again, or remove the folder and sync again."
         )

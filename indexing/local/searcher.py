@@ -8,7 +8,7 @@ import numpy as np
 
 from connectors.closing import Closing
 from connectors.document import Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector
 from indexing.index import hybrid_ranking
@@ -42,7 +42,7 @@ class EmbeddedIndex(Closing):
 
         Raises:
             ValueError: a vector that is not of the index's dimension.
-            DeadlineExceeded, RetryLater, AskTheOwner
+            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError
         """
         for query in queries:
             if query.vector is not None and query.vector.shape != (self._dimension,):
@@ -55,7 +55,7 @@ class EmbeddedIndex(Closing):
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
-        """See `Index.chunks`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
+        """See `Index.chunks`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
         found = []
         with self._named_errors(), self._views.tables() as connection:
             door = Door(connection, readers)
@@ -66,7 +66,7 @@ class EmbeddedIndex(Closing):
         return found
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
-        """See `Index.facets`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
+        """See `Index.facets`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
         with self._named_errors(), self._views.current(deadline) as (view, connection):
             seen = view.scope(connection, readers, filters).documents
             deadline.check()
@@ -82,7 +82,7 @@ class EmbeddedIndex(Closing):
             with named_errors(self._folder):
                 yield
         except (Damaged, FileNotFoundError) as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"A file of the index in {self._folder} is missing or damaged: {error}. Start again:"
                 " what can be rebuilt is rebuilt when the index is opened."
             ) from error

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.versions import Superseded
 from indexing.local.manifest import parsed, read_bytes
 
-_OF_A_FOLDER_THAT_GOES = (AskTheOwner, RetryLater, OSError, sqlite3.Error)
+_OF_A_FOLDER_THAT_GOES = (ActionRequiredError, TemporarilyUnavailableError, OSError, sqlite3.Error)
 
 
 class Watch:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import Vectors
 from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
 from indexing.index.validation import Batch, BatchLimits, batches
@@ -65,8 +65,8 @@ class EmbeddedKeeper:
         Raises:
             ValueError: see `IndexKeeper.write`; and chunks of one document that disagree on what is said of
                 all of it, or a boost below zero. Batches before the one at fault are written.
-            RetryLater: another writer did not end in time, or the disk is busy.
-            AskTheOwner: the index cannot be written.
+            TemporarilyUnavailableError: another writer did not end in time, or the disk is busy.
+            ActionRequiredError: the index cannot be written.
         """
         written = Written()
         for batch in batches(changes, self._dimension, BATCH):
@@ -133,7 +133,7 @@ class EmbeddedKeeper:
             with named_errors(self._folder):
                 yield
         except (Damaged, OSError) as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"The index in {self._folder} cannot be written: {error}. Check that its disk has room and"
                 " that its files may be written, then start again."
             ) from error

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 
 PATIENCE = 120.0
 """Seconds to wait for another writer: longer than any one batch and than most rebuilds take."""
@@ -20,7 +20,7 @@ def sole_writer(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
     every system that SQLite runs on, and waiting is built in.
 
     Raises:
-        RetryLater: another writer did not finish within `patience` seconds.
+        TemporarilyUnavailableError: another writer did not finish within `patience` seconds.
     """
     with closing(
         sqlite3.connect(folder / "writer.lock", timeout=patience, isolation_level=None)
@@ -30,7 +30,7 @@ def sole_writer(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"Another process has been writing to the index in {folder} for {patience:.0f} seconds."
                 " Wait for it to end, or stop it, and try again.",
                 timedelta(seconds=patience),

@@ -16,7 +16,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as Unreachable
 from opensearchpy.exceptions import SSLError, TransportError
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.opensearch import errors
 from indexing.opensearch.naming import written_alias
 
@@ -75,7 +75,7 @@ class Bulk:
         What is to be changed or deleted and is not there is left so.
 
         Raises:
-            RetryLater, AskTheOwner
+            TemporarilyUnavailableError, ActionRequiredError
         """
         requests = packed(actions, REQUEST)
         first = next(requests, None)
@@ -178,7 +178,7 @@ def _patiently(ask: Callable[[], Answer], pauses: Pauses) -> Answer:
     while True:
         try:
             return ask()
-        except RetryLater as error:
+        except TemporarilyUnavailableError as error:
             pauses.wait(error)
         except TransportError as error:
             if not _may_pass(error):
@@ -190,7 +190,9 @@ def _may_pass(error: TransportError) -> bool:
     """Whether the same request may go through a little later."""
     if isinstance(error, SSLError):
         return False
-    return isinstance(error, Unreachable) or isinstance(errors.named(error), RetryLater)
+    return isinstance(error, Unreachable) or isinstance(
+        errors.named(error), TemporarilyUnavailableError
+    )
 
 
 def _outcome(action: Action, item: _Item) -> Outcome | None:
@@ -203,15 +205,15 @@ def _outcome(action: Action, item: _Item) -> Outcome | None:
     if status == 404 and errors.told(item)[0] == "document_missing_exception":
         return Stored(-1, 0)
     refusal = _named(action, item)
-    if isinstance(refusal, RetryLater):
+    if isinstance(refusal, TemporarilyUnavailableError):
         return None
     raise refusal
 
 
-def _named(action: Action, item: _Item) -> RetryLater | AskTheOwner:
+def _named(action: Action, item: _Item) -> TemporarilyUnavailableError | ActionRequiredError:
     """What the refusal of an item means, with its document."""
     refusal = errors.of_refusal(item["status"], *errors.told(item))
     text = f"{action.document_id[:200]}: {refusal}"
-    if isinstance(refusal, RetryLater):
-        return RetryLater(text, refusal.after)
-    return AskTheOwner(text)
+    if isinstance(refusal, TemporarilyUnavailableError):
+        return TemporarilyUnavailableError(text, refusal.retry_after)
+    return ActionRequiredError(text)

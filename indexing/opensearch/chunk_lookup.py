@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from connectors.document import Readers
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index.validation import is_storable
 from indexing.opensearch import query_bodies, visible_chunks
@@ -59,7 +59,7 @@ def many(wanted: Spans, readers: Readers, searches: Searches) -> Places:
     """All that is wanted, by several searches, which must see one state of the index.
 
     Raises:
-        RetryLater: a part of the index did not answer.
+        TemporarilyUnavailableError: a part of the index did not answer.
     """
     known: dict[str, Source] = {}
     for answer in searches.ask(
@@ -98,7 +98,9 @@ def _pieces(wanted: Spans, known: Mapping[str, Source]) -> Iterator[tuple[str, I
 
 def _whole(answer: Answer) -> Answer:
     if answer.partial:
-        raise RetryLater("A part of the index does not answer at the moment.", SOON)
+        raise TemporarilyUnavailableError(
+            "A part of the index does not answer at the moment.", SOON
+        )
     return answer
 
 

@@ -24,7 +24,7 @@ from opensearchpy.exceptions import ConnectionError as Unreachable
 from urllib3 import Timeout
 from urllib3.exceptions import InsecureRequestWarning
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.opensearch.cancellable_connection import watched
 from indexing.runtime.deadline import Deadline
 
@@ -96,11 +96,11 @@ def connect(settings: OpenSearchSettings) -> OpenSearch:
     deadline.
 
     Raises:
-        AskTheOwner: a setting that cannot work.
+        ActionRequiredError: a setting that cannot work.
     """
     urls = [_split(url) for url in settings.urls]
     if not urls:
-        raise AskTheOwner("No address of OpenSearch is set.")
+        raise ActionRequiredError("No address of OpenSearch is set.")
     for url in urls:
         _check_secrecy(url, settings)
     return OpenSearch(
@@ -124,9 +124,9 @@ def within(deadline: Deadline) -> Mapping[str, Any]:
 def _split(url: str) -> SplitResult:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise AskTheOwner(f"{url!r} is no address of OpenSearch; write https://host:port.")
+        raise ActionRequiredError(f"{url!r} is no address of OpenSearch; write https://host:port.")
     if parts.username or parts.password:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The address of OpenSearch at {parts.hostname} holds a user name or a password. Take them out"
             " of it and set them on their own: addresses are shown and logged."
         )
@@ -136,7 +136,7 @@ def _split(url: str) -> SplitResult:
 def _check_secrecy(url: SplitResult, settings: OpenSearchSettings) -> None:
     guarded = url.scheme == "https" or is_loopback(url) or settings.verification == "never"
     if isinstance(settings.sign_in, Password) and not guarded:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The password would be sent to {url.hostname} unencrypted. Set an https:// address, or switch"
             " verification off if this network may read it."
         )
@@ -166,7 +166,7 @@ def _tls(url: SplitResult, settings: OpenSearchSettings) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=settings.ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The certificates of authorities in {settings.ca_file} cannot be read: {error}."
         ) from error
     if not _verifies(url, settings.verification):
@@ -195,7 +195,7 @@ def _show(shown: ClientCertificate, context: ssl.SSLContext) -> None:
     try:
         context.load_cert_chain(shown.certificate, shown.key)
     except (OSError, ssl.SSLError) as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The client certificate {shown.certificate} cannot be used: {error}. It is to be a PEM file;"
             " its key stands in it, or in the file set for the key."
         ) from error
@@ -217,12 +217,12 @@ def _aws_signer(region: str, service: str) -> Any:
     try:
         from botocore.session import Session  # type: ignore[import-untyped]
     except ImportError as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             "Signing for AWS needs the package botocore: install quarry-search[aws]."
         ) from error
     credentials = Session().get_credentials()
     if credentials is None:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             "No AWS credentials are found. Set a profile, a role, or AWS_ACCESS_KEY_ID and"
             " AWS_SECRET_ACCESS_KEY."
         )

@@ -57,8 +57,8 @@ def examine(client: OpenSearch, prefix: str) -> ClusterHealth:
     """Ask the cluster.
 
     Raises:
-        RetryLater: it cannot be reached.
-        AskTheOwner: sign-in, TLS, rights.
+        TemporarilyUnavailableError: it cannot be reached.
+        ActionRequiredError: sign-in, TLS, rights.
     """
     with errors.named_errors():
         health = client.cluster.health()

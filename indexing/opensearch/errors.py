@@ -18,7 +18,7 @@ from opensearchpy.exceptions import (
     TransportError,
 )
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 SOON = timedelta(seconds=10)
@@ -26,7 +26,7 @@ SOON = timedelta(seconds=10)
 
 BUSY = frozenset({408, 429, 502, 503, 504})
 
-Named = RetryLater | AskTheOwner
+Named = TemporarilyUnavailableError | ActionRequiredError
 
 
 @contextmanager
@@ -34,8 +34,8 @@ def named_errors(deadline: Deadline | None = None) -> Iterator[None]:
     """Whatever the driver raises inside is raised as ours.
 
     Raises:
-        RetryLater: the cluster cannot be reached or is busy; it may be well later.
-        AskTheOwner: sign-in, TLS, a missing index, a full disk: a person must mend something.
+        TemporarilyUnavailableError: the cluster cannot be reached or is busy; it may be well later.
+        ActionRequiredError: sign-in, TLS, a missing index, a full disk: a person must mend something.
         DeadlineExceeded: an answer did not come before `deadline`.
     """
     try:
@@ -52,17 +52,17 @@ def named(error: Exception) -> Named:
         case SSLError():
             return _of_tls(error)
         case ConnectionTimeout():
-            return RetryLater("OpenSearch did not answer in time.", SOON)
+            return TemporarilyUnavailableError("OpenSearch did not answer in time.", SOON)
         case Unreachable():
             return _of_connection(error)
         case SerializationError():
-            return AskTheOwner(
+            return ActionRequiredError(
                 "What answers at the address of OpenSearch does not speak its language. Check the address."
             )
         case TransportError():
             return of_refusal(status_of(error), *told(error.info, str(error.error)))
         case _:
-            return AskTheOwner(f"The connection to OpenSearch cannot be made: {error}.")
+            return ActionRequiredError(f"The connection to OpenSearch cannot be made: {error}.")
 
 
 def status_of(error: TransportError) -> int:
@@ -106,13 +106,13 @@ def of_refusal(status: int, kind: str, reason: str) -> Named:
         return _full_for_new(reason)
     match kind:
         case "index_not_found_exception":
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"The index is not there ({reason}). Was it removed? Start again, and sync its sources."
             )
         case "strict_dynamic_mapping_exception" | "mapper_parsing_exception":
             return _of_mapping(reason)
         case "cluster_block_exception" if status not in BUSY:
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"The cluster refuses to write: {reason}. Lift the block, then retry."
             )
     return _of_status(status, kind, reason)
@@ -121,66 +121,68 @@ def of_refusal(status: int, kind: str, reason: str) -> Named:
 def _of_status(status: int, kind: str, reason: str) -> Named:
     match status:
         case 401:
-            return AskTheOwner(
+            return ActionRequiredError(
                 "OpenSearch refused the sign-in. Check the user and password, the client certificate or"
                 " the AWS credentials that are set for it."
             )
         case 403:
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"OpenSearch does not permit this to the user that is set: {reason}. Grant it the rights on"
                 " the indexes of the prefix, or set another user."
             )
         case 413:
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"OpenSearch, or a proxy before it, takes no request of this size: {reason}."
                 " Allow 10 MB (http.max_content_length, client_max_body_size)."
             )
         case status if status in BUSY or status == 0:
-            return RetryLater(f"OpenSearch is busy or not whole: {reason} ({kind}).", SOON)
+            return TemporarilyUnavailableError(
+                f"OpenSearch is busy or not whole: {reason} ({kind}).", SOON
+            )
         case status if status >= 500:
-            return RetryLater(f"OpenSearch failed: {reason} ({kind}).", SOON)
+            return TemporarilyUnavailableError(f"OpenSearch failed: {reason} ({kind}).", SOON)
         case _:
-            return AskTheOwner(f"OpenSearch refused: {reason} ({kind}, status {status}).")
+            return ActionRequiredError(f"OpenSearch refused: {reason} ({kind}, status {status}).")
 
 
-def _of_mapping(reason: str) -> AskTheOwner:
+def _of_mapping(reason: str) -> ActionRequiredError:
     if "No handler for type [knn_vector]" in reason:
-        return AskTheOwner(
+        return ActionRequiredError(
             "OpenSearch lacks its k-NN plugin; install opensearch-knn on every node."
         )
-    return AskTheOwner(
+    return ActionRequiredError(
         f"The index does not take the record: {reason}. It was laid out by another version of Quarry or"
         " for another embedder: build it anew with `quarry reindex`."
     )
 
 
-def _full(reason: str) -> AskTheOwner:
-    return AskTheOwner(
+def _full(reason: str) -> ActionRequiredError:
+    return ActionRequiredError(
         f"The disk of the cluster is nearly full, so it refuses to write: {reason}. Free space or add a"
         " node; the block is lifted when the disk is below its high watermark again, or by setting"
         " index.blocks.read_only_allow_delete to null."
     )
 
 
-def _full_for_new(reason: str) -> AskTheOwner:
-    return AskTheOwner(
+def _full_for_new(reason: str) -> ActionRequiredError:
+    return ActionRequiredError(
         "The cluster makes no new index, as when the disks of all its nodes are nearly full:"
         f" {reason} Free space or add a node; the block is lifted when a disk is below its high watermark"
         " again, or by setting cluster.blocks.create_index to null."
     )
 
 
-def _of_tls(error: SSLError) -> AskTheOwner:
+def _of_tls(error: SSLError) -> ActionRequiredError:
     cause = error.info
     reason = getattr(cause, "reason", cause)
     if isinstance(reason, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(
         cause
     ):
-        return AskTheOwner(
+        return ActionRequiredError(
             f"The certificate of OpenSearch is not trusted: {cause}. Set the file of the authority that"
             " signed it, and the host name that it is made for."
         )
-    return AskTheOwner(
+    return ActionRequiredError(
         f"OpenSearch ended the TLS connection: {cause}. Is the address https, and is a client certificate"
         " demanded?"
     )
@@ -189,10 +191,12 @@ def _of_tls(error: SSLError) -> AskTheOwner:
 def _of_connection(error: Unreachable) -> Named:
     told_by = str(error.info)
     if "CERTIFICATE_REQUIRED" in told_by or "certificate required" in told_by:
-        return AskTheOwner(
+        return ActionRequiredError(
             "OpenSearch demands a client certificate. Set its file, and that of its key."
         )
-    return RetryLater(f"OpenSearch cannot be reached: {_words_of(error.info)}.", SOON)
+    return TemporarilyUnavailableError(
+        f"OpenSearch cannot be reached: {_words_of(error.info)}.", SOON
+    )
 
 
 def _words_of(cause: object) -> str:

@@ -8,7 +8,7 @@ from opensearchpy import OpenSearch
 
 from connectors.batched import portions
 from connectors.document import NOBODY
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
 from indexing.index.protocols import IndexedDocument, Replace
 from indexing.opensearch import errors
@@ -107,7 +107,7 @@ class Export:
                 record = held.record
                 found = self._sources((record.key, name) for name in _names(record))
             sources = [found[name] for name in _names(record) if name in found]
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             f"{record.id}: it was replaced again and again while it was read", errors.SOON
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import RequestError
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.opensearch import errors
 from indexing.opensearch.mapping import FORMAT, IndexLayout, VectorSettings, index_body
@@ -35,8 +35,8 @@ def open_index(
     """The index of this embedder, for askers.
 
     Raises:
-        AskTheOwner: it was made by another version or is refused; the message says what to do.
-        RetryLater: the cluster cannot be reached or is not whole.
+        ActionRequiredError: it was made by another version or is refused; the message says what to do.
+        TemporarilyUnavailableError: the cluster cannot be reached or is not whole.
     """
     laid = lay(client, edition_name(prefix, identity), identity, layout or IndexLayout())
     return OpenSearchIndex(client, laid.name, identity.dimension, laid.vectors)
@@ -48,8 +48,8 @@ def open_keeper(
     """The index of this embedder, for the pipeline.
 
     Raises:
-        AskTheOwner: it was made by another version or is refused; the message says what to do.
-        RetryLater: the cluster cannot be reached or is not whole.
+        ActionRequiredError: it was made by another version or is refused; the message says what to do.
+        TemporarilyUnavailableError: the cluster cannot be reached or is not whole.
     """
     laid = lay(client, edition_name(prefix, identity), identity, layout or IndexLayout())
     return OpenSearchKeeper(client, laid.name, identity.dimension, laid.vectors)
@@ -70,7 +70,7 @@ def lay(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: Index
 def fitting(
     name: str, meta: Mapping[str, Any], identity: EmbedderIdentity, layout: IndexLayout
 ) -> Laid:
-    """The index that says `meta` of itself. Raises AskTheOwner where it does not fit."""
+    """The index that says `meta` of itself. Raises ActionRequiredError where it does not fit."""
     _check(name, meta, identity)
     return Laid(name, replace(layout.vectors, **meta["vectors"]))
 
@@ -120,18 +120,18 @@ def _await_start(client: OpenSearch, name: str) -> None:
 
 def _check(name: str, meta: Mapping[str, Any], identity: EmbedderIdentity) -> None:
     if meta.get("format") != FORMAT:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index {name} is of format {meta.get('format')}; this version of Quarry reads format"
             f" {FORMAT}. Build it anew: quarry reindex --rebuild. Or remove it and sync again."
         )
     if meta["embedder"] != asdict(identity):
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index {name} was made with the model {meta['embedder']['model']}; set is"
             f" {identity.model}. Their vectors do not compare. Set the former model again, or remove the"
             " index and sync again."
         )
     if meta["analysis"] != tokenizer.fingerprint():
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The index {name} holds words as another version of Quarry makes them; they would not be"
             " found. Build it anew: quarry reindex --rebuild."
         )

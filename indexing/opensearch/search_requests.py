@@ -55,7 +55,7 @@ class Searches:
         """All in one request.
 
         Raises:
-            DeadlineExceeded, RetryLater, AskTheOwner
+            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError
             Gone: see there.
         """
         self.deadline.check()

@@ -18,7 +18,7 @@ from opensearchpy import OpenSearch
 
 from connectors.closing import Closing
 from connectors.document import Readers
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index import person_keys
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery
@@ -68,7 +68,7 @@ class OpenSearchIndex(Closing):
 
         Raises:
             ValueError: a vector that is not of the index's dimension.
-            DeadlineExceeded, RetryLater, AskTheOwner
+            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError
         """
         for query in queries:
             if query.vector is not None and query.vector.shape != (self._dimension,):
@@ -84,7 +84,7 @@ class OpenSearchIndex(Closing):
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
-        """See `Index.chunks`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
+        """See `Index.chunks`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
         deadline.check()
         wanted = chunk_lookup.spans(ranges)
         with cut_by(deadline):
@@ -102,7 +102,7 @@ class OpenSearchIndex(Closing):
         ]
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
-        """See `Index.facets`. Raises DeadlineExceeded, RetryLater, AskTheOwner."""
+        """See `Index.facets`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
         body = query_bodies.facets(readers, filters, FACETS)
         with cut_by(deadline):
             answer = whole(self._client, self._index, deadline).ask({0: body})[0]
@@ -147,7 +147,7 @@ class OpenSearchIndex(Closing):
         for _ in range(POINTS):
             with suppress(Gone), at_one_point(self._client, self._index, deadline) as searches:
                 return ask(searches)
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             "Nodes of the cluster come and go; a search is cut each time.", errors.SOON
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.version_guard import WatchedIndex, WatchedKeeper
 from indexing.index.versions import Edition, Superseded, already_building, of_another
@@ -113,7 +113,9 @@ class OpenSearchEditions:
             self._made(edition_name(self._prefix, edition.embedder), edition, alias)
             placed = self._behind(alias)
         if placed is None:
-            raise RetryLater("The index on the cluster was removed just now.", errors.SOON)
+            raise TemporarilyUnavailableError(
+                "The index on the cluster was removed just now.", errors.SOON
+            )
         if placed.edition.embedder != edition.embedder:
             raise of_another(placed.edition, edition)
         return placed
@@ -125,7 +127,7 @@ class OpenSearchEditions:
         return _Placed.of(index, meta)
 
     def _behind(self, alias: str) -> _Placed | None:
-        """Raises AskTheOwner: two indexes stand behind the alias, by two who began at once, or by hand."""
+        """Raises ActionRequiredError: two indexes stand behind the alias, by two who began at once, or by hand."""
         with errors.named_errors():
             while (index := self._aliased(alias)) is not None:
                 meta = meta_of(self._client, index)
@@ -138,7 +140,7 @@ class OpenSearchEditions:
         found = self._client.indices.get_alias(name=alias, params={"ignore": 404})
         names = [] if "error" in found else sorted(found)
         if len(names) > 1:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"The alias {alias} stands before several indexes: {', '.join(names)}. Take it away"
                 " from all but the one that is to be searched."
             )
@@ -180,7 +182,7 @@ class _Watch:
     def kept(self) -> Iterator[None]:
         try:
             yield
-        except (AskTheOwner, RetryLater):
+        except (ActionRequiredError, TemporarilyUnavailableError):
             if self._index not in self._editions.names():
                 raise Superseded(self._editions.active()) from None
             raise

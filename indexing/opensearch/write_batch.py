@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Written
 from indexing.index.validation import Batch, Prepared
 from indexing.opensearch.bulk_actions import drop_chunks, label_chunks, put_chunks
@@ -46,8 +46,8 @@ class Writer:
         """See `IndexKeeper.write`; not refreshed yet.
 
         Raises:
-            RetryLater: another writer did not leave a document alone, or the cluster is busy.
-            AskTheOwner
+            TemporarilyUnavailableError: another writer did not leave a document alone, or the cluster is busy.
+            ActionRequiredError
         """
         others, written, got_on = Patience(GRACE), Written(), time.monotonic()
         while True:
@@ -83,7 +83,7 @@ class Writer:
     def _wait(self, batch: Batch, since: float) -> None:
         if time.monotonic() - since > self._patience:
             names = ", ".join(item.document_id[:100] for item in batch[:3])
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"Others are writing the same documents all the time: {names}.",
                 timedelta(seconds=30),
             )

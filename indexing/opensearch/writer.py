@@ -45,8 +45,8 @@ class OpenSearchKeeper:
         Raises:
             ValueError: see `IndexKeeper.write`; and chunks of one document that disagree on what is said of
                 all of it, or a boost below zero. Batches before the one at fault are written.
-            RetryLater: the cluster cannot be reached or is busy, or another writer is at a document.
-            AskTheOwner: the index cannot be written.
+            TemporarilyUnavailableError: the cluster cannot be reached or is busy, or another writer is at a document.
+            ActionRequiredError: the index cannot be written.
         """
         bulk = Bulk(self._client, self._index, self._patience)
         documents = Documents(self._client, self._index, bulk)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from connectors.document import Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vector
 from indexing.index.protocols import (
@@ -91,8 +91,8 @@ def move(
     Whatever ends it, it can be run again, and goes on from what was written.
 
     Raises:
-        AskTheOwner: the two do not agree; nothing was switched.
-        RetryLater, AskTheOwner: either index's.
+        ActionRequiredError: the two do not agree; nothing was switched.
+        TemporarilyUnavailableError, ActionRequiredError: either index's.
     """
     with ExitStack() as stack:
         go_on = yield from entered(stack, standstill)
@@ -202,10 +202,10 @@ def compared(source: Place, target: Place, go_on: GoOn) -> Agreement:
     """Ask both the same.
 
     Raises:
-        AskTheOwner: they do not hold the same.
+        ActionRequiredError: they do not hold the same.
     """
     if (different := next(_differences(source.keeper, target.keeper), None)) is not None:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The copy does not hold what the index holds: {different.id} is not the same in both."
             " Move again; what is right already is not copied again."
         )
@@ -265,7 +265,7 @@ def _overlap(one: Sequence[Hit], other: Sequence[Hit]) -> float:
 
 def _check(agreement: Agreement) -> None:
     if min(agreement.words, agreement.vectors) < AGREEMENT:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"The copy holds what the index holds, and answers otherwise: of the best {SIZE} for"
             f" {agreement.asked} documents both name {agreement.words:.0%} by words and"
             f" {agreement.vectors:.0%} by vectors, on average. Nothing was switched."

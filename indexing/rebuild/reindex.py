@@ -16,7 +16,7 @@ from operator import attrgetter
 
 from connectors.batched import portions
 from connectors.document import Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexKeeper
 from indexing.ingestion.batching import BatchSize, weighed
@@ -76,7 +76,7 @@ class Reindexing:
         Whatever ends it, it can be run again, and goes on from what was written.
 
         Raises:
-            RetryLater, AskTheOwner: the embedder's, the index's or the ledger's.
+            TemporarilyUnavailableError, ActionRequiredError: the embedder's, the index's or the ledger's.
         """
         while True:
             yield from self._caught_up()
@@ -119,10 +119,10 @@ class Reindexing:
             for step in self._passed(found, left, Pace()):
                 go_on()
                 yield step
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             "The documents changed while they were being compared for the last time. What was built is"
             " kept.",
-            after=timedelta(seconds=PATIENCE),
+            retry_after=timedelta(seconds=PATIENCE),
         )
 
     def _reconsider(self) -> None:
@@ -143,7 +143,7 @@ class Reindexing:
     def _check(self, lacking: Sequence[Missing]) -> None:
         """An edition that has next to nothing is no good; the old one finds documents still."""
         if len(lacking) > MOST_MISSING * self._total:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{len(lacking):,} of {self._total:,} documents cannot be indexed anew,"
                 f" {lacking[0].document_id} for one: {lacking[0].reason}. The index stays as it is. Mend"
                 " that, or sync, and reindex again."

@@ -6,16 +6,16 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 
 PATIENCE = 2.0
 """Seconds between two tries to bring the sources to a standstill."""
 
 GoOn: TypeAlias = Callable[[], None]
-"""To be called now and then within the block, to say that it goes on. Raises RetryLater: it is over."""
+"""To be called now and then within the block, to say that it goes on. Raises TemporarilyUnavailableError: it is over."""
 
 Standstill: TypeAlias = Callable[[], AbstractContextManager[GoOn]]
-"""The block. Entering it raises RetryLater as long as a source is being synced, and holds none of them then."""
+"""The block. Entering it raises TemporarilyUnavailableError as long as a source is being synced, and holds none of them then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def entered(stack: ExitStack, standstill: Standstill) -> Generator[Waiting, None
     while True:
         try:
             return stack.enter_context(standstill())
-        except RetryLater as error:
+        except TemporarilyUnavailableError as error:
             waiting = Waiting(str(error))
         yield waiting
         time.sleep(PATIENCE)

@@ -24,7 +24,7 @@ from connectors.connector import (
     Unreadable,
 )
 from connectors.document import Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.contract.connector_worlds.held import (
     Held,
     documents,
@@ -329,9 +329,9 @@ def test_a_rate_limit_is_waited_out_as_the_service_says(world: World) -> None:
     run(world.connect(), held)
     world.limit(0)
     for ask in _every_question(world, [next(iter(held.documents))]):
-        with pytest.raises(RetryLater) as caught:
+        with pytest.raises(TemporarilyUnavailableError) as caught:
             ask()
-        assert abs(caught.value.after - world.wait) <= 0.1 * world.wait
+        assert abs(caught.value.retry_after - world.wait) <= 0.1 * world.wait
         assert str(caught.value)
     assert all(one.fault for one in world.connect().check())
 
@@ -342,7 +342,7 @@ def test_nothing_is_lost_by_a_rate_limit(world: World, answered: int) -> None:
     assert isinstance(world, Limits)
     held = Held()
     world.limit(answered)
-    assert isinstance(run_into(world.connect(), held), RetryLater | None)
+    assert isinstance(run_into(world.connect(), held), TemporarilyUnavailableError | None)
     world.relent()
     run(world.connect(), held)
     assert held.numbers == READABLE
@@ -355,7 +355,7 @@ def test_an_expired_credential_is_told_with_what_to_do(world: World) -> None:
     run(world.connect(), held)
     world.expire(0)
     for ask in _every_question(world, [next(iter(held.documents))]):
-        with pytest.raises(AskTheOwner) as caught:
+        with pytest.raises(ActionRequiredError) as caught:
             ask()
         assert re.search(world.mending, str(caught.value))
     faults = [one.fault or "" for one in world.connect().check()]
@@ -368,7 +368,7 @@ def test_nothing_is_lost_by_a_credential_that_expires(world: World, answered: in
     assert isinstance(world, Expires)
     held = Held()
     world.expire(answered)
-    assert isinstance(run_into(world.connect(), held), AskTheOwner | None)
+    assert isinstance(run_into(world.connect(), held), ActionRequiredError | None)
     world.renew()
     run(world.connect(), held)
     assert held.numbers == READABLE
@@ -402,7 +402,7 @@ def test_malformed_answers_are_never_taken_for_fewer_items(
     assert held.numbers == READABLE
     world.mend()
     world.garble(how, answered)
-    with suppress(RetryLater, AskTheOwner):
+    with suppress(TemporarilyUnavailableError, ActionRequiredError):
         held.prune(world.connect().listing())
     assert held.numbers == READABLE
 

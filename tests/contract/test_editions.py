@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Amend, Filters, Index, Replace
 from indexing.index.versions import Edition, Editions, Superseded
@@ -80,7 +80,7 @@ def test_whoever_opens_it_first_makes_the_first_edition(opening: Opening, first:
 def test_another_embedder_is_refused_with_both_names_and_the_way_out(editions: Editions) -> None:
     editions.open_keeper(OLD).write([text(OLD, "a", "apples")])
     for opened in (editions.open_index, editions.open_keeper):
-        with pytest.raises(AskTheOwner) as told:
+        with pytest.raises(ActionRequiredError) as told:
             opened(NEW)
         assert "the model test (1, float32, 64 dimensions)" in str(told.value)
         assert "the model new (1, float32, 32 dimensions)" in str(told.value)
@@ -119,7 +119,7 @@ def test_building_goes_on_with_what_was_built(opening: Opening) -> None:
 def test_a_second_one_cannot_be_begun(editions: Editions) -> None:
     editions.open_keeper(OLD)
     editions.begin(NEW).write([text(NEW, "b", "pears")])
-    with pytest.raises(AskTheOwner, match=r"the model new .* quarry reindex --abandon"):
+    with pytest.raises(ActionRequiredError, match=r"the model new .* quarry reindex --abandon"):
         editions.begin(THIRD)
     assert editions.building() == NEW
     assert [each.id for each in editions.begin(NEW).survey()] == ["b"]
@@ -134,7 +134,7 @@ def test_after_the_switch_the_new_one_is_searched(opening: Opening) -> None:
         assert (opening().active(), opening().building()) == (NEW, None)
         index = opening().open_index(NEW)
         assert (found(index, "apples"), found(index, "pears")) == ([], ["b"])
-    with pytest.raises(AskTheOwner, match="quarry reindex --model old/model"):
+    with pytest.raises(ActionRequiredError, match="quarry reindex --model old/model"):
         opening().open_index(OLD)
     with pytest.raises(ValueError, match="neither"):
         editions.switch(OLD)

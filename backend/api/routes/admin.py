@@ -31,7 +31,7 @@ from backend.sources import actions, connections, intervals, listing
 from backend.store import failures, runs
 from backend.store import sources as stored
 from backend.store.sources import Source
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.registry import KINDS, NotValid, title_of
 from connectors.settings_form import Form
 
@@ -218,7 +218,7 @@ def edit_source(name: str, body: EditBody, quarry: QuarryIs) -> SourceWire:
         return connections.edit(quarry, source, body.settings, body.credential)
     except NotValid as error:
         raise Problem(invalid(error)) from None
-    except AskTheOwner as error:  # no key opens the credential that would stay
+    except ActionRequiredError as error:  # no key opens the credential that would stay
         raise Problem(problem(409, str(error))) from error
 
 
@@ -265,7 +265,7 @@ def retry_failures(name: str, body: RetryBody, quarry: QuarryIs) -> DoneWire:
     source = find(quarry, name)
     try:
         return actions.retry(quarry.database, source.name, body.documents)
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         raise Problem(problem(409, str(error))) from error
 
 
@@ -289,7 +289,7 @@ def add(
         return connections.add(quarry, kind, settings, credential, name)
     except NotValid as error:
         raise Problem(invalid(error)) from None
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         status = 409 if kind in KINDS else 422
         raise Problem(problem(status, str(error))) from error
 
@@ -325,5 +325,5 @@ def kind_told(kind: str) -> KindWire:
 def _steered(quarry: Quarry, word: str, source: Source) -> DoneWire:
     try:
         return actions.steer(quarry.database, word, source.name)
-    except AskTheOwner as error:
+    except ActionRequiredError as error:
         raise Problem(problem(409, str(error))) from error

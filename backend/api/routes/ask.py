@@ -33,7 +33,7 @@ from backend.search.events import (
     VariantLost,
 )
 from backend.search.llm_protocol import Message
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
 
 LONGEST_QUESTION = 8_000
@@ -113,7 +113,7 @@ def told(quarry: Quarry, turn: ChatTurn, answer_html: AnswerHtml) -> Generator[E
                 yield Event("done", AnsweredWire(answer=answer, html=answer_html(answer)))
             elif (step := _step(event)) is not None:
                 yield step
-    except (RetryLater, AskTheOwner, DeadlineExceeded) as error:
+    except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded) as error:
         yield Event("error", problem_details.of_error(error))
     finally:
         if isinstance(events, Generator):

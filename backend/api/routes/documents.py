@@ -105,7 +105,7 @@ def shown(
     """The document, if the asker may read it.
 
     Raises:
-        DeadlineExceeded, RetryLater, AskTheOwner: the index or the database did not answer.
+        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index or the database did not answer.
     """
     found = find(quarry, document_id, readers)
     if found is None:

@@ -79,7 +79,7 @@ def facets(quarry: Quarry, filters: Filters, readers: Readers, deadline: Deadlin
     """What could be chosen: each field counted under the filters of all the others.
 
     Raises:
-        DeadlineExceeded, RetryLater, AskTheOwner: the index did not answer.
+        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
     known: dict[Filters, Facets] = {}
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from backend.chat.citations.claim_checks import anchors, clauses, negated
 from connectors.document import Span
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk
 from indexing.chunking.sentences import sentences
 from indexing.embedding.embedder import Embedder, Vector
@@ -122,7 +122,7 @@ def best_supports(
     understand the sentence, words alone decide.
 
     Raises:
-        AskTheOwner: as the embedder does.
+        ActionRequiredError: as the embedder does.
     """
     compared = [_Claim.of(sentence, passages, len(claims)) for sentence, passages in claims]
     texts = [text for claim in compared for text in claim.texts()]
@@ -135,7 +135,7 @@ def _vectors(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> di
         return {}
     try:
         vectors = embedder.embed_queries(texts, deadline)
-    except (DeadlineExceeded, RetryLater):
+    except (DeadlineExceeded, TemporarilyUnavailableError):
         return {}
     return dict(zip(texts, vectors, strict=True))
 

@@ -35,7 +35,7 @@ from backend.chat.extractive.relevance import (
     word_shares,
 )
 from backend.search.models import InferenceSection
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
@@ -91,7 +91,7 @@ def extract(
     An embedder that is late or does not answer costs the meaning; then words alone decide.
 
     Raises:
-        AskTheOwner: as the embedder does.
+        ActionRequiredError: as the embedder does.
     """
     found = candidates(sections)
     if not found or not question.strip() or _asks_for_other_codes(question, found):
@@ -126,7 +126,7 @@ def judge(
                 trust,
                 lambda texts: embedder.embed_queries(texts, deadline),
             )
-        except (DeadlineExceeded, RetryLater):
+        except (DeadlineExceeded, TemporarilyUnavailableError):
             pass
     return _by_words(question, found, shares)
 

@@ -34,7 +34,7 @@ def document(
 
     Raises:
         CannotRead: it is broken, protected or not of its format.
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     media_type, found = _read(api, attachment, largest)
     title = shortened(one_line(attachment.title)) or attachment.id

@@ -39,7 +39,7 @@ def changed(wiki: Wiki, since: datetime, keys: Sequence[str]) -> Iterator[Touche
     come with it; what changes meanwhile comes again.
 
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `connectors.sources.confluence.site.Wiki`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `connectors.sources.confluence.site.Wiki`.
     """
     while True:
         asked = {"cql": _question(wiki, since, keys), "expand": "container,version"}

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from connectors.closing import Closing
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.result import parsed_time
 from connectors.http_client.address_guard import Reach
 from connectors.http_client.client import WebClient
@@ -27,7 +27,7 @@ _UNFOLLOWED = replace(BOUNDS, redirects=0)
 _LATER = timedelta(minutes=5)
 
 
-class Refused(AskTheOwner):
+class Refused(ActionRequiredError):
     """The token is valid and may not see this (403), or nobody is told."""
 
 
@@ -79,8 +79,8 @@ class Api(Closing):
         """`path` begins where the site begins.
 
         Raises:
-            AskTheOwner: the token is not valid; Refused, a kind of it: it may not see this.
-            RetryLater: not now.
+            ActionRequiredError: the token is not valid; Refused, a kind of it: it may not see this.
+            TemporarilyUnavailableError: not now.
             BadAnswer: the answer cannot be used.
         """
         with self._told():
@@ -109,7 +109,7 @@ class Api(Closing):
         """What somebody without an account is answered; none where they are refused or sent to sign in.
 
         Raises:
-            RetryLater: not now.
+            TemporarilyUnavailableError: not now.
         """
         try:
             answer = self._stranger.get(f"{self.base}{path}")
@@ -128,7 +128,7 @@ class Api(Closing):
         except NotAuthorised as error:
             raise self._refusal(error.answer) from error
 
-    def _refusal(self, answer: Answer) -> AskTheOwner:
+    def _refusal(self, answer: Answer) -> ActionRequiredError:
         source = self._account.source
         failed = "FAILED" in answer.headers.get("x-seraph-loginreason", "").upper()
         if answer.status == 401 or failed:
@@ -138,8 +138,8 @@ class Api(Closing):
             f" give its account the right, or {self._account.mend}"
         )
 
-    def not_taken(self) -> AskTheOwner:
-        return AskTheOwner(
+    def not_taken(self) -> ActionRequiredError:
+        return ActionRequiredError(
             f"Confluence does not take the token of {self._account.source}: it has expired, was"
             f" revoked, or is of another account; {self._account.mend}"
         )
@@ -150,13 +150,13 @@ def needed(what: str) -> Iterator[None]:
     """Around what a run cannot do without.
 
     Raises:
-        RetryLater: the answer cannot be used.
+        TemporarilyUnavailableError: the answer cannot be used.
     """
     try:
         yield
     except BadAnswer as error:
         text = f"Confluence's answer on {what} cannot be used: {error}"
-        raise RetryLater(text, _LATER) from error
+        raise TemporarilyUnavailableError(text, _LATER) from error
 
 
 def field_of(raw: Mapping[str, Any], name: str, kind: type[T]) -> T:

@@ -17,7 +17,7 @@ from connectors.connector import (
     checks,
 )
 from connectors.document import Access
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.result import parsed_time
 from connectors.files.glob_patterns import Choice
 from connectors.http_client.address_guard import reach_of
@@ -82,8 +82,8 @@ class ConfluenceConnector:
         A space that is named and not there ends the run once all others are read.
 
         Raises:
-            RetryLater: Confluence does not answer, or asks to wait.
-            AskTheOwner: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: Confluence does not answer, or asks to wait.
+            ActionRequiredError: the token, its rights or the settings must be mended.
         """
         with self._api() as api:
             run = self._begun(api)
@@ -96,14 +96,14 @@ class ConfluenceConnector:
                         yield change
             yield mark.done(frozenset(run.by_id)).checkpoint()
             if missing := self._missing(run):
-                raise AskTheOwner(missing)
+                raise ActionRequiredError(missing)
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """Read these anew. See `Connector.again`. With a page come its attachments.
 
         Raises:
-            RetryLater: Confluence does not answer, or asks to wait.
-            AskTheOwner: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: Confluence does not answer, or asks to wait.
+            ActionRequiredError: the token, its rights or the settings must be mended.
         """
         with self._api() as api:
             run = self._begun(api)
@@ -121,8 +121,8 @@ class ConfluenceConnector:
         trash, archived, or hidden from the token is not listed.
 
         Raises:
-            RetryLater: Confluence does not answer, or asks to wait.
-            AskTheOwner: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: Confluence does not answer, or asks to wait.
+            ActionRequiredError: the token, its rights or the settings must be mended.
         """
         with self._api() as api:
             run = self._begun(api)
@@ -139,12 +139,14 @@ class ConfluenceConnector:
         return Api(self._account)
 
     def _begun(self, api: Api) -> _Run:
-        """Raises AskTheOwner: the token does not stand for anybody: some sites take it for a stranger's,
+        """Raises ActionRequiredError: the token does not stand for anybody: some sites take it for a stranger's,
         who may see a little."""
         with needed("the account of the token"):
             answer = api.get("/rest/api/user/current")
             if answer.gone:
-                raise AskTheOwner(f"there is no Confluence at {api.base}: correct the address")
+                raise ActionRequiredError(
+                    f"there is no Confluence at {api.base}: correct the address"
+                )
             me = answer.json_object()
         if me.get("type") == "anonymous":
             raise api.not_taken()
@@ -264,7 +266,7 @@ class ConfluenceConnector:
                 for space in islice(run.spaces, 1):
                     next(self._leaves(run, space, ContentKind.PAGE, ""), None)
                 return None, self._untold(run)
-        except (AskTheOwner, RetryLater) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error), str(error)
 
     def _untold(self, run: _Run) -> str | None:

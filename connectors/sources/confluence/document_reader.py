@@ -35,7 +35,7 @@ class Reading:
         """What of these is not held as it is now, with what hangs on them.
 
         Raises:
-            AskTheOwner, RetryLater: see `connectors.sources.confluence.site.Wiki`.
+            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
         """
         held = known([page_id(self.source, one.id) for one in contents]) if contents else {}
         for content, around in self._around(contents):
@@ -47,7 +47,7 @@ class Reading:
     def listed(self, contents: Sequence[Content]) -> Iterator[Listed]:
         """
         Raises:
-            AskTheOwner, RetryLater: see `connectors.sources.confluence.site.Wiki`.
+            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
         """
         for content, around in self._around(contents):
             access = self.rights.access(content.space, around)

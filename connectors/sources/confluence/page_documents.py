@@ -55,7 +55,7 @@ def document(
     """
     Raises:
         CannotRead: its text is not as Confluence writes it.
-        AskTheOwner, RetryLater: see `connectors.sources.confluence.site.Wiki`.
+        ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
     """
     content = standing.content
     found = [

@@ -43,7 +43,7 @@ def by_cursor(api: Api, path: str, params: Mapping[str, str | int], start: str) 
     """As Confluence Cloud pages. A cursor that is too old to be taken begins the list anew.
 
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
 
     def fetch(cursor: str | None) -> Answer:
@@ -65,7 +65,7 @@ def by_count(api: Api, path: str, params: Mapping[str, str | int], start: str) -
     that each page begins a little before the end of the last: an item may come twice.
 
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     at, last = _position(start)
     trusted, overlap = 0, _OVERLAP
@@ -92,7 +92,7 @@ def present(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
 
     Raises:
         Malformed: it is not there.
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     for leaf in leaves:
         if not leaf.is_there:

@@ -39,7 +39,7 @@ class Rights:
     def access(self, space: Space, around: Around) -> Access:
         """
         Raises:
-            AskTheOwner, RetryLater: see `connectors.sources.confluence.site.Wiki`.
+            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
         """
         viewers = self.viewers(space)
         restricted = [around.viewers, *(one.viewers for one in around.ancestors)]
@@ -54,7 +54,7 @@ class Rights:
         """Nobody but, where it is open, everybody, where the token may not see who.
 
         Raises:
-            AskTheOwner, RetryLater: see `connectors.sources.confluence.site.Wiki`.
+            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
         """
         if space.id not in self._spaces:
             self._spaces[space.id] = self._asked(space)

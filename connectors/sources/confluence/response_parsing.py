@@ -44,7 +44,7 @@ _MOST_VIEWERS = 200
 def around(api: Api, raw: Json) -> Around:
     """
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     return Around(
         ancestors=[_ancestor(api, one) for one in _above(raw)],
@@ -60,7 +60,7 @@ def viewers_of(api: Api, content_id: str) -> Subjects:
     not restricted, `UNTOLD` where the token may not see it.
 
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     people: list[Somebody] = []
     groups: list[Group] = []

@@ -39,8 +39,8 @@ class Hung:
 class Wiki(Protocol):
     """One site, for the length of one run. Any of its methods raises:
 
-    AskTheOwner: the token is not valid; Refused, a kind of it: it may not see this.
-    RetryLater: not now.
+    ActionRequiredError: the token is not valid; Refused, a kind of it: it may not see this.
+    TemporarilyUnavailableError: not now.
     BadAnswer: the answer cannot be used.
     """
 

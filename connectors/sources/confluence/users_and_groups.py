@@ -27,7 +27,7 @@ class People:
         """Reader tokens of those whose address is known, members of the groups among them.
 
         Raises:
-            AskTheOwner, RetryLater: see `connectors.sources.confluence.site.Wiki`.
+            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
         """
         found = {token for one in subjects.people if (token := self._token(one))}
         return frozenset(found.union(*map(self._of_group, subjects.groups)))

@@ -29,7 +29,7 @@ from connectors.connector import (
     checks,
 )
 from connectors.document import Access, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.registry import can_read, extract, not_read_yet
 from connectors.extraction.result import CannotRead, shortened
@@ -119,8 +119,8 @@ class FolderConnector:
         the same content it is `Unchanged`. What was deleted is found from `listing`.
 
         Raises:
-            RetryLater: the disk does not answer, or went away meanwhile.
-            AskTheOwner: the folder is not there, or its access file is malformed.
+            TemporarilyUnavailableError: the disk does not answer, or went away meanwhile.
+            ActionRequiredError: the folder is not there, or its access file is malformed.
         """
         root = self._root()
         identity = _identity(root)
@@ -140,8 +140,8 @@ class FolderConnector:
         """Yield every file with those who may read it now; nothing is opened but folders.
 
         Raises:
-            RetryLater: the disk does not answer, or went away meanwhile.
-            AskTheOwner: the folder, or one in it, cannot be listed, or the access file is malformed.
+            TemporarilyUnavailableError: the disk does not answer, or went away meanwhile.
+            ActionRequiredError: the folder, or one in it, cannot be listed, or the access file is malformed.
         """
         root = self._root()
         identity = _identity(root)
@@ -172,7 +172,7 @@ class FolderConnector:
             return None
         try:
             file = opened(self._root(), parts)
-        except (OSError, ValueError, AskTheOwner):
+        except (OSError, ValueError, ActionRequiredError):
             return None
         if _is_still(file, held):
             return file
@@ -187,7 +187,7 @@ class FolderConnector:
                 return root
         except (OSError, RuntimeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "the link leads in a circle"
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"the folder {path} cannot be opened ({reason}): connect its disk, let Quarry's"
                 " user read it, or correct the path"
             ) from error
@@ -199,13 +199,17 @@ class FolderConnector:
         except OSError:
             gone = True
         if gone:
-            raise RetryLater(f"the folder {root} went away while it was read", _LATER)
+            raise TemporarilyUnavailableError(
+                f"the folder {root} went away while it was read", _LATER
+            )
 
     def _walk(self, root: Path, after: Parts) -> Iterator[File | Closed]:
         try:
             yield from filter(self._includes, walk(root, self._enters, after))
         except OSError as error:
-            raise RetryLater(f"the folder {root} went away: {_said(error)}", _LATER) from error
+            raise TemporarilyUnavailableError(
+                f"the folder {root} went away: {_said(error)}", _LATER
+            ) from error
 
     def _enters(self, parts: Parts) -> bool:
         name = parts[-1]
@@ -278,7 +282,7 @@ class FolderConnector:
             root = self._root()
             _access_rules(root)
             any(True for _ in islice(self._walk(root, ()), 1))
-        except (AskTheOwner, RetryLater) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error)
         return None
 
@@ -326,10 +330,10 @@ def _access_rules(root: Path) -> AccessRules:
     try:
         # Not a pipe or a device: reading one would wait for ever.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise AskTheOwner(f"{path} must be a file")
+            raise ActionRequiredError(f"{path} must be a file")
         return parse_access_rules(path.read_bytes(), str(path))
     except OSError as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"{path} cannot be read ({error.strerror}): without it Quarry does not know who may"
             " read the folder"
         ) from error
@@ -339,20 +343,22 @@ def _check_misnamed(root: Path) -> None:
     """Rules under a name that is almost right must not leave the folder open to all."""
     for name in ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML"):
         if os.path.lexists(root / name):
-            raise AskTheOwner(f"{root / name}: rename the file to {ACCESS_FILE}")
+            raise ActionRequiredError(f"{root / name}: rename the file to {ACCESS_FILE}")
 
 
 def _check_closed(item: Closed) -> None:
     """What cannot be listed must not look deleted. A path that is too long was never read."""
     match item.error:
         case PermissionError():
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{readable(item.parts)} cannot be listed ({_said(item.error)}); or exclude it"
             )
         case OSError(errno=errno.ENAMETOOLONG):
             return
         case _:
-            raise RetryLater(f"{readable(item.parts)}: {_said(item.error)}", _LATER)
+            raise TemporarilyUnavailableError(
+                f"{readable(item.parts)}: {_said(item.error)}", _LATER
+            )
 
 
 def _said(error: OSError) -> str:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.access_rules import AccessRules, Rule, parse_access_rules
 from connectors.files.glob_patterns import Glob
 from connectors.files.paths import Parts
@@ -131,8 +131,8 @@ class GitConnector:
         then found from `listing`.
 
         Raises:
-            RetryLater: the server, or this machine's disk, does not do it now.
-            AskTheOwner: the repository, its branch, the credential or the access file must be mended.
+            TemporarilyUnavailableError: the server, or this machine's disk, does not do it now.
+            ActionRequiredError: the repository, its branch, the credential or the access file must be mended.
         """
         for change in self._branch.changes(place(since, self._chosen), known):
             match change:
@@ -149,8 +149,8 @@ class GitConnector:
         """Yield every file with those who may read it now; no content comes over the network.
 
         Raises:
-            RetryLater: the server, or this machine's disk, does not do it now.
-            AskTheOwner: the repository, its branch, the credential or the access file must be mended.
+            TemporarilyUnavailableError: the server, or this machine's disk, does not do it now.
+            ActionRequiredError: the repository, its branch, the credential or the access file must be mended.
         """
         return self._branch.listing()
 
@@ -182,13 +182,13 @@ class GitConnector:
         name = f"{ACCESS_FILE} of {spoken(self._remote)}"
         if ACCESS_FILE not in present:
             # Rules under a name that is almost right must not leave the files to other readers.
-            raise AskTheOwner(f"{name}: rename {min(present)} to {ACCESS_FILE}")
+            raise ActionRequiredError(f"{name}: rename {min(present)} to {ACCESS_FILE}")
         entry = next(copy.files.at(commit, [(ACCESS_FILE,)]), None)
         if entry is None:
-            raise AskTheOwner(f"{name} must be a file")
+            raise ActionRequiredError(f"{name} must be a file")
         copy.bring([entry.blob])
         if (copy.objects.size(entry.blob) or 0) > _LARGEST_ACCESS_FILE:
-            raise AskTheOwner(f"{name} is larger than {_LARGEST_ACCESS_FILE:,} bytes")
+            raise ActionRequiredError(f"{name} is larger than {_LARGEST_ACCESS_FILE:,} bytes")
         return parse_access_rules(copy.objects.content(entry.blob), name)
 
     def _link(self, parts: Parts, branch: str) -> str:
@@ -197,7 +197,7 @@ class GitConnector:
     def _fault(self) -> str | None:
         try:
             self._branch.probe()
-        except (AskTheOwner, RetryLater) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error)
         return None
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from connectors.closing import Closing
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.client import WebClient
 from connectors.http_client.pagination import Page, linked_pages
 from connectors.http_client.rate_limits import github_pace, server_time
@@ -29,7 +29,7 @@ _LATER = timedelta(minutes=5)
 _BLOCKED = 451
 
 
-class Refused(AskTheOwner):
+class Refused(ActionRequiredError):
     """The token is valid and may not see this (403), or nobody may (451)."""
 
 
@@ -59,8 +59,8 @@ class Api(Closing):
     def get(self, path: str, params: Params | None = None) -> Answer:
         """
         Raises:
-            AskTheOwner: the token is not valid; Refused, a kind of it: it may not see this.
-            RetryLater: not now.
+            ActionRequiredError: the token is not valid; Refused, a kind of it: it may not see this.
+            TemporarilyUnavailableError: not now.
             BadAnswer: the answer cannot be used.
         """
         with self._told():
@@ -125,17 +125,17 @@ class Api(Closing):
                 raise
             raise Refused(f"{error.answer.url} is blocked for legal reasons (451)") from error
 
-    def _refusal(self, answer: Answer) -> AskTheOwner:
+    def _refusal(self, answer: Answer) -> ActionRequiredError:
         source, said = self._account.source, _message(answer)
         if answer.status == 401:
-            return AskTheOwner(
+            return ActionRequiredError(
                 f"GitHub does not take the token of {source} ({said}): it has expired or was"
                 f" revoked; {self._account.mend}"
             )
         sso = answer.headers.get("x-github-sso", "")
         if sso.startswith("required"):
             where = sso.partition("url=")[2] or "GitHub, Settings, Personal access tokens"
-            return AskTheOwner(
+            return ActionRequiredError(
                 "the organisation wants the token to be authorised for single sign-on: open"
                 f" {where} and authorise it, or {self._account.mend}"
             )
@@ -170,12 +170,14 @@ def needed(what: str) -> Iterator[None]:
     """Around what a run cannot do without.
 
     Raises:
-        RetryLater: the answer cannot be used.
+        TemporarilyUnavailableError: the answer cannot be used.
     """
     try:
         yield
     except BadAnswer as error:
-        raise RetryLater(f"GitHub's answer on {what} cannot be used: {error}", _LATER) from error
+        raise TemporarilyUnavailableError(
+            f"GitHub's answer on {what} cannot be used: {error}", _LATER
+        ) from error
 
 
 def _message(answer: Answer) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, checks
 from connectors.document import Access
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.file_documents import READING
 from connectors.http_client.address_guard import reach_of
 from connectors.http_client.response import Malformed
@@ -95,8 +95,8 @@ class GitHubConnector:
         the rest is read.
 
         Raises:
-            RetryLater: GitHub does not answer, or its rate limit is used up.
-            AskTheOwner: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: GitHub does not answer, or its rate limit is used up.
+            ActionRequiredError: the token, its rights or the settings must be mended.
         """
         with self._run() as run:
             repositories, missing = self._repositories(run.api)
@@ -113,14 +113,14 @@ class GitHubConnector:
                             yield change
             yield mark.done().checkpoint()
             if faults:
-                raise AskTheOwner(_told(faults))
+                raise ActionRequiredError(_told(faults))
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """Read these anew, those of one part of a repository together. See `Connector.again`.
 
         Raises:
-            RetryLater: GitHub does not answer, or its rate limit is used up.
-            AskTheOwner: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: GitHub does not answer, or its rate limit is used up.
+            ActionRequiredError: the token, its rights or the settings must be mended.
         """
         with self._run() as run:
             there = {one.id: one for one in self._repositories(run.api)[0]}
@@ -138,8 +138,8 @@ class GitHubConnector:
         more is not listed.
 
         Raises:
-            RetryLater: GitHub does not answer, or its rate limit is used up.
-            AskTheOwner: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: GitHub does not answer, or its rate limit is used up.
+            ActionRequiredError: the token, its rights or the settings must be mended.
         """
         with self._run() as run:
             for repository in self._repositories(run.api)[0]:
@@ -226,7 +226,7 @@ class GitHubConnector:
                     for part in self._parts:
                         part.probe(home)
                 return None, _unseen(run, repositories)
-        except (AskTheOwner, RetryLater) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error), str(error)
 
 

@@ -32,7 +32,7 @@ class Home:
 
         Raises:
             Refused: it is still there; what is hidden from the token must not look as if it were deleted.
-            AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+            ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
         """
         if not self.api.get(self.repository.path).gone:
             raise self.api.refused(
@@ -102,8 +102,8 @@ def read(make: Callable[[], Document], unread: Unreadable) -> Document | Unreada
     """The document, or `unread` with the reason: what goes wrong with one alone makes no other wait.
 
     Raises:
-        RetryLater: the service does not answer at all, or asks to wait.
-        AskTheOwner: the token is not valid.
+        TemporarilyUnavailableError: the service does not answer at all, or asks to wait.
+        ActionRequiredError: the token is not valid.
     """
     try:
         return make()

@@ -125,7 +125,7 @@ _NONE: dict[str, list[object]] = {"nodes": []}
 def document(home: Home, topic: Topic) -> Document:
     """
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Graph.ask`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Graph.ask`.
     """
     title = one_line(topic.title) or f"#{topic.number}"
     said = (*sections(topic.body, topic.link), *_comments(home, topic))

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from connectors.checkpoints import value_of
 from connectors.connector import Change, Deletion, Known, Listed
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.extraction.result import Extracted
 from connectors.files.paths import Parts, titled
 from connectors.git_repository.branch_sync import Branch
@@ -51,7 +51,7 @@ class ByGit:
     name: str
     branch: Callable[[Home], Branch | None]
     """None where the repository has no such part."""
-    absent: tuple[type[AskTheOwner], ...]
+    absent: tuple[type[ActionRequiredError], ...]
     """What says that there is nothing yet, and no trouble."""
 
     def owns(self, own: str) -> bool:
@@ -95,7 +95,7 @@ class ByGit:
             yield self.branch(home)
         except self.absent:
             return
-        except AskTheOwner as error:
+        except ActionRequiredError as error:
             raise Refused(str(error)) from error
 
 

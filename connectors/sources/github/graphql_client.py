@@ -39,7 +39,7 @@ class Graph:
 
         Raises:
             NotThere, BadCursor: see there.
-            AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+            ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
         """
         return self._data(self._asked(query, variables))
 

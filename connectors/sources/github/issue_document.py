@@ -46,7 +46,7 @@ def mark(item: Item) -> str:
 def document(home: Home, item: Item) -> Document:
     """
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     kind = "pull request" if item.is_pull else "issue"
     said = sorted(_sayings(home.api, home.repository, item))

@@ -81,7 +81,7 @@ def walk(api: Api, repository: Repository, since: str) -> Iterator[Leaf]:
 
     Raises:
         Gone: the repository is not there.
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     for page in _onwards(api, f"{repository.path}/issues", {"state": "all"}, since):
         if page.answer.gone:
@@ -97,7 +97,7 @@ def talked(api: Api, repository: Repository, list_of: str, since: str) -> Iterat
     `list_of` is `issues` or, for comments on lines of a change, `pulls`.
 
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     for page in _onwards(api, f"{repository.path}/{list_of}/comments", {}, since):
         latest: dict[int, str] = {}

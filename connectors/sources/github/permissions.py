@@ -38,7 +38,7 @@ class People:
         token may not see them.
 
         Raises:
-            AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+            ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
         """
         if repository.visibility is Visibility.PUBLIC:
             return Rights(self._public, self._named)

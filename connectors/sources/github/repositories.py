@@ -70,7 +70,7 @@ def find(api: Api, names: Sequence[str]) -> Found:
     """Each name is `owner/name`, or `owner` for all of an organisation or a person.
 
     Raises:
-        AskTheOwner, RetryLater, BadAnswer: see `Api.get`.
+        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
     """
     found: dict[int, Repository] = {}
     missing = []

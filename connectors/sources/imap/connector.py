@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.glob_patterns import Glob
 from connectors.http_client.address_guard import checked_host, reach_of
 from connectors.http_client.setting_types import PrivateHosts
@@ -86,7 +86,7 @@ class ImapSettings(BaseModel):
     def _spelled(cls, host: str) -> str:
         try:
             return checked_host(host.strip())
-        except AskTheOwner as error:
+        except ActionRequiredError as error:
             raise ValueError(str(error)) from error
 
     @field_validator("user")
@@ -187,8 +187,8 @@ class ImapConnector:
         yields it without.
 
         Raises:
-            RetryLater: the server does not answer, breaks off, or asks to wait.
-            AskTheOwner: it does not let the account in, or no folder is left by the settings.
+            TemporarilyUnavailableError: the server does not answer, breaks off, or asks to wait.
+            ActionRequiredError: it does not let the account in, or no folder is left by the settings.
         """
         with self._mailbox() as mailbox:
             yield from sync.changes(mailbox, self._conversations(mailbox), since, known)
@@ -212,7 +212,7 @@ class ImapConnector:
         try:
             with self._mailbox() as mailbox:
                 mailbox.state()
-        except (AskTheOwner, RetryLater) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error)
         return None
 
@@ -232,7 +232,7 @@ class ImapConnector:
         found = chosen(folders, self._include, self._exclude)
         if not found:
             names = ", ".join("/".join(one.path) for one in folders[:_MOST_NAMES])
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"no folder is left to be read by include and exclude; there is: {names}"
             )
         return found

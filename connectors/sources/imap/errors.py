@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import one_line
 
 SOON = timedelta(minutes=2)
@@ -20,7 +20,7 @@ TOO_MUCH = {"THROTTLED", "LIMIT", "OVERQUOTA"}
 SHUT_OUT = {"AUTHENTICATIONFAILED", "AUTHORIZATIONFAILED", "EXPIRED", "PRIVACYREQUIRED"}
 
 
-class LineLost(RetryLater):
+class LineLost(TemporarilyUnavailableError):
     """The server broke off, or said what makes no sense; a new session may do better."""
 
 
@@ -53,9 +53,9 @@ def codes(words: str) -> set[str]:
     return set(_CODE.findall(words))
 
 
-def later(host: str, words: str) -> RetryLater:
+def later(host: str, words: str) -> TemporarilyUnavailableError:
     if codes(words) & TOO_MUCH:
-        return RetryLater(f"{host} asks to wait: {words}", _LATER)
+        return TemporarilyUnavailableError(f"{host} asks to wait: {words}", _LATER)
     if codes(words) & BUSY:
-        return RetryLater(f"{host} does not answer now: {words}", SOON)
+        return TemporarilyUnavailableError(f"{host} does not answer now: {words}", SOON)
     return LineLost(f"{host} does not answer as it should: {words}", SOON)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from connectors.closing import Closing
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import CannotRead
 from connectors.mail.conversation_document import NotGiven
 from connectors.mail.headers import HEADERS, Envelope, envelope
@@ -97,13 +97,17 @@ class ImapMailbox(Closing):
         self._open(one)
         told = self._session.fetch_uids(uids, "(UID)", 1_000_000)
         if any("UID" in message and number(message, "UID") in uids for message in told):
-            raise RetryLater("the server answers without the messages that it lists", SOON)
+            raise TemporarilyUnavailableError(
+                "the server answers without the messages that it lists", SOON
+            )
 
     def _open(self, one: Folder) -> int:
         """The number of its messages. UIDs of another validity are other messages."""
         opened = self._session.open(one)
         if self._validities.setdefault(one.key, opened.validity) != opened.validity:
-            raise RetryLater(f"the folder {'/'.join(one.path)} was made anew meanwhile", SOON)
+            raise TemporarilyUnavailableError(
+                f"the folder {'/'.join(one.path)} was made anew meanwhile", SOON
+            )
         return opened.messages
 
     def _of_folder(self, one: Folder) -> Iterator[Envelope]:
@@ -120,7 +124,7 @@ class ImapMailbox(Closing):
                 continue
             if count >= messages:
                 return
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             f"the folder {'/'.join(one.path)} changed each time that it was looked through", SOON
         )
 
@@ -173,7 +177,9 @@ class ImapMailbox(Closing):
             told = next(iter(self._session.fetch(place, place, "(UID INTERNALDATE)")), {})
             uid = number(told, "UID")
         except (Refused, Malformed) as error:
-            raise RetryLater(f"the server does not name its messages: {error}", SOON) from error
+            raise TemporarilyUnavailableError(
+                f"the server does not name its messages: {error}", SOON
+            ) from error
         named = hashlib.sha256(f"{one.key}\0{self._validities[one.key]}\0{uid}".encode())
         return Envelope(
             folder=one.key,

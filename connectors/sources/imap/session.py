@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.address_guard import Reach, checked_addresses
 from connectors.http_client.response import BadCertificate
 from connectors.http_client.transport import system_resolver, within
@@ -105,8 +105,8 @@ class _Client(imaplib.IMAP4):
 class Session:
     """Signed in; to be closed. Used by one thread at a time.
 
-    Every method raises RetryLater where the server breaks off, is busy or makes no sense, and
-    AskTheOwner where it does not let the account in (any more).
+    Every method raises TemporarilyUnavailableError where the server breaks off, is busy or makes no sense, and
+    ActionRequiredError where it does not let the account in (any more).
     """
 
     def __init__(self, server: Server, account: Account) -> None:
@@ -200,7 +200,7 @@ class Session:
             raise Malformed("it signs in before TLS")
         self._read_capabilities()
         if not self.offers("STARTTLS"):
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{self._server.host} does not offer STARTTLS on port {self._server.port}: choose tls"
                 " (port 993) in the settings of the source"
             )
@@ -216,7 +216,7 @@ class Session:
         if self._client.state == "AUTH":
             return
         if self._account.how == "password" and self.offers("LOGINDISABLED"):
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{self._server.host} takes no password on this connection: choose tls or starttls in"
                 " the settings of the source"
             )
@@ -239,7 +239,7 @@ class Session:
         elif f"{user}{secret}".isascii() and f"{user}{secret}".isprintable():
             self._client.login(user, secret)
         else:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{self._server.host} takes names and passwords of ASCII letters only:"
                 f" {self._account.mend}"
             )
@@ -247,7 +247,7 @@ class Session:
     def _shut_out(self, words: str) -> NoReturn:
         if codes(words) & (BUSY | TOO_MUCH | {"SERVERBUG"}):
             raise later(self._server.host, words)
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"{self._server.host} does not let {self._account.user} in ({words}):"
             f" {self._account.mend}"
         )
@@ -265,7 +265,7 @@ class Session:
                 " signed its certificate, name the authority's file in the settings of the source."
             ) from error
         except ssl.SSLError as error:
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"no TLS with {host} ({error.reason or error}); is the port right?", SOON
             ) from error
         except OSError as error:
@@ -292,7 +292,7 @@ def _trust(authority: Path | None) -> ssl.SSLContext:
         try:
             context.load_verify_locations(authority)
         except OSError as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{authority} is no file of certificates that can be read ({error}): correct authority"
                 " in the settings of the source"
             ) from error
@@ -306,14 +306,14 @@ def _line(server: Server) -> Line:
         _check_plain(server, found)
         return Line.to(found, server.port)
     except OSError as error:
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             f"{server.host} cannot be reached on port {server.port}: {error}", SOON
         ) from error
 
 
 def _check_plain(server: Server, addresses: Sequence[str]) -> None:
     if server.security == "plain" and not all(ip_address(one).is_loopback for one in addresses):
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"mail and password would go to {server.host} for all to read: choose tls or starttls in"
             " the settings of the source, or plain-anywhere where the network is trusted"
         )
@@ -327,11 +327,11 @@ def _of_folder(which: Folder, host: str) -> Iterator[None]:
     except Refused as error:
         name = "/".join(which.path)
         if "NOPERM" in codes(str(error)):
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{host} does not let the folder {name} be read ({error}): let the account read it, or"
                 " exclude it in the settings of the source"
             ) from error
-        raise RetryLater(
+        raise TemporarilyUnavailableError(
             f"{host} does not open the folder {name} ({error}); exclude it if that stays so", SOON
         ) from error
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.glob_patterns import Choice
 from connectors.files.paths import Parts
 from connectors.mail import sync
@@ -63,8 +63,8 @@ class MboxConnector:
         files are of the size and time that they had, nothing is read.
 
         Raises:
-            RetryLater: a file is being written, or the disk does not answer.
-            AskTheOwner: the path is not there or may not be read.
+            TemporarilyUnavailableError: a file is being written, or the disk does not answer.
+            ActionRequiredError: the path is not there or may not be read.
         """
         files = self._files()
         yield from sync.changes(files, self._conversations(files), since, known)
@@ -90,7 +90,7 @@ class MboxConnector:
             path = path.resolve(strict=True)
             is_file = path.is_file()
         except (OSError, RuntimeError) as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{self._settings.path} is not there: connect its disk, or correct the path"
             ) from error
         largest = self._settings.largest_message
@@ -102,7 +102,7 @@ class MboxConnector:
     def _fault(self) -> str | None:
         try:
             self._files().state()
-        except (AskTheOwner, RetryLater) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error)
         return None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.result import CannotRead, one_line
 from connectors.files.paths import Parts
 from connectors.files.walker import Closed, File, head, opened, walk
@@ -103,7 +103,7 @@ class MboxFiles:
             data[:_HEADERS], folder=one.folder, number=one.number, size=one.size, received=0
         )
         if now.key != one.key:
-            raise RetryLater(
+            raise TemporarilyUnavailableError(
                 f"{'/'.join(self.path(one.folder))} was written to while it was read", _LATER
             )
 
@@ -117,10 +117,12 @@ class MboxFiles:
     def _tell(self, parts: Parts, error: OSError) -> NoReturn:
         name = one_line(str(self._root.joinpath(*parts)))
         if isinstance(error, PermissionError):
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{name} cannot be read (permission denied): let Quarry's user read it, or exclude it"
             ) from error
-        raise RetryLater(f"{name} cannot be read: {error.strerror or error}", _LATER) from error
+        raise TemporarilyUnavailableError(
+            f"{name} cannot be read: {error.strerror or error}", _LATER
+        ) from error
 
 
 def _key(parts: Parts) -> str:

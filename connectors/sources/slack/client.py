@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from connectors.closing import Closing
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.extraction.result import CannotRead
 from connectors.http_client.address_guard import AddressRefused, checked_url
 from connectors.http_client.client import WebClient
@@ -66,7 +66,7 @@ _BUSY = {
 }
 
 
-class MissingScope(AskTheOwner):
+class MissingScope(ActionRequiredError):
     """The app may not do this; `needed` are the scopes that it lacks."""
 
     def __init__(self, message: str, needed: str) -> None:
@@ -106,7 +106,7 @@ class Calls(Closing):
 
         Raises:
             RateLimited, Unavailable: it does not answer now.
-            AskTheOwner: the token has ended; MissingScope: it may not do this.
+            ActionRequiredError: the token has ended; MissingScope: it may not do this.
             BadAnswer: the answer is none; NoSuchPlace: there is no such channel, thread or user.
         """
         return self._call(self._shortly, method, params)[1]
@@ -168,9 +168,9 @@ class Calls(Closing):
         try:
             answer = client.get(f"{self._account.api_url}/{method}", params=params)
         except NotAuthorised as error:
-            raise AskTheOwner(f"{error}; {self._account.mend}") from error
+            raise ActionRequiredError(f"{error}; {self._account.mend}") from error
         except Rejected as error:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{error}: check api_url by quarry sources edit {self._account.source}"
             ) from error
         if answer.gone:
@@ -190,7 +190,9 @@ class Calls(Closing):
                 wait = standard_pace(replace(answer, status=429)) or UNSAID
                 return RateLimited(f"Slack asks to wait before the next {method}", wait)
             case {"ok": False, "error": str(code)} if code in _ENDED:
-                return AskTheOwner(f"Slack does not take the token ({code}): {self._account.mend}")
+                return ActionRequiredError(
+                    f"Slack does not take the token ({code}): {self._account.mend}"
+                )
             case {"ok": False, "error": str(code)} if code in _NOT_THERE:
                 return NoSuchPlace(f"Slack's {method} says {code}")
             case {"ok": False, "error": str(code)} if code in _BUSY:

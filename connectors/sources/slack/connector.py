@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.glob_patterns import Glob, any_matches
 from connectors.http_client.address_guard import reach_of
 from connectors.http_client.response import BadAnswer
@@ -107,8 +107,8 @@ class SlackConnector:
         Slack tells of no edit, so the messages of the last days are compared, and now and then all.
 
         Raises:
-            RetryLater: Slack does not answer, or asks to wait.
-            AskTheOwner: the token has ended or lacks a scope, or the export cannot be read.
+            TemporarilyUnavailableError: Slack does not answer, or asks to wait.
+            ActionRequiredError: the token has ended or lacks a scope, or the export cannot be read.
         """
         with self._threads() as threads:
             yield from sync.changes(threads, since, known)
@@ -142,7 +142,7 @@ class SlackConnector:
             with ExportWorkspace(self._archive(export)) as workspace:
                 if workspace.channels():
                     return None
-        except (AskTheOwner, BadAnswer) as error:
+        except (ActionRequiredError, BadAnswer) as error:
             return str(error)
         return "no channel of the export is chosen: see conversations, include and exclude"
 
@@ -152,7 +152,9 @@ class SlackConnector:
             with self._workspace() as workspace:
                 yield Threads(self._source, workspace)
         except BadAnswer as error:
-            raise RetryLater(f"Slack's answers make no sense now: {error}", _SENSELESS) from error
+            raise TemporarilyUnavailableError(
+                f"Slack's answers make no sense now: {error}", _SENSELESS
+            ) from error
 
     @contextmanager
     def _workspace(self) -> Iterator[Workspace]:
@@ -198,7 +200,7 @@ def _whole(export: Export) -> Iterator[None]:
     try:
         yield
     except BadAnswer as error:
-        raise AskTheOwner(
+        raise ActionRequiredError(
             f"{export.path} cannot be read ({error}): export the workspace again"
         ) from error
 

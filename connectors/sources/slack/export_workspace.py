@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors.closing import Closing
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.extraction.result import CannotRead, Extracted
 from connectors.http_client.response import Malformed
 from connectors.sources.slack.checkpoint import Mark
@@ -59,12 +59,12 @@ class ExportWorkspace(Closing):
     reads_files = False
 
     def __init__(self, archive: Archive) -> None:
-        """Raises AskTheOwner: there is no such file, or it is no export."""
+        """Raises ActionRequiredError: there is no such file, or it is no export."""
         self._archive = archive
         try:
             self._zip = zipfile.ZipFile(archive.path)
         except (OSError, zipfile.BadZipFile) as error:
-            raise AskTheOwner(f"{archive.path} cannot be read as a zip: {error}") from error
+            raise ActionRequiredError(f"{archive.path} cannot be read as a zip: {error}") from error
         self._spool = Spool()
         self._spooled: Channel | None = None
 
@@ -85,7 +85,7 @@ class ExportWorkspace(Closing):
         """The folder in the zip, with a slash at its end; mostly none."""
         found = [name for name in self._zip.namelist() if name.split("/")[-1] == _USERS]
         if not found:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{self._archive.path} is no export of Slack: there is no {_USERS} in it"
             )
         return min(found, key=len).removesuffix(_USERS)
@@ -162,12 +162,14 @@ class ExportWorkspace(Closing):
         """A file that holds a list; none is an empty one.
 
         Raises:
-            AskTheOwner: it cannot be read, or is something else.
+            ActionRequiredError: it cannot be read, or is something else.
         """
         path = f"{self._root}{name}"
         with suppress(KeyError):
             if self._zip.getinfo(path).file_size > _LARGEST_PART:
-                raise AskTheOwner(f"{path} in {self._archive.path} is larger than can be read")
+                raise ActionRequiredError(
+                    f"{path} in {self._archive.path} is larger than can be read"
+                )
             try:
                 found = json.loads(self._zip.read(path))
             except (ValueError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
@@ -177,8 +179,8 @@ class ExportWorkspace(Closing):
             raise self._damaged(path, Malformed("it holds no list"))
         return []
 
-    def _damaged(self, path: str, error: Exception) -> AskTheOwner:
-        return AskTheOwner(
+    def _damaged(self, path: str, error: Exception) -> ActionRequiredError:
+        return ActionRequiredError(
             f"{path} in {self._archive.path} cannot be read ({error}): export the workspace again"
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.response import BadAnswer
 from connectors.sources.slack.api_workspace import OnlineWorkspace, Scope
 from connectors.sources.slack.client import Calls, items, lacking
@@ -83,5 +83,5 @@ class Rights:
 def _spoken(fault: Callable[[], str | None]) -> str | None:
     try:
         return fault()
-    except (AskTheOwner, RetryLater, BadAnswer) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError, BadAnswer) as error:
         return str(error)

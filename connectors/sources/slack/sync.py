@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from connectors.connector import Change, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from connectors.http_client.response import BadAnswer, Failing
 from connectors.sources.slack.checkpoint import Mark, Position
 from connectors.sources.slack.models import BEGINNING, Message, is_ts, order
@@ -134,7 +134,7 @@ class _Comparison:
         for root in roots:
             try:
                 change = self._changed(place, root, held)
-            except RetryLater:
+            except TemporarilyUnavailableError:
                 # What was read of this page need not be read again: even where Slack answers once a
                 # minute, each run gets further than the one before.
                 yield self._reached(Position(channel.id, root.ts, end.whole))

@@ -58,8 +58,8 @@ class Place:
 class Workspace(Protocol):
     """One workspace, for the length of one run. Any of its methods raises:
 
-    RetryLater: it does not answer now.
-    AskTheOwner: a person must mend something first.
+    TemporarilyUnavailableError: it does not answer now.
+    ActionRequiredError: a person must mend something first.
     BadAnswer: what it answers is no sense; NoSuchPlace where a channel or a thread is not there.
     """
 

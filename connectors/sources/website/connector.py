@@ -25,7 +25,7 @@ from connectors.connector import (
     checks,
 )
 from connectors.document import Access, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.media_types import HTML
 from connectors.extraction.registry import extract
 from connectors.extraction.result import CannotRead, Extracted, parsed_time, utc
@@ -101,8 +101,8 @@ class WebsiteConnector:
         """Yield what changed, with a checkpoint after every 200 addresses.
 
         Raises:
-            RetryLater: the site does not answer, or asks to wait.
-            AskTheOwner: its robots.txt or its sitemap forbids or is not there, a start page is gone,
+            TemporarilyUnavailableError: the site does not answer, or asks to wait.
+            ActionRequiredError: its robots.txt or its sitemap forbids or is not there, a start page is gone,
                 or the credential is refused.
         """
         del since
@@ -151,7 +151,7 @@ class WebsiteConnector:
                     return None
                 for begin in begins:
                     raise_if_lost(begin, fetcher.page(begin))
-        except (RetryLater, AskTheOwner) as error:
+        except (TemporarilyUnavailableError, ActionRequiredError) as error:
             return str(error)
         return None
 

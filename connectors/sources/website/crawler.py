@@ -9,7 +9,7 @@ from typing import TypeAlias
 from lxml.html import HtmlElement
 
 from connectors.closing import Closing
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction import media_types
 from connectors.extraction.encoding import decode
 from connectors.extraction.result import CannotRead
@@ -93,8 +93,8 @@ class Walk(Closing):
         """All that is to be visited; those of a batch are visited before the next is asked for.
 
         Raises:
-            RetryLater: a sitemap cannot be had now.
-            AskTheOwner: it cannot be had at all.
+            TemporarilyUnavailableError: a sitemap cannot be had now.
+            ActionRequiredError: it cannot be had at all.
         """
         begins = self._settings.begins()
         match self._settings.read:
@@ -122,8 +122,8 @@ class Walk(Closing):
         """What comes of an address: nothing where a redirect has led there before.
 
         Raises:
-            RetryLater: the site asks to wait or does not answer any more.
-            AskTheOwner: a start page cannot be read, or the credential is refused.
+            TemporarilyUnavailableError: the site asks to wait or does not answer any more.
+            ActionRequiredError: a start page cannot be read, or the credential is refused.
         """
         if not self._frontier.claim(waiting.address):
             return
@@ -227,14 +227,16 @@ def raise_if_lost(begin: str, fetched: Fetched) -> None:
     """Without its start page a site would seem to be empty.
 
     Raises:
-        RetryLater: the page does not answer now.
-        AskTheOwner: it is not there, or must not be read.
+        TemporarilyUnavailableError: the page does not answer now.
+        ActionRequiredError: it is not there, or must not be read.
     """
     match fetched:
         case Absent(reason):
-            raise AskTheOwner(f"{begin}, where reading begins, cannot be read: {reason}")
+            raise ActionRequiredError(f"{begin}, where reading begins, cannot be read: {reason}")
         case Failed(BadAnswer() as error):
-            raise RetryLater(f"{begin}, where reading begins, cannot be read: {error}", _LATER)
+            raise TemporarilyUnavailableError(
+                f"{begin}, where reading begins, cannot be read: {error}", _LATER
+            )
         case Failed(error):
             raise error
         case _:

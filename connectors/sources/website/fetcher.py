@@ -7,7 +7,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TypeAlias
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.address_guard import AddressRefused
 from connectors.http_client.client import MEBIBYTE, Bounds, WebClient
 from connectors.http_client.request import BOUNDS, REDIRECTS
@@ -59,7 +59,7 @@ class Absent:
 class Failed:
     """It is there, and cannot be read now."""
 
-    error: RetryLater | AskTheOwner | BadAnswer
+    error: TemporarilyUnavailableError | ActionRequiredError | BadAnswer
 
 
 Fetched: TypeAlias = Page | Same | Absent | Failed
@@ -89,8 +89,8 @@ class Fetcher:
         """Along redirects within the hosts.
 
         Raises:
-            RetryLater: the service asks to wait, or its robots.txt cannot be had.
-            AskTheOwner: the credential is refused.
+            TemporarilyUnavailableError: the service asks to wait, or its robots.txt cannot be had.
+            ActionRequiredError: the credential is refused.
         """
         passed: list[str] = []
         while address not in passed and len(passed) <= _HOPS:
@@ -124,7 +124,7 @@ class Fetcher:
             return self._client.get(address, headers=headers, bounds=bounds)
         except NotAuthorised as error:
             if error.answer.status == 401 and self._manners.signed_in:
-                raise AskTheOwner(f"{error}: {self._manners.signed_in}") from error
+                raise ActionRequiredError(f"{error}: {self._manners.signed_in}") from error
             return Failed(error)
         except (Unavailable, BadAnswer, AddressRefused, BadCertificate) as error:
             return Failed(error)
@@ -153,9 +153,11 @@ class Fetcher:
         except Rejected as error:
             if error.answer.status < 500:
                 return Robots()
-            raise RetryLater(str(error), _AN_HOUR) from error
+            raise TemporarilyUnavailableError(str(error), _AN_HOUR) from error
         except (TooLarge, Malformed) as error:
-            raise RetryLater(f"its robots.txt cannot be read: {error}", _AN_HOUR) from error
+            raise TemporarilyUnavailableError(
+                f"its robots.txt cannot be read: {error}", _AN_HOUR
+            ) from error
         return Robots() if answer.gone else Robots.of(answer.body)
 
 

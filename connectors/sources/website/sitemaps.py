@@ -9,7 +9,7 @@ from io import BytesIO
 import httpx
 from lxml import etree
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.decompression import Inflation
 from connectors.http_client.response import BadAnswer
 from connectors.sources.website.fetcher import Absent, Failed, Fetcher, Page, Same
@@ -40,8 +40,8 @@ def listed(fetcher: Fetcher, begins: Sequence[str]) -> Iterator[Waiting]:
     """The pages of the site that the sitemaps and those they name list.
 
     Raises:
-        RetryLater: one of them cannot be had now, or is broken: fewer pages are never taken for all.
-        AskTheOwner: there is no sitemap, one of them is of another host, or there are too many.
+        TemporarilyUnavailableError: one of them cannot be had now, or is broken: fewer pages are never taken for all.
+        ActionRequiredError: there is no sitemap, one of them is of another host, or there are too many.
     """
     waiting, seen = list(begins), set(begins)
     while waiting:
@@ -53,7 +53,7 @@ def listed(fetcher: Fetcher, begins: Sequence[str]) -> Iterator[Waiting]:
                 seen.add(entry.address)
                 waiting.append(entry.address)
         if len(seen) > _MOST:
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"{address} and others name more than {_MOST:,} sitemaps: name some of"
                 " them alone in a source of its own"
             )
@@ -65,16 +65,18 @@ def _read(fetcher: Fetcher, address: str) -> Iterator[Entry]:
             try:
                 yield from entries(unpacked(answer.body, address), address)
             except (NoSitemap, BadAnswer) as error:
-                raise RetryLater(
+                raise TemporarilyUnavailableError(
                     f"{address} cannot be read as a sitemap: {error}", _LATER
                 ) from error
         case Absent(reason):
-            raise AskTheOwner(
+            raise ActionRequiredError(
                 f"the sitemap {address} cannot be read: {reason}. Mend the settings, or"
                 " the sitemap that names it"
             )
         case Failed(BadAnswer() as error):
-            raise RetryLater(f"the sitemap cannot be read: {error}", _LATER) from error
+            raise TemporarilyUnavailableError(
+                f"the sitemap cannot be read: {error}", _LATER
+            ) from error
         case Failed(error):
             raise error
         case Same():

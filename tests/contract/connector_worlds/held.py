@@ -12,7 +12,7 @@ from connectors.connector import (
     Unreadable,
 )
 from connectors.document import Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.contract.connector_worlds.world import number_of
 
 
@@ -72,11 +72,13 @@ def taking(connector: Connector, held: Held) -> Iterator[Change]:
         yield change
 
 
-def run_into(connector: Connector, held: Held) -> RetryLater | AskTheOwner | None:
+def run_into(
+    connector: Connector, held: Held
+) -> TemporarilyUnavailableError | ActionRequiredError | None:
     """A run, and what ended it before its end."""
     try:
         run(connector, held)
-    except (RetryLater, AskTheOwner) as error:
+    except (TemporarilyUnavailableError, ActionRequiredError) as error:
         return error
     return None
 

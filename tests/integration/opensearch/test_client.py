@@ -11,7 +11,7 @@ from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
 from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.credentials import Credentials  # type: ignore[import-untyped]
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.opensearch.client import (
     AwsSigning,
     ClientCertificate,
@@ -62,11 +62,11 @@ def test_a_certificate_of_the_authority_that_is_set_is_trusted(proxy: Proxy, ca_
 
 
 def test_a_certificate_of_nobody_known_is_refused(proxy: Proxy, tmp_path: Path) -> None:
-    with pytest.raises(AskTheOwner, match="not trusted"):
+    with pytest.raises(ActionRequiredError, match="not trusted"):
         ask(OpenSearchSettings(urls=(proxy.url,), verification="always"))
     file = tmp_path / "stranger.pem"
     STRANGER.cert_pem.write_to_path(file)
-    with pytest.raises(AskTheOwner, match="not trusted"):
+    with pytest.raises(ActionRequiredError, match="not trusted"):
         ask(checked(proxy, file))
     assert proxy.seen == []
 
@@ -74,7 +74,7 @@ def test_a_certificate_of_nobody_known_is_refused(proxy: Proxy, tmp_path: Path) 
 def test_a_certificate_for_another_host_is_refused(url: str, ca_file: Path) -> None:
     with (
         tls_proxy(url, AUTHORITY, name="search.example.com") as proxy,
-        pytest.raises(AskTheOwner, match="host name"),
+        pytest.raises(ActionRequiredError, match="host name"),
     ):
         ask(checked(proxy, ca_file))
 
@@ -96,9 +96,9 @@ def test_a_client_certificate_is_shown_where_one_is_demanded(
     with tls_proxy(url, AUTHORITY, clients=AUTHORITY) as proxy:
         settings = checked(proxy, ca_file)
         assert ask(replace(settings, sign_in=ClientCertificate(own, key))) == "opensearch"
-        with pytest.raises(AskTheOwner, match="client certificate"):
+        with pytest.raises(ActionRequiredError, match="client certificate"):
             ask(settings)
-        with pytest.raises(AskTheOwner, match="client certificate"):
+        with pytest.raises(ActionRequiredError, match="client certificate"):
             ask(replace(settings, sign_in=ClientCertificate(strange)))
         assert len(proxy.seen) == 1
 
@@ -113,14 +113,14 @@ def test_user_and_password_are_sent_as_they_are_set(url: str, ca_file: Path) -> 
         settings = checked(proxy, ca_file)
         assert ask(replace(settings, sign_in=Password("quarry", "pässwörd:1"))) == "opensearch"
         for wrong in (settings, replace(settings, sign_in=Password("quarry", "other"))):
-            with pytest.raises(AskTheOwner, match="refused the sign-in"):
+            with pytest.raises(ActionRequiredError, match="refused the sign-in"):
                 ask(wrong)
 
 
 def test_a_user_without_rights_is_told_so(url: str, ca_file: Path) -> None:
     with (
         tls_proxy(url, AUTHORITY, gate=lambda _: 403) as proxy,
-        pytest.raises(AskTheOwner, match="does not permit"),
+        pytest.raises(ActionRequiredError, match="does not permit"),
     ):
         ask(checked(proxy, ca_file))
 
@@ -162,7 +162,7 @@ def test_where_one_node_is_gone_the_next_is_asked(url: str) -> None:
     for urls in ((gone, url), (url, gone)):
         settings = OpenSearchSettings(urls=urls)
         assert [ask(settings) for _ in range(4)] == ["opensearch"] * 4
-    with pytest.raises(RetryLater, match="cannot be reached"):
+    with pytest.raises(TemporarilyUnavailableError, match="cannot be reached"):
         ask(OpenSearchSettings(urls=(gone,)))
 
 

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, Written
 from indexing.opensearch.client import OpenSearchSettings, connect, within
 from indexing.opensearch.errors import named_errors
@@ -36,9 +36,9 @@ def test_an_index_that_was_removed_is_not_brought_back_by_a_write(
     client: OpenSearch, keeper: OpenSearchKeeper, index: str
 ) -> None:
     client.indices.delete(index=index)
-    with pytest.raises(AskTheOwner, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="is not there"):
         keeper.write([document("a", "one")])
-    with pytest.raises(AskTheOwner, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="is not there"):
         list(keeper.survey())
     assert not client.indices.exists(index=index)
 
@@ -53,7 +53,7 @@ def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
         return send(**request)
 
     monkeypatch.setattr(client, "bulk", bulk)
-    with pytest.raises(AskTheOwner, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="is not there"):
         keeper.write([document("a", "one")])
     assert not client.indices.exists(index=index)
 
@@ -64,7 +64,7 @@ def test_what_the_index_does_not_take_is_told_with_its_document(
     narrow = OpenSearchKeeper(client, index, 7, VectorSettings())
     short = document("short", "three", vectors_of=vectors(["three"], 7))
     keeper.write([document("good", "one")])
-    with pytest.raises(AskTheOwner, match=r"^short: .*dimension"):
+    with pytest.raises(ActionRequiredError, match=r"^short: .*dimension"):
         narrow.write([short])
     assert [known.id for known in keeper.survey()] == ["good"]
     assert keeper.write([document("short", "three")]) == Written(replaced=1, chunks=1)
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_in_words(
             document("b", "two"),
             Amend(document_id="a", boost=2.0),
         ):
-            with pytest.raises(AskTheOwner, match="disk of the cluster is nearly full"):
+            with pytest.raises(ActionRequiredError, match="disk of the cluster is nearly full"):
                 keeper.write([change])
     assert keeper.write([document("a", "two"), Delete("b")]) == Written(
         replaced=1, chunks=1, missing=("b",)
@@ -98,7 +98,10 @@ def test_a_full_disk_is_told_in_words(
 def test_a_block_that_somebody_set_is_told(
     client: OpenSearch, keeper: OpenSearchKeeper, index: str
 ) -> None:
-    with block(client, index, "write"), pytest.raises(AskTheOwner, match="refuses to write"):
+    with (
+        block(client, index, "write"),
+        pytest.raises(ActionRequiredError, match="refuses to write"),
+    ):
         keeper.write([document("a", "one")])
     assert keeper.write([document("a", "one")]) == Written(replaced=1, chunks=1)
 
@@ -123,7 +126,7 @@ def test_time_that_is_up_is_told_by_the_deadline(silent: str) -> None:
 
 def test_a_server_that_does_not_answer_may_later(silent: str) -> None:
     client = connect(OpenSearchSettings(urls=(silent,), timeout=0.3))
-    with pytest.raises(RetryLater, match="did not answer in time"), named_errors():
+    with pytest.raises(TemporarilyUnavailableError, match="did not answer in time"), named_errors():
         client.info()
     client.close()
 
@@ -144,7 +147,7 @@ def test_a_web_page_is_no_cluster() -> None:
     thread = Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     client = connect(OpenSearchSettings(urls=(f"http://127.0.0.1:{server.server_port}",)))
-    with pytest.raises(AskTheOwner, match="Check the address"), named_errors():
+    with pytest.raises(ActionRequiredError, match="Check the address"), named_errors():
         client.info()
     client.close()
     server.shutdown()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.opensearch.client import OpenSearchSettings, connect
@@ -113,7 +113,7 @@ class Traffic:
         while True:
             try:
                 self.tried.keeper.write(versions(names, generation))
-            except RetryLater:
+            except TemporarilyUnavailableError:
                 self.repeated += 1
             else:
                 return
@@ -123,7 +123,7 @@ class Traffic:
             acknowledged = self.acknowledged
             try:
                 found = self.tried.find(Deadline.after(10))
-            except (RetryLater, DeadlineExceeded):
+            except (TemporarilyUnavailableError, DeadlineExceeded):
                 continue
             check_none_is_mixed(found)
             shown = {name: told[0] for name, told in generations(found).items()}
@@ -191,7 +191,7 @@ def check_partial(bare: Tried) -> None:
         lambda: list(bare.keeper.survey()),
         lambda: list(bare.keeper.export()),
     ):
-        with pytest.raises(RetryLater, match="not whole"):
+        with pytest.raises(TemporarilyUnavailableError, match="not whole"):
             whole()
 
 

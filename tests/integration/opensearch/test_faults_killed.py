@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
@@ -102,7 +102,7 @@ def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
     begun = time.monotonic()
     with (
         line.suffering(Meanwhile(crash, arrived), "_bulk", spared=number, times=1),
-        pytest.raises(RetryLater, match="cannot be reached"),
+        pytest.raises(TemporarilyUnavailableError, match="cannot be reached"),
     ):
         hasty.keeper.write(changes())
     assert time.monotonic() - begun < wait + 0.5 + SLACK
@@ -137,11 +137,11 @@ def test_a_server_that_is_killed_during_a_search_is_found_again_when_it_is_back(
     for path in ("_msearch", ""):
         with (
             line.suffering(Meanwhile(server.kill, WHOLE), path, times=1),
-            pytest.raises(RetryLater, match="cannot be reached"),
+            pytest.raises(TemporarilyUnavailableError, match="cannot be reached"),
         ):
             tried.find(Deadline.after(20))
     begun = time.monotonic()
-    with pytest.raises(RetryLater, match="cannot be reached"):
+    with pytest.raises(TemporarilyUnavailableError, match="cannot be reached"):
         tried.find(Deadline.after(20))
     assert time.monotonic() - begun < SLACK
     server.start()
@@ -156,13 +156,13 @@ def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is
     told: list[type[Exception] | None] = []
     with ThreadPoolExecutor(1) as pool:
         stopped = pool.submit(server.stop)
-        while not stopped.done() or told[-3:] != [RetryLater] * 3:
+        while not stopped.done() or told[-3:] != [TemporarilyUnavailableError] * 3:
             begun = time.monotonic()
             try:
                 found = tried.find(Deadline.after(2.0))
                 told.append(None)
                 assert found.partial or generations(found) == right
-            except (RetryLater, DeadlineExceeded) as error:
+            except (TemporarilyUnavailableError, DeadlineExceeded) as error:
                 told.append(type(error))
             assert time.monotonic() - begun < 2.0 + SLACK
     server.start()
@@ -204,7 +204,7 @@ def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_
             freezing = frozen(server)
             with (
                 line.suffering(Meanwhile(freezing.__enter__, 0), "_bulk", spared=number, times=1),
-                pytest.raises(RetryLater, match="did not answer in time"),
+                pytest.raises(TemporarilyUnavailableError, match="did not answer in time"),
             ):
                 pool.submit(hasty.keeper.write, changes()).result()
             freezing.__exit__(None, None, None)

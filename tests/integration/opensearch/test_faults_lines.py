@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Amend, Delete, Filters, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
@@ -103,7 +103,7 @@ def test_an_answer_that_is_cut_is_told_as_ours_and_never_taken_for_whole(
     for after in CUTS:
         with (
             line.suffering(AnswerCut(after), "_msearch", times=1),
-            pytest.raises(RetryLater, match=r"cannot be reached: \w[^<]*\.$"),
+            pytest.raises(TemporarilyUnavailableError, match=r"cannot be reached: \w[^<]*\.$"),
         ):
             ASKED[asked](tried, Deadline.after(60))
         assert ASKED[asked](tried, Deadline.after(60)) == right
@@ -166,7 +166,7 @@ def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
                 written = None
                 try:
                     written = tried.keeper.write(changes())
-                except RetryLater:
+                except TemporarilyUnavailableError:
                     tried.keeper.write(changes())
                 assert written in (None, DONE), number
         tried.check_holds(AFTER)
@@ -180,7 +180,7 @@ def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
     begun = time.monotonic()
     with (
         line.suffering(AnswerCut(0), "_bulk"),
-        pytest.raises(RetryLater, match="OpenSearch cannot be reached"),
+        pytest.raises(TemporarilyUnavailableError, match="OpenSearch cannot be reached"),
     ):
         hasty.keeper.write(versions(["new"], 1))
     assert time.monotonic() - begun < 2.0 + 5 * SLACK
@@ -207,9 +207,12 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
 
 def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: FaultProxy) -> None:
     for after in CUTS:
-        with line.suffering(AnswerCut(after), "_search"), pytest.raises(RetryLater):
+        with (
+            line.suffering(AnswerCut(after), "_search"),
+            pytest.raises(TemporarilyUnavailableError),
+        ):
             list(tried.keeper.survey())
-        with line.suffering(AnswerCut(after), "_mget"), pytest.raises(RetryLater):
+        with line.suffering(AnswerCut(after), "_mget"), pytest.raises(TemporarilyUnavailableError):
             list(tried.keeper.export())
     assert [each.id for each in tried.keeper.survey()] == sorted(NAMES)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.open_index import open_keeper
@@ -120,10 +120,12 @@ def test_a_queue_that_stays_full_is_told_when_patience_has_run_out(
     tried.keeper.write(versions(NAMES, 1))
     with jammed(direct, prefix, 8.0):
         begun = time.monotonic()
-        with pytest.raises(RetryLater, match=r"document 0: OpenSearch is busy .*rejected") as told:
+        with pytest.raises(
+            TemporarilyUnavailableError, match=r"document 0: OpenSearch is busy .*rejected"
+        ) as told:
             tried.keeper.write(versions(NAMES, 2))
         assert time.monotonic() - begun < 1.5 + SLACK
-        assert told.value.after.total_seconds() > 0
+        assert told.value.retry_after.total_seconds() > 0
         # It is writing that waits.
         assert generations(tried.find()) == {name: [1] * 3 for name in NAMES}
     tried.keeper.write(versions(NAMES, 2))
@@ -137,9 +139,9 @@ def test_a_server_short_of_memory_is_waited_for(
     tried = Tried(client, prefix)
     hasty = Tried(client, prefix, patience=1.0)
     with limited(direct, {"network.breaker.inflight_requests.limit": "1kb"}):
-        with pytest.raises(RetryLater, match="OpenSearch is busy"):
+        with pytest.raises(TemporarilyUnavailableError, match="OpenSearch is busy"):
             hasty.keeper.write(versions(NAMES, 1))
-        with pytest.raises(RetryLater, match="OpenSearch is busy"):
+        with pytest.raises(TemporarilyUnavailableError, match="OpenSearch is busy"):
             tried.find()
         lifting = threading.Timer(
             1.0, limit, (direct, {"network.breaker.inflight_requests.limit": None})
@@ -192,7 +194,7 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
         for changes in refused:
             begun = time.monotonic()
             with pytest.raises(
-                AskTheOwner, match=r"disk of the cluster is nearly full.*Free space"
+                ActionRequiredError, match=r"disk of the cluster is nearly full.*Free space"
             ):
                 tried.keeper.write(changes)
             assert time.monotonic() - begun < SLACK, "nothing is gained by waiting"
@@ -200,7 +202,9 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
         assert [each.id for each in tried.keeper.survey()] == NAMES
         # Whoever opens it anew may search it; a new one cannot be made.
         assert Tried(client, prefix).find() == right
-        with pytest.raises(AskTheOwner, match=r"makes no new index.*disks of all its nodes"):
+        with pytest.raises(
+            ActionRequiredError, match=r"makes no new index.*disks of all its nodes"
+        ):
             open_keeper(client, f"{prefix}-other", IDENTITY)
     await_that(lambda: not is_blocked(direct, tried.name))
     for changes in refused:

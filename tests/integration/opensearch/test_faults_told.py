@@ -10,7 +10,7 @@ import pytest
 import trustme
 from opensearchpy import OpenSearch
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, Filters, Written
 from indexing.opensearch.client import OpenSearchSettings, Password, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
@@ -71,7 +71,7 @@ def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
             lambda: list(tried.keeper.survey()),
         ):
             begun = time.monotonic()
-            with pytest.raises(AskTheOwner, match=words):
+            with pytest.raises(ActionRequiredError, match=words):
                 call()
             assert time.monotonic() - begun < 10, "nothing is gained by asking again"
         door.status = 0
@@ -91,7 +91,7 @@ def test_a_mapping_that_lacks_a_field_is_told_with_the_document_and_the_way_out(
 ) -> None:
     strange(client, prefix, lambda fields: fields.pop("place"))
     keeper = open_keeper(client, prefix, IDENTITY)
-    with pytest.raises(AskTheOwner, match=r"^document \d: .*\[place\].*quarry reindex"):
+    with pytest.raises(ActionRequiredError, match=r"^document \d: .*\[place\].*quarry reindex"):
         keeper.write(versions(NAMES, 1))
     assert list(keeper.survey()) == []
 
@@ -101,7 +101,7 @@ def test_a_field_of_another_kind_is_told_with_the_document_and_the_way_out(
 ) -> None:
     strange(client, prefix, lambda fields: fields.update(words={"type": "integer"}))
     keeper = open_keeper(client, prefix, IDENTITY)
-    with pytest.raises(AskTheOwner, match=r"^document \d: .*\[words\].*quarry reindex"):
+    with pytest.raises(ActionRequiredError, match=r"^document \d: .*\[words\].*quarry reindex"):
         keeper.write(versions(NAMES, 1))
     assert list(keeper.survey()) == []
 
@@ -124,10 +124,10 @@ def test_an_index_of_another_dimension_is_told_to_its_owner(
     """Its own description says otherwise: only the cluster can notice."""
     strange(client, prefix, lambda fields: fields["vector"].update(dimension=7))
     keeper = open_keeper(client, prefix, IDENTITY)
-    with pytest.raises(AskTheOwner, match=r"^document \d: .*dimension.*quarry reindex"):
+    with pytest.raises(ActionRequiredError, match=r"^document \d: .*dimension.*quarry reindex"):
         keeper.write(versions(NAMES, 1))
     index = OpenSearchIndex(client, edition_name(prefix, IDENTITY), DIMENSION, VectorSettings())
-    with pytest.raises(AskTheOwner, match="dimension"):
+    with pytest.raises(ActionRequiredError, match="dimension"):
         index.find([by_vector()], PUBLIC, Deadline.after(20))
 
 
@@ -147,7 +147,7 @@ def test_an_index_that_was_removed_is_told_by_whatever_is_done(
         lambda: list(tried.keeper.survey()),
         lambda: list(tried.keeper.export()),
     ):
-        with pytest.raises(AskTheOwner, match=r"index is not there.*sync its sources"):
+        with pytest.raises(ActionRequiredError, match=r"index is not there.*sync its sources"):
             call()
     again = Tried(client, prefix)
     again.keeper.write(versions(NAMES, 2))
@@ -181,10 +181,10 @@ def test_what_a_missing_shard_holds_is_not_taken_for_deleted(
     gone = [name for name in NAMES if name not in there]
     assert there
     assert gone
-    with pytest.raises(RetryLater, match="not whole"):
+    with pytest.raises(TemporarilyUnavailableError, match="not whole"):
         keeper.write(versions(gone, 1))
     for whole in (keeper.survey, keeper.export):
-        with pytest.raises(RetryLater, match=r"not whole.*missing shards"):
+        with pytest.raises(TemporarilyUnavailableError, match=r"not whole.*missing shards"):
             next(iter(whole()))
     lift = {"index.routing.allocation.total_shards_per_node": None}
     client.indices.put_settings(index=edition_name(prefix, IDENTITY), body=lift)

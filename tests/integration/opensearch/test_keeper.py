@@ -11,7 +11,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as Unreachable
 
 from connectors.document import EVERYBODY, NOBODY, Access
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace, Written
 from indexing.opensearch import bulk_requests, cleanup, write_batch
 from indexing.opensearch.client import OpenSearchSettings, connect
@@ -192,7 +192,7 @@ def test_an_answer_that_is_lost_is_no_change_that_is_lost(
         with disturbed(url, prefix, number, cut) as unlucky:
             try:
                 written = unlucky.write(changes)
-            except RetryLater:
+            except TemporarilyUnavailableError:
                 unlucky.write(changes)
             else:
                 assert written == Written(replaced=3, chunks=4, deleted=1, amended=3)

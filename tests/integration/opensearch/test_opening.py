@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.index.protocols import Written
 from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
@@ -41,17 +41,19 @@ def test_an_index_of_another_making_is_refused(
 ) -> None:
     name = edition_name(prefix, IDENTITY)
     lay(client, name, IDENTITY, IndexLayout())
-    with pytest.raises(AskTheOwner, match="made with the model test; set is other"):
+    with pytest.raises(ActionRequiredError, match="made with the model test; set is other"):
         lay(client, name, replace(IDENTITY, model="other"), IndexLayout())
     with monkeypatch.context() as patch:
         patch.setattr(tokenizer, "fingerprint", lambda: "of other words")
-        with pytest.raises(AskTheOwner, match="words as another version"):
+        with pytest.raises(ActionRequiredError, match="words as another version"):
             lay(client, name, IDENTITY, IndexLayout())
     client.indices.create(index=f"{prefix}-strange")
-    with pytest.raises(AskTheOwner, match="is of format None"):
+    with pytest.raises(ActionRequiredError, match="is of format None"):
         lay(client, f"{prefix}-strange", IDENTITY, IndexLayout())
     monkeypatch.setattr(mapping, "FORMAT", mapping.FORMAT + 1)
-    with pytest.raises(AskTheOwner, match="is of format 3; this version of Quarry reads format 2"):
+    with pytest.raises(
+        ActionRequiredError, match="is of format 3; this version of Quarry reads format 2"
+    ):
         lay(client, f"{prefix}-newer", IDENTITY, IndexLayout())
 
 

@@ -6,7 +6,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.document import Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
@@ -63,9 +63,9 @@ def test_what_must_be_whole_is_to_be_asked_for_later(
     half: tuple[OpenSearchIndex, list[str]],
 ) -> None:
     index, ids = half
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         index.chunks([ChunkRange(ids[0], 0, 9)], PUBLIC, soon())
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         index.facets(Filters(), PUBLIC, soon())
 
 
@@ -75,7 +75,7 @@ def test_an_index_that_is_nowhere_is_to_be_asked_later(client: OpenSearch, prefi
     body["settings"]["index"]["routing.allocation.require._name"] = "nowhere"
     client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
     index = OpenSearchIndex(client, name, DIMENSION, VectorSettings())
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         index.find([query("text")], PUBLIC, soon())
 
 
@@ -84,9 +84,9 @@ def test_an_index_that_is_gone_is_a_matter_for_its_owner(client: OpenSearch, pre
     open_keeper(client, prefix, IDENTITY)
     index = open_index(client, prefix, IDENTITY)
     client.indices.delete(index=name)
-    with pytest.raises(AskTheOwner, match="not there"):
+    with pytest.raises(ActionRequiredError, match="not there"):
         index.find([query("text")], PUBLIC, soon())
-    with pytest.raises(AskTheOwner, match="not there"):
+    with pytest.raises(ActionRequiredError, match="not there"):
         index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon())
 
 
@@ -94,5 +94,5 @@ def test_a_closed_index_is_a_matter_for_its_owner(client: OpenSearch, prefix: st
     open_keeper(client, prefix, IDENTITY).write([document("a", "text")])
     index = open_index(client, prefix, IDENTITY)
     client.indices.close(index=edition_name(prefix, IDENTITY))
-    with pytest.raises(AskTheOwner):
+    with pytest.raises(ActionRequiredError):
         index.find([query("text")], PUBLIC, soon())

@@ -10,7 +10,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.document import Access, Readers
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters, IndexKeeper, IndexQuery, Replace
 from indexing.opensearch import chunk_lookup
@@ -121,7 +121,7 @@ def test_a_point_in_time_that_is_lost_is_opened_anew(
     for asked in ASKED:
         assert sorted(_found(index, asked)) == list("abcde")
     monkeypatch.setattr(client, "create_pit", lambda **_: {"pit_id": lost[0]})
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         _found(index, ASKED[0])
 
 

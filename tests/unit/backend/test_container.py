@@ -7,7 +7,7 @@ import pytest
 
 from backend.container import Quarry
 from backend.settings import DEFAULT_MODEL, Settings
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.index.versions import Superseded
 from tests.support.chunks import document, vectors
 from tests.support.embedding_server import EmbeddingServer, embedding_server
@@ -51,7 +51,9 @@ def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
     _ = quarry(tmp_path, server.url, "first").keeper
     other = quarry(tmp_path, server.url, "second")
     for open_it in (lambda: other.index, lambda: other.keeper):
-        with pytest.raises(AskTheOwner, match=r"the model first .* the model second") as told:
+        with pytest.raises(
+            ActionRequiredError, match=r"the model first .* the model second"
+        ) as told:
             open_it()
         assert "quarry reindex --model second" in str(told.value)
         assert "QUARRY_EMBEDDING_MODEL=first" in str(told.value)
@@ -74,7 +76,7 @@ def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
 
 def test_a_model_behind_an_endpoint_needs_it(tmp_path: Path, server: EmbeddingServer) -> None:
     _ = quarry(tmp_path, server.url, "first").keeper
-    with pytest.raises(AskTheOwner, match="QUARRY_EMBEDDING_URL"):
+    with pytest.raises(ActionRequiredError, match="QUARRY_EMBEDDING_URL"):
         _ = quarry(tmp_path).embedder
 
 
@@ -87,5 +89,5 @@ def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> 
 
 
 def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
-    with pytest.raises(AskTheOwner, match="QUARRY_OPENSEARCH_URL"):
+    with pytest.raises(ActionRequiredError, match="QUARRY_OPENSEARCH_URL"):
         quarry(tmp_path).editions_in("opensearch")

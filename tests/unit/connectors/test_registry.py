@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from connectors.connector import Capability
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.registry import KINDS, NotValid, connect, entered, title_of
 from connectors.source_kind import NoCredential
 
@@ -42,7 +42,7 @@ def test_a_kind_is_loaded_when_it_is_looked_at() -> None:
 def test_what_cannot_be_built_says_why(
     kind: str, source: str, settings: dict[str, object], says: str
 ) -> None:
-    with pytest.raises(AskTheOwner, match=says):
+    with pytest.raises(ActionRequiredError, match=says):
         connect(kind, source, settings)
 
 

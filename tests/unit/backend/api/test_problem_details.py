@@ -13,7 +13,7 @@ from backend.api.authorization import Rule, ruled
 from backend.container import Quarry
 from backend.schemas.models import ProblemWire
 from connectors.document import Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceeded
 
 ADDRESS = "http://127.0.0.1:8321"
@@ -34,9 +34,9 @@ def _add(app: Api, error: Exception) -> None:
 
 
 def test_what_passes_is_told_with_when_to_come_again(quarry: Quarry) -> None:
-    got = _failing(quarry, RetryLater("The index is busy.", timedelta(seconds=1.2))).get(
-        "/api/fail"
-    )
+    got = _failing(
+        quarry, TemporarilyUnavailableError("The index is busy.", timedelta(seconds=1.2))
+    ).get("/api/fail")
     assert (got.status_code, got.headers["retry-after"]) == (503, "2")
     assert got.json() == {
         "type": "about:blank",
@@ -48,7 +48,7 @@ def test_what_passes_is_told_with_when_to_come_again(quarry: Quarry) -> None:
 
 
 def test_what_a_person_must_mend_is_told_by_what_it_is(quarry: Quarry) -> None:
-    got = _failing(quarry, AskTheOwner("The index is damaged: remove it.")).get("/api/fail")
+    got = _failing(quarry, ActionRequiredError("The index is damaged: remove it.")).get("/api/fail")
     assert (got.status_code, got.json()["detail"]) == (500, "The index is damaged: remove it.")
 
 

@@ -16,7 +16,7 @@ from backend.store import runs, sources
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
 from backend.sync.process_identity import this_process
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.ingestion.pipeline import EmptyListing
 from indexing.ingestion.progress import Progress, Report
 from tests.unit.backend.api.conftest import SOURCE, a_quarry, client_of, write_files
@@ -124,7 +124,7 @@ def test_a_run_is_stopped_between_two_steps() -> None:
 def test_what_stops_a_run_is_told_in_its_report() -> None:
     def fails() -> Generator[Progress | Report, None, None]:
         yield _progress(0)
-        raise AskTheOwner("Connect the disk.")
+        raise ActionRequiredError("Connect the disk.")
 
     run = SyncRun(SOURCE, fails)
     run.join(SOON)

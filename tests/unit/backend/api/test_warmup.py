@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from backend.api import dependencies, warmup
 from backend.api.warmup import Part, Readiness
 from backend.schemas.models import ReadyWire
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from tests.unit.backend.api.conftest import a_quarry, api
 
 ADDRESS = "http://127.0.0.1:8321"
@@ -75,7 +75,7 @@ def test_what_fails_is_told_and_tried_again(
     def broken() -> None:
         tries.append(1)
         if not mended.is_set():
-            raise AskTheOwner("Connect the disk.")
+            raise ActionRequiredError("Connect the disk.")
 
     made = Readiness((Part("index", broken),))
     with started(made):
@@ -135,7 +135,7 @@ def test_a_part_that_fails_since_it_was_switched_is_made_anew_from_the_first(
     def index() -> None:
         made.append("index")
         if made.count("index") == 1:
-            raise AskTheOwner("It is of another model.")
+            raise ActionRequiredError("It is of another model.")
 
     ready = Readiness(
         (Part("model", lambda: made.append("model")), Part("index", index)),

@@ -20,7 +20,7 @@ from backend.search.request import SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
@@ -422,7 +422,9 @@ def test_what_was_said_before_the_failure_is_kept(asked: Asked) -> None:
     assert [citation.number for citation in record.citations] == [1]
 
 
-@pytest.mark.parametrize("error", [DeadlineExceeded("too late"), AskTheOwner("Rebuild it.")])
+@pytest.mark.parametrize(
+    "error", [DeadlineExceeded("too late"), ActionRequiredError("Rebuild it.")]
+)
 def test_a_failing_search_ends_the_turn_with_what_to_do(asked: Asked, error: Exception) -> None:
     def broken(_request: SearchRequest) -> Iterator[SearchEvent]:
         raise error
@@ -443,7 +445,7 @@ def test_a_later_search_that_fails_leaves_what_was_found(asked: Asked) -> None:
 
     def search(request: SearchRequest) -> Iterator[SearchEvent]:
         if asked.searches:
-            raise RetryLater("The embedder is away.", timedelta(seconds=5))
+            raise TemporarilyUnavailableError("The embedder is away.", timedelta(seconds=5))
         assert whole.search is not None
         return whole.search(request)
 

@@ -18,7 +18,7 @@ from backend.settings import Settings
 from backend.sources import listing
 from backend.store import sources
 from backend.store.credential_vault import Vault, new_key
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 TOKEN = "ghp_16C7e42F292c6912E7"
 
@@ -56,7 +56,7 @@ def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
     with_sources(tmp_path, old)
     assert rotate(quarry(tmp_path, new, old)).resealed == 2
     assert opened(tmp_path, new) == WHOLE
-    with pytest.raises(AskTheOwner, match="cannot be opened"):
+    with pytest.raises(ActionRequiredError, match="cannot be opened"):
         opened(tmp_path, old)
 
 
@@ -76,7 +76,7 @@ def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
     foreign = Vault([other]).seal({"token": TOKEN})
     sources.edit(made.database, "wiki", {"path": "/srv"}, foreign)
     before = sources.listing(made.database)
-    with pytest.raises(AskTheOwner, match=r"'wiki': .* Nothing was changed"):
+    with pytest.raises(ActionRequiredError, match=r"'wiki': .* Nothing was changed"):
         rotate(quarry(tmp_path, new, old))
     assert sources.listing(made.database) == before
 
@@ -137,7 +137,7 @@ def test_errors_and_logs_of_the_database_hold_no_credential(
 ) -> None:
     with caplog.at_level(logging.INFO, "sqlalchemy"):
         with_sources(tmp_path)
-        with pytest.raises(AskTheOwner) as told:
+        with pytest.raises(ActionRequiredError) as told:
             with_sources(tmp_path)
     assert isinstance(told.value.__cause__, IntegrityError)
     raised = "".join(traceback.format_exception(told.value))
@@ -148,7 +148,7 @@ def test_errors_and_logs_of_the_database_hold_no_credential(
 
 def test_a_credential_that_does_not_fit_its_source_is_not_told(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
-    with pytest.raises(AskTheOwner, match="wiki are not valid: token") as told:
+    with pytest.raises(ActionRequiredError, match="wiki are not valid: token") as told:
         made.connector(sources.find(made.database, "wiki"))
     assert TOKEN not in "".join(traceback.format_exception(told.value))
 
@@ -173,7 +173,7 @@ def test_a_credential_is_kept_changed_or_taken_away(tmp_path: Path) -> None:
     assert opened(tmp_path) == {**WHOLE, "wiki": "other"}
     assert changed.credential != kept.credential
     assert sources.edit(made.database, "wiki", {}, None).credential is None
-    with pytest.raises(AskTheOwner, match="no source named 'nowhere'"):
+    with pytest.raises(ActionRequiredError, match="no source named 'nowhere'"):
         sources.edit(made.database, "nowhere", {})
 
 

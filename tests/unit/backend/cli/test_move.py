@@ -11,7 +11,7 @@ from backend.settings import Settings
 from backend.store import runs, sources
 from backend.sync.maintenance_lock import sole_change
 from backend.sync.process_identity import is_gone, this_process
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.versions import Edition
 from indexing.local import EmbeddedEditions
 from indexing.rebuild.copy_index import Moved
@@ -52,7 +52,7 @@ def test_there_and_back_again(quarry: Quarry) -> None:
 
 
 def test_no_index_cannot_be_moved(quarry: Quarry) -> None:
-    with pytest.raises(AskTheOwner, match="There is no opensearch index to move"):
+    with pytest.raises(ActionRequiredError, match="There is no opensearch index to move"):
         moved(quarry, "embedded")
 
 
@@ -84,5 +84,8 @@ def test_a_sync_is_waited_for(quarry: Quarry, monkeypatch: pytest.MonkeyPatch) -
 
 def test_while_the_index_is_rebuilt_it_is_not_moved(quarry: Quarry) -> None:
     quarry.editions_in("embedded").open_keeper(EDITION)
-    with sole_change(quarry.home), pytest.raises(RetryLater, match="rebuilt or moved"):
+    with (
+        sole_change(quarry.home),
+        pytest.raises(TemporarilyUnavailableError, match="rebuilt or moved"),
+    ):
         moved(quarry, "opensearch")

@@ -12,7 +12,7 @@ from backend.settings import Settings
 from backend.store import sources
 from backend.sync.foreground_run import sync
 from backend.sync.maintenance_lock import sole_change
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters
 from indexing.index.versions import Superseded
 from indexing.ingestion.progress import Report
@@ -154,21 +154,21 @@ def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
     (file,) = (desk.path / "state" / "index").glob("*/index.db")
     for each in file.parent.glob("index.db*"):
         each.write_bytes(b"no database at all, but long enough to be taken for one" * 9)
-    with pytest.raises(AskTheOwner, match="damaged"):
+    with pytest.raises(ActionRequiredError, match="damaged"):
         documents(desk.quarry())
     assert last(commands.rebuild(desk.quarry(), Pace())).documents == 2
     assert documents(desk.quarry()) == 2
 
 
 def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> None:
-    with pytest.raises(AskTheOwner, match="quarry reindex --model MODEL"):
+    with pytest.raises(ActionRequiredError, match="quarry reindex --model MODEL"):
         list(commands.go_on(desk.quarry(), Pace()))
     assert commands.abandoned(desk.quarry()).abandoned is None
     for end in ("abandon", "go on"):
         steps = commands.change_model(desk.quarry(), "second", Pace())
         next(steps)
         assert commands.status(desk.quarry()).running
-        with pytest.raises(RetryLater, match="another process"):
+        with pytest.raises(TemporarilyUnavailableError, match="another process"):
             commands.abandoned(desk.quarry())
         steps.close()  # type: ignore[attr-defined]
         found = commands.status(desk.quarry())
@@ -176,7 +176,7 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
         assert found.building is not None
         assert (found.active.model, found.building.model) == ("first", "second")
         assert (found.running, found.documents, found.total) == (False, 0, 2)
-        with pytest.raises(AskTheOwner, match=r"model second .* is being built"):
+        with pytest.raises(ActionRequiredError, match=r"model second .* is being built"):
             list(commands.change_model(desk.quarry(), "third", Pace()))
         if end == "abandon":
             given_up = commands.abandoned(desk.quarry()).abandoned
@@ -194,7 +194,7 @@ def test_a_second_process_is_refused(desk: Desk) -> None:
             commands.change_model(desk.quarry(), "second", Pace()),
             commands.rebuild(desk.quarry(), Pace()),
         ):
-            with pytest.raises(RetryLater, match="--status"):
+            with pytest.raises(TemporarilyUnavailableError, match="--status"):
                 list(steps)
 
 

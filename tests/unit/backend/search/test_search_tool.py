@@ -26,7 +26,7 @@ from backend.search.request import Budgets, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -398,7 +398,11 @@ def failing_embedder(failure: Exception) -> NotingEmbedder:
 
 
 @pytest.mark.parametrize(
-    "failure", [RetryLater("the endpoint is away", timedelta(seconds=5)), DeadlineExceeded("late")]
+    "failure",
+    [
+        TemporarilyUnavailableError("the endpoint is away", timedelta(seconds=5)),
+        DeadlineExceeded("late"),
+    ],
 )
 def test_an_embedder_that_fails_leaves_the_words(failure: Exception) -> None:
     index = MemoryIndex(CORPUS)
@@ -428,13 +432,13 @@ def test_a_partial_answer_of_the_index_is_told() -> None:
 def raising_at(call: int) -> Callable[[int], None]:
     def before(number: int) -> None:
         if number == call:
-            raise RetryLater("the index is away", timedelta(seconds=5))
+            raise TemporarilyUnavailableError("the index is away", timedelta(seconds=5))
 
     return before
 
 
 def test_an_index_that_does_not_answer_ends_the_search() -> None:
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         list(tool(index=MemoryIndex(CORPUS, before_find=raising_at(0))).run(request(TRAVEL)))
 
 

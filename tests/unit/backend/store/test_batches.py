@@ -23,7 +23,7 @@ from backend.store.batch_codec import packed, unpacked
 from backend.store.runs import Ended, Process, Run
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.ingestion.batching import Held
 from indexing.ingestion.ledger import Finished, LostLease, Stored
 from tests.support.store import Store, document, store_at
@@ -383,7 +383,7 @@ class Leases(RuleBasedStateMachine):
         name = self.sources[source]
         before = self.runs[name]
         self.runs[name] = reading(self.store, name)
-        with pytest.raises(RetryLater):
+        with pytest.raises(TemporarilyUnavailableError):
             save(self.store, before, f"{name}:0")
 
     @invariant()

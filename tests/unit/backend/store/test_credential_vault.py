@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from backend.store.credential_vault import Vault, keys_in, keys_in_file, new_key
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 
 OLD, NEW = new_key(), new_key()
 TOKEN = "ghp_16C7e42F292c6912E7"
@@ -65,7 +65,7 @@ def test_the_first_key_seals_and_all_open() -> None:
 def test_what_is_rotated_needs_the_old_key_no_more() -> None:
     rotated = Vault([NEW, OLD]).rotate(Vault([OLD]).seal({"token": TOKEN}))
     assert Vault([NEW]).open(rotated) == {"token": TOKEN}
-    with pytest.raises(AskTheOwner, match="cannot be opened"):
+    with pytest.raises(ActionRequiredError, match="cannot be opened"):
         Vault([OLD]).open(rotated)
 
 
@@ -74,14 +74,16 @@ def test_what_was_altered_is_refused(change: "type[str]") -> None:
     vault = Vault([NEW])
     altered = change(vault.seal({"token": TOKEN}))
     for use in (vault.open, vault.rotate):
-        with pytest.raises(AskTheOwner, match=r"QUARRY_CREDENTIAL_KEYS.*enter the credential anew"):
+        with pytest.raises(
+            ActionRequiredError, match=r"QUARRY_CREDENTIAL_KEYS.*enter the credential anew"
+        ):
             use(altered)
 
 
 def test_another_s_key_opens_nothing() -> None:
     sealed = Vault([OLD]).seal({"token": TOKEN})
     for use in (Vault([NEW]).open, Vault([NEW]).rotate):
-        with pytest.raises(AskTheOwner, match="cannot be opened") as told:
+        with pytest.raises(ActionRequiredError, match="cannot be opened") as told:
             use(sealed)
         assert sealed not in str(told.value)
 
@@ -90,7 +92,7 @@ def test_another_s_key_opens_nothing() -> None:
     "key", ["correct horse battery staple", "é" * 44, NEW[:-2]], ids=["words", "letters", "short"]
 )
 def test_a_key_that_is_none_is_told_without_a_word_of_it(key: str) -> None:
-    with pytest.raises(AskTheOwner, match="quarry credentials key") as told:
+    with pytest.raises(ActionRequiredError, match="quarry credentials key") as told:
         Vault([NEW, key])
     assert key not in str(told.value)
     assert told.value.__cause__ is None
@@ -98,7 +100,7 @@ def test_a_key_that_is_none_is_told_without_a_word_of_it(key: str) -> None:
 
 
 def test_without_a_key_there_is_no_vault() -> None:
-    with pytest.raises(AskTheOwner, match="no key"):
+    with pytest.raises(ActionRequiredError, match="no key"):
         Vault(keys_in(" , "))
 
 
@@ -132,7 +134,7 @@ def test_a_key_file_may_be_given_a_newer_key(tmp_path: Path) -> None:
 
 def test_a_key_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "credentials.key").mkdir()
-    with pytest.raises(AskTheOwner, match=r"credentials\.key.*cannot be used"):
+    with pytest.raises(ActionRequiredError, match=r"credentials\.key.*cannot be used"):
         keys_in_file(tmp_path / "credentials.key")
 
 

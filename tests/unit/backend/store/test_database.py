@@ -24,7 +24,7 @@ from backend.store.database import LATEST, Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.tables import metadata
 from connectors.connector import Checkpoint
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.support.databases import Databases
 
 MIGRATIONS = Path(module.__file__).parent / "migrations"
@@ -164,26 +164,26 @@ def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_url: st
 def test_a_newer_database_is_left_alone(database: Database, database_url: str) -> None:
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(AskTheOwner, match=r"newer Quarry.*9999"):
+    with pytest.raises(ActionRequiredError, match=r"newer Quarry.*9999"):
         open_database(database_url)
 
 
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "quarry.db"
     path.write_bytes(b"my novel, chapter one. " * 1000)
-    with pytest.raises(AskTheOwner, match="damaged"):
+    with pytest.raises(ActionRequiredError, match="damaged"):
         open_database(url(tmp_path))
     assert path.read_bytes().startswith(b"my novel")
 
 
 def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "quarry.db").mkdir()
-    with pytest.raises(AskTheOwner, match="cannot be used"):
+    with pytest.raises(ActionRequiredError, match="cannot be used"):
         open_database(url(tmp_path))
 
 
 def test_a_database_that_readers_and_a_writer_cannot_share_is_refused() -> None:
-    with pytest.raises(AskTheOwner, match="local disk"):
+    with pytest.raises(ActionRequiredError, match="local disk"):
         open_database("sqlite://")
 
 
@@ -225,7 +225,7 @@ def test_a_database_that_another_holds_too_long_is_for_later(
     database = open_database(url(tmp_path))
     other = sqlite3.connect(tmp_path / "quarry.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(RetryLater, match="too long"):
+    with pytest.raises(TemporarilyUnavailableError, match="too long"):
         sources.add(database, "desk", "folder", {})
     other.execute("ROLLBACK")
     other.close()

@@ -12,7 +12,7 @@ from sqlalchemy.exc import InternalError
 from backend.store import dialects, documents, failures, sources
 from backend.store.database import Database, exclusive, open_database
 from backend.store.tables import sources as rows
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.ledger import Failed
 from tests.support.databases import Databases, PostgreSql, Server
 from tests.support.store import document, store_at
@@ -51,12 +51,12 @@ def changed(url: str, **parts: object) -> str:
 def test_who_is_not_let_in_is_told_what_to_correct(
     url: str, parts: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(AskTheOwner, match=rf"{said}.*QUARRY_DATABASE_URL"):
+    with pytest.raises(ActionRequiredError, match=rf"{said}.*QUARRY_DATABASE_URL"):
         open_database(changed(url, **parts))
 
 
 def test_a_password_is_told_nowhere(url: str) -> None:
-    with pytest.raises(AskTheOwner) as told:
+    with pytest.raises(ActionRequiredError) as told:
         open_database(changed(url, password="hunter2", database="nowhere"))
     seen: BaseException | None = told.value
     while seen:
@@ -77,7 +77,7 @@ def test_every_usual_form_of_an_address_will_do(url: str, scheme: str) -> None:
 
 @pytest.mark.parametrize("address", ["mysql://u:hunter2@h/d", "quarry.db", "", "http://x:hunter2"])
 def test_another_kind_of_database_is_refused(address: str) -> None:
-    with pytest.raises(AskTheOwner, match="postgresql://USER") as told:
+    with pytest.raises(ActionRequiredError, match="postgresql://USER") as told:
         open_database(address)
     assert "hunter2" not in str(told.value)
     assert told.value.__suppress_context__ or told.value.__context__ is None
@@ -92,7 +92,7 @@ def test_a_user_that_may_not_make_tables_is_told_what_is_missing(
     try:
         with (
             postgresql.empty() as empty,
-            pytest.raises(AskTheOwner, match=r"permission denied.*OWNER TO"),
+            pytest.raises(ActionRequiredError, match=r"permission denied.*OWNER TO"),
         ):
             open_database(changed(empty, username="guest", password="guest"))
     finally:
@@ -108,15 +108,17 @@ def test_a_server_that_is_away_is_for_later_and_found_again_when_it_is_back() ->
         sources.add(database, "desk", "folder", {})
         server.stop()
         for _ in range(2):
-            with pytest.raises(RetryLater, match=r"does not answer: .*refused") as told:
+            with pytest.raises(
+                TemporarilyUnavailableError, match=r"does not answer: .*refused"
+            ) as told:
                 sources.listing(database)
-        assert 0 < told.value.after.total_seconds() <= 60
-        with pytest.raises(RetryLater, match="does not answer"):
+        assert 0 < told.value.retry_after.total_seconds() <= 60
+        with pytest.raises(TemporarilyUnavailableError, match="does not answer"):
             open_database(server.url)
         server.start()
         assert [source.name for source in sources.listing(database)] == ["desk"]
         server.kill()
-        with pytest.raises(RetryLater, match="does not answer"):
+        with pytest.raises(TemporarilyUnavailableError, match="does not answer"):
             sources.add(database, "web", "folder", {})
         server.start()
         sources.add(database, "web", "folder", {})
@@ -134,7 +136,7 @@ def test_a_connection_that_is_cut_in_a_transaction_leaves_nothing_of_it(database
                 other.execute(select(func.pg_terminate_backend(mine)))
             connection.execute(text("SELECT 1"))
 
-    with pytest.raises(RetryLater, match="terminating connection"):
+    with pytest.raises(TemporarilyUnavailableError, match="terminating connection"):
         cut()
     assert sources.listing(database) == []
 
@@ -150,7 +152,7 @@ def test_a_lock_that_is_held_too_long_is_for_later(
         sources.add(database, "desk", "folder", {})
         with database.writing() as connection:
             exclusive(connection)
-            with pytest.raises(RetryLater, match="held the database for too long"):
+            with pytest.raises(TemporarilyUnavailableError, match="held the database for too long"):
                 sources.edit(database, "desk", {"path": "/"})
         assert sources.edit(database, "desk", {"path": "/"}).settings == {"path": "/"}
 
@@ -171,7 +173,7 @@ def test_changes_that_wait_for_each_other_are_parted_and_one_is_for_later(
                     if name == first:
                         both.wait()
             outcomes.append("done")
-        except RetryLater as error:
+        except TemporarilyUnavailableError as error:
             outcomes.append(str(error))
 
     threads = [threading.Thread(target=change, args=names) for names in (("a", "b"), ("b", "a"))]
@@ -197,7 +199,7 @@ def test_a_transaction_whose_process_stands_still_is_ended(
             connection.execute(text("SELECT 1"))
 
     with closing(open_database(url)) as database:
-        with pytest.raises(RetryLater, match="idle-in-transaction"):
+        with pytest.raises(TemporarilyUnavailableError, match="idle-in-transaction"):
             stand_still(database)
         sources.add(database, "desk", "folder", {})
 

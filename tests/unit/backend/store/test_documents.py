@@ -8,7 +8,7 @@ import pytest
 
 from backend.store import documents
 from connectors.document import EVERYBODY, NOBODY, Access, Readers
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import Amended, Lost, Removed
 from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts, store_at
 
@@ -82,7 +82,7 @@ def test_an_asker_may_hold_thousands_of_groups(store: Store) -> None:
 def test_a_lost_text_is_told_to_those_who_may_read_it(store: Store) -> None:
     store.hold(document(access=Access.to(["group:hr"])))
     lose_texts(store.database)
-    with pytest.raises(AskTheOwner, match="Sync 'desk'"):
+    with pytest.raises(ActionRequiredError, match="Sync 'desk'"):
         documents.find(store.database, "desk:a", HR)
     assert documents.find(store.database, "desk:a", ANN) is None
 
@@ -92,11 +92,11 @@ def test_a_damaged_text_is_told_and_then_known_to_be_gone(store: Store) -> None:
     damage_texts(store.database, "desk:a")
     assert documents.find(store.database, "desk:a", ANN) is None
     assert list(store.ledger.lost("desk")) == []
-    with pytest.raises(AskTheOwner, match="Sync 'desk'"):
+    with pytest.raises(ActionRequiredError, match="Sync 'desk'"):
         documents.find(store.database, "desk:a", HR)
     assert list(store.ledger.lost("desk")) == ["desk:a"]
     store.ledger.save([Lost("desk:a")])
-    with pytest.raises(AskTheOwner, match="Sync 'desk'"):
+    with pytest.raises(ActionRequiredError, match="Sync 'desk'"):
         documents.find(store.database, "desk:a", HR)
     assert list(store.ledger.lost("desk")) == []
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from backend.store import runs
 from backend.store.runs import Ended, Process, Run
 from backend.store.tables import runs as run_rows
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from tests.support.store import Store, store_at
 
 ME = Process("here", 4711, "100")
@@ -52,7 +52,8 @@ def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
 def test_a_second_run_is_told_who_holds_the_source_since_when(store: Store) -> None:
     runs.begin(store.database, "desk", "sync", ME, alive)
     with pytest.raises(
-        RetryLater, match=r"A run of 'desk' \(sync\).*since 20\d\d-.*process 4711 on here"
+        TemporarilyUnavailableError,
+        match=r"A run of 'desk' \(sync\).*since 20\d\d-.*process 4711 on here",
     ):
         runs.begin(store.database, "desk", "sync", ME, alive)
     runs.begin(store.database, "web", "sync", ME, alive)
@@ -62,7 +63,7 @@ def test_a_run_whose_process_is_gone_is_taken_over_and_cannot_go_on(store: Store
     first = runs.begin(store.database, "desk", "sync", ME, alive)
     second = runs.begin(store.database, "desk", "sync", ME, gone)
     assert second > first
-    with pytest.raises(RetryLater, match="taken over"):
+    with pytest.raises(TemporarilyUnavailableError, match="taken over"):
         runs.renew(store.database, first, "indexing", None, {})
     runs.finish(store.database, first, "done", {})
     newest, oldest = runs.history(store.database, "desk")
@@ -77,7 +78,7 @@ def test_of_many_that_begin_at_once_one_succeeds(store: Store) -> None:
     def begin() -> None:
         try:
             runs.begin(store.database, "desk", "sync", ME, alive)
-        except RetryLater as error:
+        except TemporarilyUnavailableError as error:
             refused.append(error)
 
     threads = [threading.Thread(target=begin) for _ in range(8)]

@@ -8,7 +8,7 @@ import pytest
 from backend.store import batches, runs, schedule, sources
 from backend.store.runs import Process, Run
 from connectors.connector import Checkpoint
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import Reached
 from tests.support.store import Store, document, store_at
 
@@ -44,12 +44,12 @@ def test_a_name_that_ids_could_not_begin_with_is_refused(store: Store, name: str
 
 
 def test_a_name_is_given_once(store: Store) -> None:
-    with pytest.raises(AskTheOwner, match="'desk' already"):
+    with pytest.raises(ActionRequiredError, match="'desk' already"):
         sources.add(store.database, "desk", "folder", {})
 
 
 def test_an_unknown_source_is_answered_with_those_there_are(store: Store) -> None:
-    with pytest.raises(AskTheOwner, match=r"no source named 'dest'.*desk, web"):
+    with pytest.raises(ActionRequiredError, match=r"no source named 'dest'.*desk, web"):
         sources.find(store.database, "dest")
 
 
@@ -63,7 +63,7 @@ def test_a_checkpoint_is_what_was_reached_last(store: Store) -> None:
 
 def test_only_an_empty_source_is_removed(store: Store) -> None:
     store.hold(document("desk:a"))
-    with pytest.raises(AskTheOwner, match="documents still"):
+    with pytest.raises(ActionRequiredError, match="documents still"):
         sources.remove(store.database, "desk")
     sources.remove(store.database, "web")
     assert [source.name for source in sources.listing(store.database)] == ["desk"]

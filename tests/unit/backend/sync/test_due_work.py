@@ -24,7 +24,7 @@ from backend.sync.wakeup_messages import Call
 from backend.sync.worker_threads import Workers
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import EVERYBODY, Access, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.batching import BatchSize
@@ -271,7 +271,9 @@ def test_a_source_that_wants_us_to_wait_is_waited_for_by_its_own_word(office: Of
 
     def busy(number: int) -> Change | None:
         if number == 4:
-            raise RetryLater("Too many requests.", after=timedelta(minutes=7))
+            raise TemporarilyUnavailableError(
+                "Too many requests.", retry_after=timedelta(minutes=7)
+            )
         return None
 
     office.shelves["desk"].before = busy
@@ -293,7 +295,7 @@ def test_a_run_that_waited_goes_on_as_the_same_run(office: Office) -> None:
     def busy(number: int) -> Change | None:
         if number == 4:
             office.shelves["desk"].before = nothing
-            raise RetryLater("Too many requests.", after=timedelta(0))
+            raise TemporarilyUnavailableError("Too many requests.", retry_after=timedelta(0))
         return None
 
     office.shelves["desk"].before = busy
@@ -307,7 +309,7 @@ def test_what_a_person_must_mend_fails_the_run_with_its_words(office: Office) ->
 
     def expired(number: int) -> Change | None:
         del number
-        raise AskTheOwner("The token has expired: make another.")
+        raise ActionRequiredError("The token has expired: make another.")
 
     office.shelves["desk"].before = expired
     worked(office, lambda: office.state() == "failed")
@@ -423,7 +425,9 @@ def test_an_index_that_is_away_is_waited_for_and_named(office: Office) -> None:
 
     def refused(changes: object) -> object:
         if away.is_set():
-            raise RetryLater("The index does not answer.", after=timedelta(seconds=0.2))
+            raise TemporarilyUnavailableError(
+                "The index does not answer.", retry_after=timedelta(seconds=0.2)
+            )
         return write(changes)  # type: ignore[arg-type]
 
     office.keeper.write = refused  # type: ignore[method-assign, assignment]

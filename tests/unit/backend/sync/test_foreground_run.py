@@ -22,7 +22,7 @@ from backend.sync.foreground_run import remove, sync
 from backend.sync.process_identity import SILENCE, is_gone, this_process
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Access, Document, Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters
@@ -164,7 +164,10 @@ def test_what_left_the_source_is_deleted_and_changed_access_amended(room: Room) 
 
 @pytest.mark.parametrize(
     "error",
-    [RetryLater("the server is away", after=timedelta(minutes=5)), AskTheOwner("log in again")],
+    [
+        TemporarilyUnavailableError("the server is away", retry_after=timedelta(minutes=5)),
+        ActionRequiredError("log in again"),
+    ],
 )
 def test_a_source_that_fails_closes_the_run_with_its_words(room: Room, error: Exception) -> None:
     def fail_at_three(number: int) -> Change | None:
@@ -220,7 +223,7 @@ def test_a_failing_document_is_named_and_the_run_is_done(room: Room) -> None:
 
 def test_an_empty_listing_needs_a_decision(room: Room) -> None:
     room.sync(shelf(3))
-    with pytest.raises(AskTheOwner, match="lists nothing"):
+    with pytest.raises(ActionRequiredError, match="lists nothing"):
         room.sync(shelf(0))
     assert room.last().state == "needs a decision"
     assert room.last().decision == {"held": 3, "listed": 0, "missing": 3}
@@ -231,7 +234,7 @@ def test_a_second_sync_is_refused_while_the_first_goes_on(room: Room) -> None:
     source = sources.find(room.store.database, "desk")
     first = sync(room.store.database, source, shelf(50), room.pipeline)
     next(first)
-    with pytest.raises(RetryLater, match=f"process {os.getpid()}"):
+    with pytest.raises(TemporarilyUnavailableError, match=f"process {os.getpid()}"):
         room.sync(shelf(50))
     assert report_of(first).documents == 50
     assert room.sync(shelf(50)).documents == 0
@@ -256,7 +259,7 @@ def test_a_run_that_was_taken_over_stops_before_it_writes_on(room: Room) -> None
     next(first)
     runs.begin(room.store.database, "desk", "sync", Process("other", 1, ""), gone)
     time.sleep(1.0)  # so long a run goes on before it says again what it does
-    with pytest.raises(RetryLater, match="taken over"):
+    with pytest.raises(TemporarilyUnavailableError, match="taken over"):
         list(first)
 
 
@@ -305,7 +308,7 @@ def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> Non
         time.sleep(0.05)
     pipeline = _pipeline(store, tmp_path)
     source = sources.find(store.database, "desk")
-    with pytest.raises(RetryLater, match=f"process {process.pid}"):
+    with pytest.raises(TemporarilyUnavailableError, match=f"process {process.pid}"):
         report_of(sync(store.database, source, shelf(9), pipeline))
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)

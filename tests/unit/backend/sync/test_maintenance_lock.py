@@ -10,7 +10,7 @@ from backend.store import runs, sources
 from backend.sync import maintenance_lock as module
 from backend.sync.maintenance_lock import sole_change, standstill
 from backend.sync.process_identity import is_gone, this_process
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.support.store import Store, store_at, store_with
 
 
@@ -34,7 +34,8 @@ def test_no_source_can_be_synced_within_the_block(store: Store) -> None:
         go_on()
         for source in ("desk", "web"):
             with pytest.raises(
-                RetryLater, match=rf"A run of '{source}' \(reindex\) has been going on"
+                TemporarilyUnavailableError,
+                match=rf"A run of '{source}' \(reindex\) has been going on",
             ):
                 begin(store, source)
     assert states(store) == {"desk": ("reindex", "done"), "web": ("reindex", "done")}
@@ -46,7 +47,8 @@ def test_while_one_source_is_synced_none_is_held_and_nothing_is_noted(store: Sto
     for _ in range(3):
         with (
             pytest.raises(
-                RetryLater, match=r"A run of 'web' \(sync\) has been going on since 20.*: "
+                TemporarilyUnavailableError,
+                match=r"A run of 'web' \(sync\) has been going on since 20.*: ",
             ),
             standstill(store.database, "reindex"),
         ):
@@ -62,7 +64,7 @@ def test_a_sync_that_comes_between_is_given_way_to(
     """`desk` is held already when `web` turns out to be taken."""
     monkeypatch.setattr(module, "_check_idle", lambda _: begin(store, "web"))
     with (
-        pytest.raises(RetryLater, match=r"A run of 'web' \(sync\)"),
+        pytest.raises(TemporarilyUnavailableError, match=r"A run of 'web' \(sync\)"),
         standstill(store.database, "reindex"),
     ):
         pytest.fail("a sync goes on")
@@ -74,14 +76,14 @@ def test_a_sync_that_comes_between_is_given_way_to(
     ("error", "state"),
     [
         (KeyboardInterrupt, "interrupted"),
-        (lambda: AskTheOwner("the disk is full"), "failed"),
+        (lambda: ActionRequiredError("the disk is full"), "failed"),
     ],
 )
 def test_however_the_block_ends_the_sources_are_free_again(
     store: Store, error: Callable[[], BaseException], state: str
 ) -> None:
     with (
-        pytest.raises((KeyboardInterrupt, AskTheOwner)),
+        pytest.raises((KeyboardInterrupt, ActionRequiredError)),
         standstill(store.database, "move"),
     ):
         raise error()
@@ -94,7 +96,7 @@ def test_a_block_that_was_taken_away_says_so(store: Store) -> None:
     with standstill(store.database, "reindex") as go_on:
         (run,) = runs.history(store.database, "desk")
         runs.finish(store.database, run.id, "interrupted", {}, "taken over")
-        with pytest.raises(RetryLater, match="taken over"):
+        with pytest.raises(TemporarilyUnavailableError, match="taken over"):
             go_on()
 
 
@@ -109,5 +111,5 @@ def test_a_second_change_of_the_index_is_refused(tmp_path: Path) -> None:
     for _ in range(2):
         with ExitStack() as stack:
             stack.enter_context(sole_change(tmp_path))
-            with pytest.raises(RetryLater, match="quarry reindex --status"):
+            with pytest.raises(TemporarilyUnavailableError, match="quarry reindex --status"):
                 stack.enter_context(sole_change(tmp_path))

@@ -8,7 +8,7 @@ import pytest
 
 from backend.sync import run_lease
 from backend.sync.run_lease import Bound, Pulse, Stopped, is_mistake, surely, told
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceeded
 
 SOON = 30.0
@@ -25,7 +25,9 @@ class Away:
     def tell(self) -> None:
         self.asked += 1
         if self.asked <= self.times:
-            raise RetryLater("The database does not answer.", after=timedelta(seconds=10))
+            raise TemporarilyUnavailableError(
+                "The database does not answer.", retry_after=timedelta(seconds=10)
+            )
         self.answered.set()
 
 
@@ -105,8 +107,8 @@ def test_a_change_ends_a_wait() -> None:
         (KeyError("tags"), True),
         (DeadlineExceeded("late"), True),
         (Stopped(), False),
-        (AskTheOwner("Mend it."), False),
-        (RetryLater("Later.", after=timedelta(0)), False),
+        (ActionRequiredError("Mend it."), False),
+        (TemporarilyUnavailableError("Later.", retry_after=timedelta(0)), False),
         (KeyboardInterrupt(), False),
         (GeneratorExit(), False),
     ],

@@ -11,7 +11,7 @@ from backend.store.runs import Process, Run
 from backend.sync import source_control
 from backend.sync.process_identity import this_process
 from connectors.connector import Deletion
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import Failed
 from tests.support.store import Store, document, store_at
 
@@ -81,7 +81,7 @@ def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> Non
         lambda: source_control.retry(store.database, "desk"),
         lambda: source_control.accept(store.database, "desk"),
     ):
-        with pytest.raises(AskTheOwner, match="quarry sources resume desk"):
+        with pytest.raises(ActionRequiredError, match="quarry sources resume desk"):
             request()
     source_control.resume(store.database, "desk")
     (due, _) = schedule.due(store.database, datetime.now(UTC), alive)
@@ -106,12 +106,12 @@ def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store
     next_start = told.next_starts["incremental"]
     assert next_start is not None
     assert next_start > datetime.now(UTC) + timedelta(minutes=14)
-    with pytest.raises(AskTheOwner, match="No run of 'desk'"):
+    with pytest.raises(ActionRequiredError, match="No run of 'desk'"):
         source_control.cancel(store.database, "desk")
 
 
 def test_only_what_failed_can_be_tried_again(store: Store) -> None:
-    with pytest.raises(AskTheOwner, match="No such document"):
+    with pytest.raises(ActionRequiredError, match="No such document"):
         source_control.retry(store.database, "desk")
     store.ledger.save(
         [Failed(source="desk", document_id=f"desk:{name}", item=name, reason="") for name in "ab"]
@@ -124,7 +124,7 @@ def test_only_what_failed_can_be_tried_again(store: Store) -> None:
 
 
 def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(store: Store) -> None:
-    with pytest.raises(AskTheOwner, match="Nothing is to be decided"):
+    with pytest.raises(ActionRequiredError, match="Nothing is to be decided"):
         source_control.accept(store.database, "desk")
     schedule.note(store.database, "desk", ["incremental"], datetime.now(UTC))
     numbers = {"held": 100, "listed": 10, "missing": 90}
@@ -165,7 +165,7 @@ def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(stor
 def test_a_source_that_is_not_there_is_named(
     store: Store, say: Callable[[Database, str], object]
 ) -> None:
-    with pytest.raises(AskTheOwner, match="no source named 'attic'"):
+    with pytest.raises(ActionRequiredError, match="no source named 'attic'"):
         say(store.database, "attic")
 
 

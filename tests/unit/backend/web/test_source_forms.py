@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from backend.web.source_forms import Field, form_of, kinds
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.registry import KINDS
 from connectors.settings_form import Form, Secret
 
@@ -74,5 +74,5 @@ def test_what_must_be_chosen_is_chosen_and_its_fields_are_shown(kind: str) -> No
 
 
 def test_there_is_no_form_of_what_is_no_kind() -> None:
-    with pytest.raises(AskTheOwner):
+    with pytest.raises(ActionRequiredError):
         form_of("fax")

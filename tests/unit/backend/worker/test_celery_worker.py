@@ -14,7 +14,7 @@ from backend.sync.run_lease import Stopped
 from backend.sync.wakeup_messages import Call
 from backend.worker.celery_worker import Bell, Broker, reported
 from backend.worker.process import Told
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from deploy.opensearch.node import free_ports
 
 NUMBER = 12
@@ -80,11 +80,11 @@ def test_what_the_database_decides_needs_neither_results_nor_control(broker: Bro
 
 def test_a_broker_that_is_away_is_told_without_its_password(redis_url: str) -> None:
     (port,) = free_ports(1)
-    with pytest.raises(RetryLater, match="The broker does not answer") as told:
+    with pytest.raises(TemporarilyUnavailableError, match="The broker does not answer") as told:
         of(f"redis://:secret@127.0.0.1:{port}/0").check()
     assert "secret" not in str(told.value)
     wrong = redis_url.replace("@", "x@")
-    with pytest.raises(RetryLater, match="QUARRY_BROKER_URL"):
+    with pytest.raises(TemporarilyUnavailableError, match="QUARRY_BROKER_URL"):
         of(wrong).check()
 
 
@@ -92,13 +92,13 @@ def test_a_broker_that_is_away_is_told_without_its_password(redis_url: str) -> N
     ("url", "words"), [("", "No broker is set"), ("amqp://127.0.0.1", "begins with redis")]
 )
 def test_an_address_that_cannot_work_is_refused(url: str, words: str) -> None:
-    with pytest.raises(AskTheOwner, match=words):
+    with pytest.raises(ActionRequiredError, match=words):
         Broker(Settings.model_validate({"broker_url": url or None}))
 
 
 def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    told, away = Told(), AskTheOwner("It is away.")
+    told, away = Told(), ActionRequiredError("It is away.")
     for error in (None, away, away, None, None):
         told.note(error)
     assert [record.getMessage() for record in caplog.records] == ["It is away.", "It goes on."]
@@ -122,7 +122,7 @@ def test_a_bell_that_is_rung_often_sends_a_message_and_never_fails(
 
 @pytest.mark.parametrize(
     "error",
-    [Stopped(), AskTheOwner("Mend it."), KeyError("tags")],
+    [Stopped(), ActionRequiredError("Mend it."), KeyError("tags")],
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_ends_a_task_is_told_and_ends_no_worker(

@@ -1,7 +1,7 @@
 import pytest
 
 from connectors.document import EVERYBODY, NOBODY, Access
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.files.access_rules import OPEN_TO_ALL, parse_access_rules
 
 RULES = b"""\
@@ -72,17 +72,17 @@ def test_without_a_file_everybody_reads_everything() -> None:
     ],
 )
 def test_a_malformed_file_is_refused_with_its_line(text: str, line: int, says: str) -> None:
-    with pytest.raises(AskTheOwner, match=rf"^/kb/access\.yaml, line {line}: .*{says}"):
+    with pytest.raises(ActionRequiredError, match=rf"^/kb/access\.yaml, line {line}: .*{says}"):
         parse_access_rules(text.encode(), "/kb/access.yaml")
 
 
 def test_a_file_that_is_not_utf8_is_refused_with_its_line() -> None:
-    with pytest.raises(AskTheOwner, match="line 2: not UTF-8"):
+    with pytest.raises(ActionRequiredError, match="line 2: not UTF-8"):
         parse_access_rules("rules: []\n# für\n".encode("latin-1"), "access.yaml")
 
 
 def test_a_file_of_any_size_is_not_parsed() -> None:
-    with pytest.raises(AskTheOwner, match="larger than"):
+    with pytest.raises(ActionRequiredError, match="larger than"):
         parse_access_rules(b"#" * 2_000_000, "access.yaml")
 
 

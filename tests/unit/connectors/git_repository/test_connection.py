@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.connection import Way
 from connectors.git_repository.credentials import Anonymous, GitCredential, SshKey, Token
 from connectors.git_repository.git_command import GitFailed, git_at
@@ -88,7 +88,7 @@ def test_an_ssh_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
     away = way("ssh://me@127.0.0.1:1/kb", sign_in=KEY)
     with pytest.raises(GitFailed) as caught:
         away.prepared(git_at(tmp_path)).run("ls-remote", "quarry", seconds=20)
-    assert isinstance(away.trouble(caught.value), RetryLater)
+    assert isinstance(away.trouble(caught.value), TemporarilyUnavailableError)
     assert "Connection refused" in str(caught.value)
 
 
@@ -103,7 +103,7 @@ def test_an_ssh_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
 def test_a_credential_fits_its_address(
     tmp_path: Path, url: str, sign_in: Token | SshKey, says: str
 ) -> None:
-    with pytest.raises(AskTheOwner, match=says):
+    with pytest.raises(ActionRequiredError, match=says):
         way(url, sign_in=sign_in).prepared(git_at(tmp_path))
 
 
@@ -118,7 +118,7 @@ def test_a_credential_fits_its_address(
 )
 def test_what_ssh_says_is_told_with_what_to_do(said: str, says: str) -> None:
     trouble = way("git@127.0.0.1:kb", sign_in=KEY).trouble(GitFailed(said))
-    assert isinstance(trouble, AskTheOwner)
+    assert isinstance(trouble, ActionRequiredError)
     assert says in str(trouble)
 
 

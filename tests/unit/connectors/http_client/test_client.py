@@ -168,7 +168,7 @@ def test_what_does_not_pass_is_left_for_later(client: WebClient) -> None:
         with pytest.raises(Failing, match="503") as later:
             client.get(service.url)
         assert len(service.log) == HASTY.tries
-    assert later.value.after == timedelta(seconds=60)
+    assert later.value.retry_after == timedelta(seconds=60)
 
 
 def test_a_server_that_is_not_there_is_left_for_later(client: WebClient) -> None:
@@ -215,7 +215,7 @@ def test_a_long_wait_is_left_to_the_caller_exactly(client: WebClient) -> None:
         with pytest.raises(RateLimited, match="3601 s") as later:
             client.get(service.url)
         assert len(service.log) == 1
-    assert later.value.after == timedelta(seconds=3601)
+    assert later.value.retry_after == timedelta(seconds=3601)
 
 
 def test_a_source_tells_how_its_service_limits() -> None:
@@ -227,7 +227,7 @@ def test_a_source_tells_how_its_service_limits() -> None:
         pytest.raises(RateLimited) as later,
     ):
         client.get(service.url)
-    assert timedelta(seconds=1700) < later.value.after <= timedelta(seconds=1801)
+    assert timedelta(seconds=1700) < later.value.retry_after <= timedelta(seconds=1801)
 
 
 def test_short_waits_add_up_to_a_bound() -> None:
@@ -241,7 +241,7 @@ def test_short_waits_add_up_to_a_bound() -> None:
             client.get(service.url)
         # 0.2 + 0.2 are slept; a third wait would make 0.6.
         assert len(service.log) == 3
-    assert later.value.after == timedelta(seconds=0.2)
+    assert later.value.retry_after == timedelta(seconds=0.2)
 
 
 def test_a_wait_can_be_cancelled(client: WebClient) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 import trustme
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.http_client.address_guard import LOOPBACK, AddressRefused
 from connectors.http_client.client import Authorization, Bounds, WebClient
 from connectors.http_client.rate_limits import Patience
@@ -164,7 +164,7 @@ def test_a_renewed_token_takes_the_place_of_the_old() -> None:
 
 @pytest.mark.parametrize("token", ["", "word\n", "two\r\nlines", "wörd", "\0", " word", "w  d"])
 def test_a_credential_that_cannot_be_sent_is_for_the_owner(token: str) -> None:
-    with pytest.raises(AskTheOwner, match="copy it anew") as refused:
+    with pytest.raises(ActionRequiredError, match="copy it anew") as refused:
         Authorization.bearer("https://a.example", token)
     assert "word" not in str(refused.value)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
@@ -71,15 +71,15 @@ def test_retry_after_is_kept(server: EmbeddingServer) -> None:
 
 def test_an_endpoint_that_wants_to_be_left_alone_is_not_waited_for(server: EmbeddingServer) -> None:
     server.replies = [Reply(429, headers={"Retry-After": "3600"})]
-    with pytest.raises(RetryLater, match="busy") as raised:
+    with pytest.raises(TemporarilyUnavailableError, match="busy") as raised:
         model(server).embed_passages(["a"])
-    assert raised.value.after.total_seconds() == 3600
+    assert raised.value.retry_after.total_seconds() == 3600
 
 
 def test_a_query_is_given_up_when_its_time_is_up(server: EmbeddingServer) -> None:
     server.replies = [Reply(seconds=10)]
     started = time.monotonic()
-    with pytest.raises((DeadlineExceeded, RetryLater)):
+    with pytest.raises((DeadlineExceeded, TemporarilyUnavailableError)):
         model(server).embed_queries(["a"], Deadline.after(0.2))
     assert time.monotonic() - started < 5
     with pytest.raises(DeadlineExceeded):
@@ -89,7 +89,7 @@ def test_a_query_is_given_up_when_its_time_is_up(server: EmbeddingServer) -> Non
 def test_nobody_there_is_worth_another_try() -> None:
     with embedding_server() as gone:
         pass
-    with pytest.raises(RetryLater, match="does not answer"):
+    with pytest.raises(TemporarilyUnavailableError, match="does not answer"):
         model(gone).embed_queries(["a"], Deadline.after(0.4))
 
 
@@ -115,25 +115,25 @@ def _answer(*vectors: list[float]) -> str:
 )
 def test_what_cannot_be_right_is_said(server: EmbeddingServer, reply: Reply, reason: str) -> None:
     server.replies = [reply]
-    with pytest.raises(AskTheOwner, match=reason):
+    with pytest.raises(ActionRequiredError, match=reason):
         model(server).embed_passages(["a"])
     assert len(server.requests) == 1
 
 
 def test_a_wrong_key_is_for_the_owner(server: EmbeddingServer) -> None:
-    with pytest.raises(AskTheOwner, match=r"status 401.*wrong key.*settings"):
+    with pytest.raises(ActionRequiredError, match=r"status 401.*wrong key.*settings"):
         model(server, key="other").embed_passages(["a"])
 
 
 def test_a_wrong_address_is_for_the_owner(server: EmbeddingServer) -> None:
-    with pytest.raises(AskTheOwner, match="address"):
+    with pytest.raises(ActionRequiredError, match="address"):
         model(server, url="localhost:1/v1")
-    with pytest.raises(AskTheOwner, match="status 404"):
+    with pytest.raises(ActionRequiredError, match="status 404"):
         model(server, url=f"{server.url}/v2").embed_passages(["a"])
 
 
 def test_a_missing_tokenizer_is_for_the_owner(server: EmbeddingServer, tmp_path: Path) -> None:
-    with pytest.raises(AskTheOwner, match=r"tokenizer\.json"):
+    with pytest.raises(ActionRequiredError, match=r"tokenizer\.json"):
         model(server, tokenizer=tmp_path / "none.json")
 
 

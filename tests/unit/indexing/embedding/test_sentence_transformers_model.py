@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.model_files import Hub, find_model, weights_version
 from indexing.embedding.openvino_embedder import OpenVinoModel, batches
@@ -219,13 +219,13 @@ def test_a_model_is_found_in_the_local_cache(tiny: Path, tmp_path: Path) -> None
     ],
 )
 def test_a_model_that_is_nowhere_is_for_the_owner(name: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(AskTheOwner, match=f"{reason}.*Give the path"):
+    with pytest.raises(ActionRequiredError, match=f"{reason}.*Give the path"):
         load_embedder(name, tmp_path, hub=Hub(cache=tmp_path, endpoint=NO_HUB))
 
 
 def test_a_model_without_weights_is_for_the_owner(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text("[]")
-    with pytest.raises(AskTheOwner, match="no weights"):
+    with pytest.raises(ActionRequiredError, match="no weights"):
         load_embedder(str(tmp_path), tmp_path / "cache")
 
 
@@ -233,7 +233,7 @@ def test_a_conversion_that_does_not_come_to_an_end_is_for_the_owner_and_leaves_n
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(AskTheOwner, match=r"could not be loaded.*exit status 1.*memory"):
+    with pytest.raises(ActionRequiredError, match=r"could not be loaded.*exit status 1.*memory"):
         load_embedder(str(tiny), tmp_path)
     assert describe(str(tiny), tmp_path).record is None
 

@@ -9,7 +9,7 @@ import pytest
 
 from connectors.connector import Deletion, Unreadable
 from connectors.document import Access
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexChange, Replace, Written
@@ -96,13 +96,13 @@ class FullKeeper(MemoryKeeper):
     def write(self, changes: Iterable[IndexChange]) -> Written:
         batch = list(changes)
         if any(change.document_id == "desk:2" for change in batch):
-            raise RetryLater("The disk is full.", after=timedelta(minutes=1))
+            raise TemporarilyUnavailableError("The disk is full.", retry_after=timedelta(minutes=1))
         return super().write(batch)
 
 
 def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
     desk = Desk(keeper=FullKeeper(EMBEDDER.dimension))
-    with pytest.raises(RetryLater, match="full"):
+    with pytest.raises(TemporarilyUnavailableError, match="full"):
         desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
     assert desk.keeper.held.keys() == {"desk:1"}
     assert [each.batch for each in desk.ledger.finished] == [1]
@@ -145,7 +145,7 @@ def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after
         return True
 
     stalled = Held(number=5, fence=1, source="desk", changes=(late,), is_still=others_go_on)
-    with pytest.raises(RetryLater, match="newer versions"):
+    with pytest.raises(TemporarilyUnavailableError, match="newer versions"):
         desk.carry_out(stalled)
     assert desk.keeper.held["desk:a"].generation == 6
     assert [each.batch for each in desk.ledger.finished] == [4, 5, 6]

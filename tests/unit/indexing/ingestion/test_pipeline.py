@@ -20,7 +20,7 @@ from connectors.connector import (
     Unreadable,
 )
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Person, Section
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
@@ -317,9 +317,9 @@ def test_a_failing_source_keeps_what_came_before_and_its_checkpoint() -> None:
         yield Checkpoint("1")
         yield document("desk:b")
         yield document("desk:c")
-        raise RetryLater("the server is away", after=timedelta(minutes=1))
+        raise TemporarilyUnavailableError("the server is away", retry_after=timedelta(minutes=1))
 
-    with pytest.raises(RetryLater, match="away"):
+    with pytest.raises(TemporarilyUnavailableError, match="away"):
         desk.run(lambda tally: desk.pipeline.index(changes(), tally))
     assert desk.ledger.checkpoints["desk"] == Checkpoint("1")
     assert {"desk:a", "desk:b"} <= desk.ledger.lines.keys()
@@ -466,7 +466,9 @@ def test_an_empty_listing_is_refused_until_it_is_accepted() -> None:
     desk = Desk()
     desk.reconcile()
     desk.index(document("desk:a"), document("desk:b"))
-    with pytest.raises(AskTheOwner, match="2 of its documents are indexed; nothing was deleted"):
+    with pytest.raises(
+        ActionRequiredError, match="2 of its documents are indexed; nothing was deleted"
+    ):
         desk.reconcile()
     assert len(desk.keeper.held) == 2
     assert counts(desk.reconcile(when_empty=EmptyListing.ACCEPT)) == {"deleted": 2}
@@ -479,9 +481,9 @@ def test_a_listing_that_breaks_off_deletes_nothing() -> None:
 
     def listing() -> Iterator[Listed]:
         yield Listed("desk:a", EVERYBODY)
-        raise RetryLater("the server is away", after=timedelta(minutes=1))
+        raise TemporarilyUnavailableError("the server is away", retry_after=timedelta(minutes=1))
 
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         desk.run(lambda tally: desk.pipeline.reconcile(listing(), 9, tally))
     assert desk.keeper.held.keys() == {"desk:a", "desk:b"}
 
@@ -676,7 +678,7 @@ def test_an_index_ahead_of_the_ledger_stops_the_run_before_the_ledger_is_told() 
     desk = Desk()
     desk.index(document())
     desk.keeper.held["desk:a"] = replace(desk.keeper.held["desk:a"], generation=9)
-    with pytest.raises(RetryLater, match="desk:a"):
+    with pytest.raises(TemporarilyUnavailableError, match="desk:a"):
         desk.index(document(text="New.", version="2"), Checkpoint("2"))
     assert desk.ledger.versions(["desk:a"]) == {"desk:a": "1"}
     assert counts(desk.repair()) == {"restored": 1, "chunks": 1, "embedded": 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectors.document import Person
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.index.protocols import Filters
 from indexing.local import open_index, open_keeper
 from indexing.local.database import connect_writer, read_state, transaction, write_meta
@@ -120,7 +120,9 @@ def test_an_index_of_another_format_is_refused_and_left_alone(tmp_path: Path) ->
     fill(tmp_path)
     with closing(connect_writer(tmp_path)) as connection, transaction(connection):
         write_meta(connection, "version", "1")
-    with pytest.raises(AskTheOwner, match=r"is of format 1; .* reads format 2\. .* --rebuild"):
+    with pytest.raises(
+        ActionRequiredError, match=r"is of format 1; .* reads format 2\. .* --rebuild"
+    ):
         open_index(tmp_path, IDENTITY)
     with closing(connect_writer(tmp_path)) as connection, transaction(connection):
         write_meta(connection, "version", "2")
@@ -131,7 +133,7 @@ def test_a_file_lost_while_open_is_told(tmp_path: Path) -> None:
     fill(tmp_path)
     with open_index(tmp_path, IDENTITY) as index:
         remove_vectors(tmp_path)
-        with pytest.raises(AskTheOwner, match="Start again"):
+        with pytest.raises(ActionRequiredError, match="Start again"):
             index.find([query("apples")], PUBLIC, soon())
     assert answers(tmp_path) == RIGHT
 
@@ -150,7 +152,7 @@ def test_another_embedder_is_refused(
     tmp_path: Path, other: object, opening: Callable[..., object]
 ) -> None:
     fill(tmp_path)
-    with pytest.raises(AskTheOwner, match="was made with the model test"):
+    with pytest.raises(ActionRequiredError, match="was made with the model test"):
         opening(tmp_path, other)
     assert answers(tmp_path) == RIGHT
 
@@ -159,7 +161,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     fill(tmp_path)
     with closing(connect_writer(tmp_path)) as connection, transaction(connection):
         write_meta(connection, "version", "999")
-    with pytest.raises(AskTheOwner, match="format 999"):
+    with pytest.raises(ActionRequiredError, match="format 999"):
         open_index(tmp_path, IDENTITY)
 
 
@@ -167,7 +169,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "index.db").write_bytes(
         b"no database at all, but long enough to be taken for one" * 9
     )
-    with pytest.raises(AskTheOwner, match="damaged"):
+    with pytest.raises(ActionRequiredError, match="damaged"):
         open_index(tmp_path, IDENTITY)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Index
 from indexing.index.versions import Edition, Superseded
@@ -67,7 +67,7 @@ def test_a_register_that_is_not_understood_is_not_guessed_at(tmp_path: Path, con
     (tmp_path / manifest.FILE).write_text(content)
     before = folders(tmp_path)
     for ask in (home.active, lambda: home.open_index(OLD), lambda: home.begin(NEW), home.abandon):
-        with pytest.raises(AskTheOwner, match=r"editions\.json"):
+        with pytest.raises(ActionRequiredError, match=r"editions\.json"):
             ask()
     assert folders(tmp_path) == before
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from connectors.document import EVERYBODY, NOBODY, Access
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
 from indexing.index.validation import batches
 from indexing.local import EmbeddedKeeper, open_index, open_keeper, vector_file
@@ -215,7 +215,7 @@ def test_dead_vectors_are_cleared_away(tmp_path: Path, keeper: EmbeddedKeeper) -
 def test_a_writer_waits_its_time_and_says_so(tmp_path: Path) -> None:
     open_keeper(tmp_path, IDENTITY)
     impatient = EmbeddedKeeper(tmp_path, DIMENSION, patience=0.05)
-    with sole_writer(tmp_path), pytest.raises(RetryLater, match="Another process"):
+    with sole_writer(tmp_path), pytest.raises(TemporarilyUnavailableError, match="Another process"):
         impatient.write([document("a", "text")])
     assert impatient.write([document("a", "text")]).replaced == 1
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from indexing.opensearch.bulk_requests import Action, Pauses, packed
 from indexing.opensearch.errors import SOON
 
@@ -56,10 +56,10 @@ def test_pauses_double_and_end_in_what_was_the_matter(monkeypatch: pytest.Monkey
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.setattr(random, "uniform", lambda *_: 1.0)
-    pauses, reason = Pauses(patience=20.0), RetryLater("full", SOON)
+    pauses, reason = Pauses(patience=20.0), TemporarilyUnavailableError("full", SOON)
     for _ in range(8):
         pauses.wait(reason)
-    with pytest.raises(RetryLater) as raised:
+    with pytest.raises(TemporarilyUnavailableError) as raised:
         pauses.wait(reason)
     assert raised.value is reason
     # 0.1 + 0.2 + … + 3.2 = 6.3; 5 and 5 more are 16.3, and the next 5 would be too long.

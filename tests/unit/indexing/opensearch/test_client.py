@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from indexing.opensearch.client import (
     AwsSigning,
     ClientCertificate,
@@ -15,7 +15,7 @@ from indexing.opensearch.client import (
 
 
 def refused(**settings: object) -> str:
-    with pytest.raises(AskTheOwner) as raised:
+    with pytest.raises(ActionRequiredError) as raised:
         connect(OpenSearchSettings(**settings))  # type: ignore[arg-type]
     return str(raised.value)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from connectors.document import NOBODY, Readers
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index.protocols import (
     Amend,
@@ -62,7 +62,7 @@ class Two:
     @contextmanager
     def standstill(self) -> Iterator[GoOn]:
         if self.busy:
-            raise RetryLater(self.busy.pop(), after=timedelta(seconds=5))
+            raise TemporarilyUnavailableError(self.busy.pop(), retry_after=timedelta(seconds=5))
         yield nothing
 
     def switch(self) -> None:
@@ -200,7 +200,9 @@ def test_a_copy_that_answers_otherwise_is_not_switched_to(two: Two) -> None:
     two.source.write(orchard(60))
     source, target = two.place("source"), two.place("target")
     forgetful = Place(target.keeper, lambda: Forgetful(target.index()))
-    with pytest.raises(AskTheOwner, match=r"by words and 100% by vectors.*Nothing was switched"):
+    with pytest.raises(
+        ActionRequiredError, match=r"by words and 100% by vectors.*Nothing was switched"
+    ):
         list(move(source, forgetful, two.standstill, two.switch))
     assert two.switched == 0
 
@@ -208,7 +210,7 @@ def test_a_copy_that_answers_otherwise_is_not_switched_to(two: Two) -> None:
 def test_a_copy_that_holds_something_else_is_told(two: Two) -> None:
     two.source.write(orchard(5))
     two.target.write(orchard(4))
-    with pytest.raises(AskTheOwner, match="0004 is not the same in both"):
+    with pytest.raises(ActionRequiredError, match="0004 is not the same in both"):
         compared(two.place("source"), two.place("target"), nothing)
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -232,7 +232,9 @@ def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
     house = House(document("desk:a"))
 
     def busy() -> None:
-        raise RetryLater("A sync of 'desk' is going on.", after=timedelta(seconds=5))
+        raise TemporarilyUnavailableError(
+            "A sync of 'desk' is going on.", retry_after=timedelta(seconds=5)
+        )
 
     house.before = [busy, busy]
     steps = list(house.reindexing())
@@ -247,14 +249,16 @@ def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
     house.before = [lambda: house.store(document("desk:b"))]
 
     def over() -> None:
-        raise RetryLater("Another process has taken over.", after=timedelta(seconds=5))
+        raise TemporarilyUnavailableError(
+            "Another process has taken over.", retry_after=timedelta(seconds=5)
+        )
 
     @contextmanager
     def lost() -> Iterator[GoOn]:
         with house.standstill():
             yield over
 
-    with pytest.raises(RetryLater, match="taken over"):
+    with pytest.raises(TemporarilyUnavailableError, match="taken over"):
         list(Reindexing(house.new, house.keeper, house.ledger).run(lost, house.switch))
     assert house.switched == 0
     assert "desk:b" not in house.keeper.held
@@ -300,7 +304,7 @@ def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
     house = House(document("desk:a"), document("desk:b"), document("desk:c"))
     for each in ("desk:a", "desk:b"):
         house.ledger.lose(each)
-    with pytest.raises(AskTheOwner, match="2 of 3 documents cannot be indexed anew"):
+    with pytest.raises(ActionRequiredError, match="2 of 3 documents cannot be indexed anew"):
         house.rebuilt()
     assert house.switched == 0
 

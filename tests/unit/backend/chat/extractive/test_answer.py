@@ -23,7 +23,7 @@ from backend.chat.extractive.candidate_sentences import candidates
 from backend.chat.extractive.relevance import mismatches, word_shares
 from backend.search.models import InferenceSection, RankedChunk
 from connectors.document import Span
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction import media_types
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
@@ -104,7 +104,7 @@ class Unreachable(HashingEmbedder):
 
 
 @pytest.mark.parametrize(
-    "failure", [DeadlineExceeded(), RetryLater("no answer", timedelta(seconds=3))]
+    "failure", [DeadlineExceeded(), TemporarilyUnavailableError("no answer", timedelta(seconds=3))]
 )
 def test_an_embedder_that_fails_costs_the_meaning_only(failure: Exception) -> None:
     sections = [of("manual", BATTERY), of("lobby", FILLER)]
@@ -114,11 +114,11 @@ def test_an_embedder_that_fails_costs_the_meaning_only(failure: Exception) -> No
 
 
 def test_what_only_the_owner_can_mend_is_raised() -> None:
-    with pytest.raises(AskTheOwner):
+    with pytest.raises(ActionRequiredError):
         told(
             "How long does the battery last?",
             [of("a", BATTERY)],
-            Unreachable(failure=AskTheOwner("key")),
+            Unreachable(failure=ActionRequiredError("key")),
         )
 
 

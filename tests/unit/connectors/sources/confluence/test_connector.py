@@ -11,7 +11,7 @@ from pydantic import SecretStr, ValidationError
 
 from connectors.connector import Capability, Deletion
 from connectors.document import NOBODY, Access, Document, Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
 from tests.contract.connector_worlds.held import Held, documents, run
@@ -417,7 +417,7 @@ def test_a_space_that_is_not_there_is_told_once_the_others_are_read(
     with served(kind(handbook(lathe()))) as place:
         source = place.connect(spaces=("HB", "LOST", "X*"))
         held = Held()
-        with pytest.raises(AskTheOwner, match=r"^LOST: no such space"):
+        with pytest.raises(ActionRequiredError, match=r"^LOST: no such space"):
             run(source, held)
         assert held.documents.keys() == {"wiki:1"}
         assert all("LOST" in str(one.fault) for one in source.check())
@@ -457,7 +457,7 @@ def test_no_attachment_is_fetched_from_elsewhere(kind: Callable[..., Site]) -> N
 def test_a_token_that_stands_for_nobody_is_told(kind: Callable[..., Site]) -> None:
     with served(kind(handbook(lathe()))) as place:
         place.service.trouble = lambda _: reply_json({"type": "anonymous"})
-        with pytest.raises(AskTheOwner, match="does not take the token of wiki"):
+        with pytest.raises(ActionRequiredError, match="does not take the token of wiki"):
             run(place.connect(), Held())
 
 
@@ -465,9 +465,9 @@ def test_a_rate_limit_is_waited_for_as_told(kind: Callable[..., Site]) -> None:
     with served(kind(handbook(lathe()))) as place:
         headers = {"Retry-After": "70"}
         place.service.trouble = lambda _: reply_json({}, status=429, headers=headers)
-        with pytest.raises(RetryLater) as caught:
+        with pytest.raises(TemporarilyUnavailableError) as caught:
             run(place.connect(), Held())
-    assert caught.value.after == timedelta(seconds=70)
+    assert caught.value.retry_after == timedelta(seconds=70)
 
 
 def test_ids_that_are_none_of_its_own_are_gone(kind: Callable[..., Site]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from connectors.connector import Deletion, Unreadable
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.services.confluence import (
     LONG_AGO,
@@ -63,7 +63,7 @@ def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
             service.left, service.trouble = before, Once(instead)
             try:
                 told = {one.document_id: one.access.readers for one in source.listing()}
-            except (AskTheOwner, RetryLater):
+            except (ActionRequiredError, TemporarilyUnavailableError):
                 continue
             assert told.keys() == right.keys(), before
             assert all(told[one] <= right[one] for one in right), before
@@ -84,7 +84,7 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
             held = Held()
             try:
                 run(source, held)
-            except (AskTheOwner, RetryLater):
+            except (ActionRequiredError, TemporarilyUnavailableError):
                 run(source, held)
             for one in source.again(list(held.unreadable)):
                 held.take(one)
@@ -196,7 +196,10 @@ def test_a_user_name_that_is_spelt_as_the_key_of_another_makes_nobody_that_other
 def test_where_there_is_no_confluence_the_owner_is_told(kind: Callable[..., Site]) -> None:
     service = kind(handbook(lathe()))
     service.trouble = lambda _: not_found()
-    with served(service) as place, pytest.raises(AskTheOwner, match="there is no Confluence at"):
+    with (
+        served(service) as place,
+        pytest.raises(ActionRequiredError, match="there is no Confluence at"),
+    ):
         list(place.connect().listing())
 
 

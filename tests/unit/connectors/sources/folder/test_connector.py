@@ -10,7 +10,7 @@ import pytest
 
 from connectors.connector import Change, Checkpoint, Deletion, Listed, Unchanged, Unreadable
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.walker import Closed
 from connectors.sources.folder import connector as folder_module
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
@@ -192,7 +192,7 @@ def test_the_listing_tells_new_rules_for_unchanged_files(tmp_path: Path) -> None
 def test_a_malformed_access_file_stops_everything_before_the_first_file(tmp_path: Path) -> None:
     put(tmp_path, {"access.yaml": "rules:\n  - match: a**\n", "a.md": "x"})
     for start in (lambda: run(folder(tmp_path)), lambda: list(folder(tmp_path).listing())):
-        with pytest.raises(AskTheOwner, match=r"access\.yaml, line 2: "):
+        with pytest.raises(ActionRequiredError, match=r"access\.yaml, line 2: "):
             start()
 
 
@@ -201,18 +201,18 @@ def test_rules_under_a_name_almost_right_do_not_open_the_folder_to_all(
     tmp_path: Path, name: str
 ) -> None:
     put(tmp_path, {name: RULES, "a.md": "x"})
-    with pytest.raises(AskTheOwner, match=r"rename the file to access\.yaml"):
+    with pytest.raises(ActionRequiredError, match=r"rename the file to access\.yaml"):
         run(folder(tmp_path))
 
 
 def test_an_access_file_that_cannot_be_read_does_not_open_the_folder_to_all(tmp_path: Path) -> None:
     put(tmp_path, {"a.md": "x"})
     (tmp_path / "access.yaml").symlink_to("nowhere")
-    with pytest.raises(AskTheOwner, match="cannot be read"):
+    with pytest.raises(ActionRequiredError, match="cannot be read"):
         run(folder(tmp_path))
     (tmp_path / "access.yaml").unlink()
     (tmp_path / "access.yaml").mkdir()
-    with pytest.raises(AskTheOwner, match="must be a file"):
+    with pytest.raises(ActionRequiredError, match="must be a file"):
         list(folder(tmp_path).listing())
 
 
@@ -222,7 +222,7 @@ def test_a_folder_that_is_not_there_never_looks_empty(tmp_path: Path, name: str)
     (tmp_path / "loop").symlink_to("loop")
     connector = folder(tmp_path / name)
     for start in (lambda: run(connector), lambda: list(connector.listing())):
-        with pytest.raises(AskTheOwner, match="cannot be opened"):
+        with pytest.raises(ActionRequiredError, match="cannot be opened"):
             start()
 
 
@@ -232,7 +232,7 @@ def test_a_folder_that_goes_away_during_a_listing_is_tried_later(tmp_path: Path)
     listing = folder(root).listing()
     next(listing)
     root.rename(tmp_path / "elsewhere")
-    with pytest.raises(RetryLater, match="went away"):
+    with pytest.raises(TemporarilyUnavailableError, match="went away"):
         list(listing)
 
 
@@ -243,7 +243,7 @@ def test_another_folder_in_the_place_of_the_first_is_noticed(tmp_path: Path) -> 
     next(listing)
     root.rename(tmp_path / "elsewhere")
     root.mkdir()
-    with pytest.raises(RetryLater, match="went away"):
+    with pytest.raises(TemporarilyUnavailableError, match="went away"):
         list(listing)
 
 
@@ -393,8 +393,16 @@ def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "raised", "says"),
     [
-        (PermissionError(errno.EACCES, "no"), AskTheOwner, "hr cannot be listed .*exclude it"),
-        (OSError(errno.EIO, "Input/output error"), RetryLater, "hr: Input/output error"),
+        (
+            PermissionError(errno.EACCES, "no"),
+            ActionRequiredError,
+            "hr cannot be listed .*exclude it",
+        ),
+        (
+            OSError(errno.EIO, "Input/output error"),
+            TemporarilyUnavailableError,
+            "hr: Input/output error",
+        ),
     ],
 )
 def test_what_cannot_be_listed_never_looks_deleted(

@@ -18,7 +18,7 @@ from connectors.connector import (
     Unreadable,
 )
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
 from tests.support.repository import Delete, Move, Repository, Write
@@ -295,9 +295,9 @@ def test_what_the_owner_must_mend_is_said(
     kb: Repository, settings: dict[str, object], says: str
 ) -> None:
     connector = git(kb, **settings)
-    with pytest.raises(AskTheOwner, match=says):
+    with pytest.raises(ActionRequiredError, match=says):
         run(connector)
-    with pytest.raises(AskTheOwner, match=says):
+    with pytest.raises(ActionRequiredError, match=says):
         list(connector.listing())
     assert all(says in (one.fault or "") for one in connector.check())
 
@@ -331,7 +331,7 @@ def test_an_access_file_decides_instead_and_is_no_document(kb: Repository) -> No
 def test_rules_that_are_not_understood_open_nothing(kb: Repository, file: Write, says: str) -> None:
     kb.commit(file, *put(b="1"))
     for ask in (lambda: run(git(kb)), lambda: list(git(kb).listing())):
-        with pytest.raises(AskTheOwner, match=says):
+        with pytest.raises(ActionRequiredError, match=says):
             ask()
 
 
@@ -486,7 +486,7 @@ def test_a_repository_that_has_moved_is_not_followed() -> None:
     with (
         running(elsewhere) as there,
         running(lambda asked: redirect(f"{there.url}{asked.path}", 301)) as here,
-        pytest.raises(AskTheOwner, match=f"has moved to {there.url}"),
+        pytest.raises(ActionRequiredError, match=f"has moved to {there.url}"),
     ):
         run(over_http(f"{here.url}/kb.git"))
     assert asked_elsewhere == []
@@ -495,13 +495,15 @@ def test_a_repository_that_has_moved_is_not_followed() -> None:
 def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_path: Path) -> None:
     kb.commit(*put(a="1"))
     with running(GitHttp(tmp_path)) as service:
-        with pytest.raises(AskTheOwner, match="does not take the token any more: make an access"):
+        with pytest.raises(
+            ActionRequiredError, match="does not take the token any more: make an access"
+        ):
             run(over_http(f"{service.url}/kb.git", token="wrong"))
-        with pytest.raises(AskTheOwner, match="there is no repository at"):
+        with pytest.raises(ActionRequiredError, match="there is no repository at"):
             run(over_http(f"{service.url}/nothing.git"))
         told = {"url": f"{service.url}/kb.git", "readers": [], "private_hosts": ["127.0.0.1"]}
         anonymous = GitConnector("kb", GitSettings.model_validate(told), GitCredential())
-        with pytest.raises(AskTheOwner, match="asks for a credential"):
+        with pytest.raises(ActionRequiredError, match="asks for a credential"):
             run(anonymous)
 
 
@@ -510,7 +512,9 @@ def test_a_token_that_may_not_read_is_told_from_one_that_has_ended() -> None:
         running(
             lambda _: Reply(status=403, body=b"Write access to repository not granted.")
         ) as door,
-        pytest.raises(AskTheOwner, match="takes the token, which may not read it: make an access"),
+        pytest.raises(
+            ActionRequiredError, match="takes the token, which may not read it: make an access"
+        ),
     ):
         run(over_http(f"{door.url}/kb.git"))
 
@@ -518,7 +522,7 @@ def test_a_token_that_may_not_read_is_told_from_one_that_has_ended() -> None:
 def test_a_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
     with running(GitHttp(tmp_path)) as service:
         url = service.url
-    with pytest.raises(RetryLater):
+    with pytest.raises(TemporarilyUnavailableError):
         run(over_http(f"{url}/kb.git"))
 
 
@@ -529,7 +533,7 @@ def test_a_server_inside_is_asked_only_where_it_is_allowed(kb: Repository, tmp_p
         assert [one.fault for one in allowed.check()] == [None, None, None]
         service.log.clear()
         other = over_http(f"{service.url}/kb.git", private_hosts=["10.0.0.0/8"])
-        with pytest.raises(AskTheOwner, match=r"127\.0\.0\.1 is this machine itself"):
+        with pytest.raises(ActionRequiredError, match=r"127\.0\.0\.1 is this machine itself"):
             run(other)
         assert service.log == []
 
@@ -539,7 +543,7 @@ def test_without_the_program_its_owner_is_told(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert shutil.which("git") is None
-    with pytest.raises(AskTheOwner, match="git is not installed"):
+    with pytest.raises(ActionRequiredError, match="git is not installed"):
         run(git(kb))
     assert all(one.fault for one in git(kb).check())
 

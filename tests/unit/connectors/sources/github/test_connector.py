@@ -8,7 +8,7 @@ from pydantic import SecretStr, ValidationError
 
 from connectors.connector import Capability, Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.services.github import TOKEN, GitHub, abused, refused
@@ -283,11 +283,13 @@ def test_a_name_that_leads_nowhere_is_told_once_the_others_are_read() -> None:
     with served(GitHub(repo)) as place:
         source = place.connect("acme/gone", "acme/handbook")
         held = Held()
-        with pytest.raises(AskTheOwner, match="acme/gone: no such repository, or the token"):
+        with pytest.raises(
+            ActionRequiredError, match="acme/gone: no such repository, or the token"
+        ):
             run(source, held)
         assert held.documents.keys() == {"hub:1/1"}
         repo.put(Issue(number=2, title="New", at=place.service.now))
-        with pytest.raises(AskTheOwner, match="acme/gone"):
+        with pytest.raises(ActionRequiredError, match="acme/gone"):
             run(source, held)
         assert held.documents.keys() == {"hub:1/1", "hub:1/2"}
         assert all("acme/gone" in str(one.fault) for one in source.check())
@@ -296,9 +298,9 @@ def test_a_name_that_leads_nowhere_is_told_once_the_others_are_read() -> None:
 def test_a_secondary_rate_limit_is_waited_for_as_told() -> None:
     with served(GitHub(handbook())) as place:
         place.service.trouble = lambda _: abused(70)
-        with pytest.raises(RetryLater) as caught:
+        with pytest.raises(TemporarilyUnavailableError) as caught:
             read(place.connect("acme/handbook"))
-    assert caught.value.after == timedelta(seconds=70)
+    assert caught.value.retry_after == timedelta(seconds=70)
 
 
 def test_single_sign_on_is_told_with_where_to_authorise_the_token() -> None:
@@ -308,7 +310,7 @@ def test_single_sign_on_is_told_with_where_to_authorise_the_token() -> None:
             "Resource protected by organization SAML enforcement.",
             X_GitHub_SSO=f"required; url={where}",
         )
-        with pytest.raises(AskTheOwner, match="single sign-on") as caught:
+        with pytest.raises(ActionRequiredError, match="single sign-on") as caught:
             read(place.connect("acme/handbook"))
     assert where in str(caught.value)
 
@@ -319,7 +321,7 @@ def test_the_rights_that_a_token_lacks_are_named() -> None:
             "Resource not accessible by personal access token",
             X_Accepted_GitHub_Permissions="issues=read",
         )
-        with pytest.raises(AskTheOwner, match="it wants issues=read"):
+        with pytest.raises(ActionRequiredError, match="it wants issues=read"):
             read(place.connect("acme/handbook"))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from connectors.connector import Change, Checkpoint
 from connectors.document import EVERYBODY, Access
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.connector import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run, taking
 from tests.support.repository import Write
@@ -56,7 +56,7 @@ def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
             service.left, service.trouble = before, Once(make())
             try:
                 told = readers(source)
-            except (AskTheOwner, RetryLater):
+            except (ActionRequiredError, TemporarilyUnavailableError):
                 continue
             assert told.keys() == right.keys(), before
             assert all(told[one].readers <= right[one].readers for one in right), before
@@ -76,7 +76,7 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
             held = Held()
             try:
                 run(source, held)
-            except (AskTheOwner, RetryLater):
+            except (ActionRequiredError, TemporarilyUnavailableError):
                 run(source, held)
             for one in source.again(list(held.unreadable)):
                 held.take(one)

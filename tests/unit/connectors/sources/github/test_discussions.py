@@ -7,7 +7,7 @@ import pytest
 
 from connectors.connector import Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.client import graphql_url
 from connectors.sources.github.connector import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run, taking
@@ -193,10 +193,10 @@ def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so
     with served(GitHub(private)) as place:
         source, held = place.connect("acme/board"), Held()
         says = "may not see repository.discussions .* give it the right, or make a new token"
-        with pytest.raises(AskTheOwner, match=says):
+        with pytest.raises(ActionRequiredError, match=says):
             run(source, held)
         assert held.documents.keys() == {"hub:2/1"}
-        with pytest.raises(AskTheOwner, match=says):
+        with pytest.raises(ActionRequiredError, match=says):
             readers(source)
         assert all("discussions" in str(one.fault) for one in source.check())
         # What was read is not read again; what was not is read whole once it may be.
@@ -207,19 +207,19 @@ def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so
 def test_the_limit_in_points_is_waited_for_as_told() -> None:
     service = GitHub(handbook(*many(3)))
     service.points = 0
-    with served(service) as place, pytest.raises(RetryLater) as caught:
+    with served(service) as place, pytest.raises(TemporarilyUnavailableError) as caught:
         read(talk(place))
-    assert abs(caught.value.after - timedelta(minutes=50)) < timedelta(seconds=30)
+    assert abs(caught.value.retry_after - timedelta(minutes=50)) < timedelta(seconds=30)
 
 
 def test_nothing_more_is_asked_once_the_last_point_is_spent() -> None:
     service = GitHub(handbook(*many(120)))
     service.points = 1
     with served(service) as place:
-        with pytest.raises(RetryLater, match="no points left") as caught:
+        with pytest.raises(TemporarilyUnavailableError, match="no points left") as caught:
             read(talk(place))
         assert sum(one.path == "/graphql" for one in place.door.log) == 1
-    assert abs(caught.value.after - timedelta(minutes=50)) < timedelta(seconds=30)
+    assert abs(caught.value.retry_after - timedelta(minutes=50)) < timedelta(seconds=30)
 
 
 @pytest.mark.parametrize(
@@ -237,9 +237,9 @@ def test_a_limit_that_is_told_in_the_body_is_waited_for(
     with served(service) as place:
         service.left = 2
         service.trouble = lambda _: reply_json({"errors": [error]}, headers=headers)
-        with pytest.raises(RetryLater) as caught:
+        with pytest.raises(TemporarilyUnavailableError) as caught:
             read(talk(place))
-    assert caught.value.after == timedelta(seconds=wait)
+    assert caught.value.retry_after == timedelta(seconds=wait)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_an_answer_that_cannot_be_used_is_not_taken_for_no_discussions(body: obj
     service = GitHub(handbook(*many(3)))
     with served(service) as place:
         service.left, service.trouble = 2, lambda _: reply_json(body)
-        with pytest.raises(RetryLater, match="discussions of acme/handbook"):
+        with pytest.raises(TemporarilyUnavailableError, match="discussions of acme/handbook"):
             readers(talk(place))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from connectors.connector import Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, Access, Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.address_guard import AddressRefused
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.git_content import web_url
@@ -237,10 +237,10 @@ def test_a_repository_without_a_commit_has_no_files(service: GitHub, code: Repos
 def test_files_that_the_token_may_not_see_are_told_once_the_rest_is_read(service: GitHub) -> None:
     with served(service) as place:
         source, held = place.connect("acme/handbook", contents=("files", "issues")), Held()
-        with pytest.raises(AskTheOwner, match=r"no repository at .*/acme/handbook\.git"):
+        with pytest.raises(ActionRequiredError, match=r"no repository at .*/acme/handbook\.git"):
             run(source, held)
         assert held.documents.keys() == {"hub:1/1"}
-        with pytest.raises(AskTheOwner, match="make a token that may read it"):
+        with pytest.raises(ActionRequiredError, match="make a token that may read it"):
             readers(source)
         assert all("handbook.git" in str(one.fault) for one in source.check())
 
@@ -250,9 +250,9 @@ def test_a_limit_of_git_is_waited_for(service: GitHub, code: Repository) -> None
     limited = Reply(status=403, headers={"Retry-After": "70"}, body=b"secondary rate limit")
     with served(service) as place:
         service.left, service.trouble = 1, lambda _: limited
-        with pytest.raises(RetryLater) as caught:
+        with pytest.raises(TemporarilyUnavailableError) as caught:
             read(files(place))
-    assert caught.value.after.total_seconds() == 70
+    assert caught.value.retry_after.total_seconds() == 70
 
 
 def test_the_token_is_in_no_address_no_argument_no_file_and_no_message(
@@ -274,7 +274,7 @@ def test_the_token_is_in_no_address_no_argument_no_file_and_no_message(
         read(connector(door.url, "acme/handbook", **settings))
         assert not [one for one in door.log if TOKEN in one.path + str(one.query)]
         code.folder.rename(tmp_path / "away.git")
-        with pytest.raises(AskTheOwner) as caught:
+        with pytest.raises(ActionRequiredError) as caught:
             read(connector(door.url, "acme/handbook", **settings))
     assert any(b"git-remote-http" in words for words in seen)
     kept = [one.read_bytes() for one in (tmp_path / "mirror").rglob("*") if one.is_file()]

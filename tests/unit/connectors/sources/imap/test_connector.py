@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from connectors.connector import Capability, Change, Checkpoint, Deletion, Unreadable
 from connectors.document import NOBODY, Access, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.imap import session as session_module
 from connectors.sources.imap import socket as line_module
 from connectors.sources.imap.connector import (
@@ -171,7 +171,7 @@ def test_folders_are_chosen_and_a_message_in_two_of_them_is_once(maildir: Maildi
         connector(maildir.user, include=["Trash", "Projects/**"], exclude=["**/Bonn"])
     )
     assert {one.title for one in chosen} == {"Once", "Thrown away"}
-    with pytest.raises(AskTheOwner, match=r"there is: .*Projects/Bonn"):
+    with pytest.raises(ActionRequiredError, match=r"there is: .*Projects/Bonn"):
         documents(connector(maildir.user, include=["Nowhere"]))
 
 
@@ -285,9 +285,9 @@ def test_tls_is_checked_and_starttls_agreed_on(maildir: Maildir) -> None:
     assert len(documents(agreed)) == 1
     for security, port in (("tls", dovecot().tls), ("starttls", dovecot().plain)):
         unknown = connector(maildir.user, port, security=security)
-        with pytest.raises(AskTheOwner, match="does not prove who it is"):
+        with pytest.raises(ActionRequiredError, match="does not prove who it is"):
             documents(unknown)
-    with pytest.raises(RetryLater, match="is the port right"):
+    with pytest.raises(TemporarilyUnavailableError, match="is the port right"):
         documents(connector(maildir.user, dovecot().plain, security="tls"))
 
 
@@ -295,22 +295,22 @@ def test_a_file_of_an_authority_that_is_none_is_told(maildir: Maildir, tmp_path:
     (tmp_path / "empty.pem").write_bytes(b"")
     for name in ("empty.pem", "missing.pem"):
         source = connector(maildir.user, dovecot().tls, security="tls", authority=tmp_path / name)
-        with pytest.raises(AskTheOwner, match="correct authority"):
+        with pytest.raises(ActionRequiredError, match="correct authority"):
             documents(source)
 
 
 def test_an_address_inside_needs_leave_and_nothing_goes_over_a_network_in_the_clear() -> None:
-    with pytest.raises(AskTheOwner, match="allow the host"):
+    with pytest.raises(ActionRequiredError, match="allow the host"):
         documents(connector("ann@example.com", private_hosts=[]))
     abroad = connector("ann@example.com", host="192.0.2.7", private_hosts=["192.0.2.0/24"])
-    with pytest.raises(AskTheOwner, match="for all to read"):
+    with pytest.raises(ActionRequiredError, match="for all to read"):
         documents(abroad)
 
 
 def test_a_wrong_password_is_told_with_what_to_do(maildir: Maildir) -> None:
     wrong = ImapCredential(sign_in=Password(password=SecretStr("wrong")))
     source = connector(maildir.user, credential=wrong)
-    with pytest.raises(AskTheOwner, match="quarry sources edit mail"):
+    with pytest.raises(ActionRequiredError, match="quarry sources edit mail"):
         documents(source)
     assert [one.capability for one in source.check() if one.fault] == list(Capability)
 
@@ -352,9 +352,12 @@ def test_a_server_that_is_not_ready_is_asked_later(
     greeting: bytes, after: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line_module, "_SILENCE", 0.3)
-    with scripted(Script(greeting=greeting)) as port, pytest.raises(RetryLater) as caught:
+    with (
+        scripted(Script(greeting=greeting)) as port,
+        pytest.raises(TemporarilyUnavailableError) as caught,
+    ):
         documents(connector("ann@example.com", port))
-    assert caught.value.after == after
+    assert caught.value.retry_after == after
 
 
 def test_a_server_that_drips_does_not_hold_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +365,10 @@ def test_a_server_that_drips_does_not_hold_a_run(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(session_module, "_SLOWEST", 10**12)
     begun = time.monotonic()
     script = Script(answers=[("LIST", b"* LIST () NIL INBOX\r\n" * 50)], pause=0.05)
-    with scripted(script) as port, pytest.raises(RetryLater, match="takes too long"):
+    with (
+        scripted(script) as port,
+        pytest.raises(TemporarilyUnavailableError, match="takes too long"),
+    ):
         documents(connector("ann@example.com", port))
     assert time.monotonic() - begun < 10
 
@@ -370,13 +376,17 @@ def test_a_server_that_drips_does_not_hold_a_run(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("answer", "error", "says"),
     [
-        (b"{tag} NO [AUTHENTICATIONFAILED] no\r\n", AskTheOwner, "app password"),
-        (b"{tag} NO no such user\r\n", AskTheOwner, "app password"),
-        (b"{tag} NO [UNAVAILABLE] the directory is down\r\n", RetryLater, "directory"),
-        (b"{tag} NO [SERVERBUG] see the log\r\n", RetryLater, "see the log"),
-        (b"{tag} NO [LIMIT] too many connections\r\n", RetryLater, "asks to wait"),
-        (b"* BYE go away\r\n", RetryLater, "go away"),
-        (b"", RetryLater, "hung up"),
+        (b"{tag} NO [AUTHENTICATIONFAILED] no\r\n", ActionRequiredError, "app password"),
+        (b"{tag} NO no such user\r\n", ActionRequiredError, "app password"),
+        (
+            b"{tag} NO [UNAVAILABLE] the directory is down\r\n",
+            TemporarilyUnavailableError,
+            "directory",
+        ),
+        (b"{tag} NO [SERVERBUG] see the log\r\n", TemporarilyUnavailableError, "see the log"),
+        (b"{tag} NO [LIMIT] too many connections\r\n", TemporarilyUnavailableError, "asks to wait"),
+        (b"* BYE go away\r\n", TemporarilyUnavailableError, "go away"),
+        (b"", TemporarilyUnavailableError, "hung up"),
     ],
 )
 def test_why_one_is_not_let_in_decides_who_acts(
@@ -390,7 +400,7 @@ def test_why_one_is_not_let_in_decides_who_acts(
 def test_no_password_is_sent_where_the_server_forbids_it() -> None:
     forbids = b"* CAPABILITY IMAP4rev1 LOGINDISABLED\r\n{tag} OK done\r\n"
     script = Script(answers=[("CAPABILITY", forbids)])
-    with scripted(script) as port, pytest.raises(AskTheOwner, match="choose tls"):
+    with scripted(script) as port, pytest.raises(ActionRequiredError, match="choose tls"):
         documents(connector("ann@example.com", port))
     assert not any(PASSWORD.encode() in command for command in script.seen)
 
@@ -398,14 +408,14 @@ def test_no_password_is_sent_where_the_server_forbids_it() -> None:
 @pytest.mark.parametrize(
     ("answers", "error", "says"),
     [
-        ([], AskTheOwner, "does not offer STARTTLS"),
+        ([], ActionRequiredError, "does not offer STARTTLS"),
         # orders that were slipped in before TLS must not be taken for its answers
         (
             [
                 ("CAPABILITY", b"* CAPABILITY IMAP4rev1 STARTTLS\r\n{tag} OK done\r\n"),
                 ("STARTTLS", b"{tag} OK begin\r\n* BAD slipped in\r\n"),
             ],
-            RetryLater,
+            TemporarilyUnavailableError,
             "before TLS",
         ),
     ],
@@ -426,7 +436,10 @@ def test_a_bearer_token_signs_in_and_a_refused_one_is_told() -> None:
         said = [str(one.fault) for one in connector("ann@example.com", port, token).check()]
     assert said == ["None"] * 3
     refused = b"+ eyJzdGF0dXMiOiI0MDAifQ==\r\n"
-    with scripted(_oauth(refused)) as port, pytest.raises(AskTheOwner, match="fetch a new one"):
+    with (
+        scripted(_oauth(refused)) as port,
+        pytest.raises(ActionRequiredError, match="fetch a new one"),
+    ):
         documents(connector("ann@example.com", port, token))
 
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from connectors.connector import Capability, Change, Checkpoint, Deletion
 from connectors.document import NOBODY, Access, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.mbox.connector import MboxConnector, MboxSettings
 from tests.support.services.imap import message
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_written_anew_while_it_is_read_is_not_believed(tmp_path: 
     while not isinstance(next(changes), Checkpoint):
         pass
     path.write_bytes(mbox(*many[50:]))
-    with pytest.raises(RetryLater, match="written to"):
+    with pytest.raises(TemporarilyUnavailableError, match="written to"):
         list(changes)
 
 
@@ -127,7 +127,7 @@ def test_what_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "mail").write_bytes(mbox(FIRST))
     source = connector(tmp_path)
     assert list(source.again(["old:gone@x"])) == [Deletion("old:gone@x")]
-    with pytest.raises(AskTheOwner, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="is not there"):
         list(connector(tmp_path / "nothing").changes(None, lambda _: {}))
     faults = {one.capability: one.fault for one in connector(tmp_path / "nothing").check()}
     assert faults.keys() == set(Capability)

@@ -15,7 +15,7 @@ from pydantic import SecretStr, ValidationError
 
 from connectors.connector import Change, Checkpoint, Deletion, Unreadable
 from connectors.document import Person
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import connect
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import Api
@@ -324,7 +324,7 @@ def test_slower_limits_make_it_only_slow(service: SlackService, url: str) -> Non
         service.post(channel, "answer", to=root)
     held, errors = Held(), []
     while error := a_minute_of(service, slack(url, edited_answers_days=0), held):
-        errors.append(error.after)
+        errors.append(error.retry_after)
         assert len(errors) < 60
     assert held.documents.keys() == {f"s:{channel}/{root}" for channel, root in roots}
     assert set(errors) == {timedelta(minutes=1)}
@@ -350,7 +350,9 @@ def test_a_run_that_looks_for_new_channels_gets_further_by_one_request(
     assert minutes == 2 * 4 - 1
 
 
-def a_minute_of(service: SlackService, connector: SlackConnector, held: Held) -> RetryLater | None:
+def a_minute_of(
+    service: SlackService, connector: SlackConnector, held: Held
+) -> TemporarilyUnavailableError | None:
     """A run with one request a minute for messages and one for answers, and what ended it. What comes
     after the last checkpoint of a run that breaks off is not kept."""
     once = {"conversations.history": 1, "conversations.replies": 1}
@@ -364,7 +366,7 @@ def a_minute_of(service: SlackService, connector: SlackConnector, held: Held) ->
                 for one in batch:
                     held.take(one)
                 batch = []
-    except RetryLater as error:
+    except TemporarilyUnavailableError as error:
         return error
     return None
 
@@ -390,14 +392,22 @@ def test_a_short_wait_amid_a_thread_is_sat_out(service: SlackService, url: str) 
 @pytest.mark.parametrize(
     ("answer", "error", "says"),
     [
-        ({"error": "invalid_auth"}, AskTheOwner, "make a new token .* quarry sources edit s"),
-        ({"error": "token_revoked"}, AskTheOwner, "token_revoked.*make a new token"),
-        ({"error": "account_inactive"}, AskTheOwner, "account_inactive.*make a new token"),
-        ({"error": "missing_scope", "needed": "users:read"}, AskTheOwner, "the scope users:read"),
-        ({"error": "ratelimited"}, RetryLater, "wait"),
-        ({"error": "internal_error"}, RetryLater, "internal_error"),
-        ({"error": "something_new"}, RetryLater, "something_new"),
-        ({}, RetryLater, "neither ok nor"),
+        (
+            {"error": "invalid_auth"},
+            ActionRequiredError,
+            "make a new token .* quarry sources edit s",
+        ),
+        ({"error": "token_revoked"}, ActionRequiredError, "token_revoked.*make a new token"),
+        ({"error": "account_inactive"}, ActionRequiredError, "account_inactive.*make a new token"),
+        (
+            {"error": "missing_scope", "needed": "users:read"},
+            ActionRequiredError,
+            "the scope users:read",
+        ),
+        ({"error": "ratelimited"}, TemporarilyUnavailableError, "wait"),
+        ({"error": "internal_error"}, TemporarilyUnavailableError, "internal_error"),
+        ({"error": "something_new"}, TemporarilyUnavailableError, "something_new"),
+        ({}, TemporarilyUnavailableError, "neither ok nor"),
     ],
 )
 def test_an_error_asks_for_what_mends_it(
@@ -505,7 +515,7 @@ def test_a_scope_that_is_missed_amid_a_run_is_told_by_its_name(
 ) -> None:
     service.post("C1", "hello")
     service.scopes = SCOPES.replace("channels:history", "")
-    with pytest.raises(AskTheOwner, match="the scope channels:history: add it"):
+    with pytest.raises(ActionRequiredError, match="the scope channels:history: add it"):
         run(slack(url), Held())
 
 
@@ -540,7 +550,7 @@ def test_settings_that_cannot_stand_say_why(settings_: dict[str, Any], says: str
 
 
 def test_the_api_is_not_asked_without_a_token() -> None:
-    with pytest.raises(AskTheOwner, match="give one, or read an export"):
+    with pytest.raises(ActionRequiredError, match="give one, or read an export"):
         connect("slack", "s", {})
     made = connect("slack", "s", {}, {"token": "xoxb-1"})
     assert isinstance(made, SlackConnector)

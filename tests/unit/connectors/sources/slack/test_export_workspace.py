@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from connectors.connector import Checkpoint
 from connectors.document import NOBODY, Access
-from connectors.errors import AskTheOwner
+from connectors.errors import ActionRequiredError
 from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import Api, Export
 from tests.contract.connector_worlds.held import Held, documents, run
@@ -168,14 +168,14 @@ def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: 
 def test_what_is_no_export_says_so(tmp_path: Path, files: dict[str, bytes], says: str) -> None:
     message = b'[{"ts": "1.000001", "text": "a"}]'
     archive = zipped(tmp_path / "export.zip", {**files, "a/2020-01-01.json": message})
-    with pytest.raises(AskTheOwner, match=says):
+    with pytest.raises(ActionRequiredError, match=says):
         run(exported(archive), Held())
 
 
 def test_a_file_that_is_no_zip_is_told(tmp_path: Path) -> None:
     (tmp_path / "export.zip").write_bytes(b"PK")
     for path in (tmp_path / "export.zip", tmp_path / "none.zip"):
-        with pytest.raises(AskTheOwner, match="cannot be read as a zip"):
+        with pytest.raises(ActionRequiredError, match="cannot be read as a zip"):
             run(exported(path), Held())
         assert all("cannot be read as a zip" in (one.fault or "") for one in exported(path).check())
 

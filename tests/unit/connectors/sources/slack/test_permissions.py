@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr
 
 from connectors.document import EVERYBODY, NOBODY, Access, Document
-from connectors.errors import RetryLater
+from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import CannotRead
 from connectors.http_client.address_guard import LOOPBACK
 from connectors.sources.slack.client import Calls, SlackAccount
@@ -202,9 +202,9 @@ def test_a_rate_limit_on_files_is_waited_out(service: SlackService) -> None:
     busy = limited("600")
     with running(lambda asked: busy if "/files" in asked.path else service(asked)) as door:
         service.post("C1", "Look", files=[file(door.url)])
-        with pytest.raises(RetryLater) as caught:
+        with pytest.raises(TemporarilyUnavailableError) as caught:
             run(slack(door.url), Held())
-    assert caught.value.after.total_seconds() == 600
+    assert caught.value.retry_after.total_seconds() == 600
 
 
 def test_the_token_is_shown_to_nobody_else(service: SlackService, url: str) -> None:

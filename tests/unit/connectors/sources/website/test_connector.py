@@ -10,7 +10,7 @@ from pydantic import SecretStr, ValidationError
 
 from connectors.connector import Change, Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, Document
-from connectors.errors import AskTheOwner, RetryLater
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.rate_limits import Patience
 from connectors.sources.website.connector import WebsiteConnector
 from connectors.sources.website.settings import Header, WebsiteCredential, WebsiteSettings
@@ -195,7 +195,7 @@ def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
         walking = _connector(service.url).listing()
         next(walking)
         site.pages = {path: replace(one, status=503) for path, one in site.pages.items()}
-        with pytest.raises(RetryLater):
+        with pytest.raises(TemporarilyUnavailableError):
             list(walking)
         assert len({asked.path for asked in service.log}) < 15
 
@@ -203,11 +203,19 @@ def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
 @pytest.mark.parametrize(
     ("site", "says", "error"),
     [
-        (Site({}), "no such page", AskTheOwner),
-        (Site({"/": replace(page("X"), status=500)}), "status 500", RetryLater),
-        (Site({"/": page("X")}, robots="User-agent: *\nDisallow: /"), "robots.txt", AskTheOwner),
-        (Site({"/": page("X")}, robots=Resource(body=b"", status=500)), "robots.txt", RetryLater),
-        (Site({"/": moved("https://www.example.com/")}), "not of the site", AskTheOwner),
+        (Site({}), "no such page", ActionRequiredError),
+        (Site({"/": replace(page("X"), status=500)}), "status 500", TemporarilyUnavailableError),
+        (
+            Site({"/": page("X")}, robots="User-agent: *\nDisallow: /"),
+            "robots.txt",
+            ActionRequiredError,
+        ),
+        (
+            Site({"/": page("X")}, robots=Resource(body=b"", status=500)),
+            "robots.txt",
+            TemporarilyUnavailableError,
+        ),
+        (Site({"/": moved("https://www.example.com/")}), "not of the site", ActionRequiredError),
     ],
 )
 def test_a_start_page_that_cannot_be_read_ends_the_run(
@@ -259,7 +267,7 @@ def test_sitemaps_are_read_with_what_they_name() -> None:
         assert [one.title for one in documents] == ["A", "B"]
         assert documents[0].updated_at == datetime(2024, 5, 1, tzinfo=UTC)
         site.pages["/1.gz"] = Resource(body=b"<html>Proxy</html>")
-        with pytest.raises(RetryLater, match="cannot be read as a sitemap"):
+        with pytest.raises(TemporarilyUnavailableError, match="cannot be read as a sitemap"):
             list(connector.listing())
 
 
@@ -287,7 +295,7 @@ def test_a_credential_goes_to_its_origin_alone() -> None:
 def test_a_private_address_is_not_asked_unless_it_is_allowed() -> None:
     with (
         _served(Site({"/": page("Home", "Home.")})) as service,
-        pytest.raises(AskTheOwner, match="this machine itself"),
+        pytest.raises(ActionRequiredError, match="this machine itself"),
     ):
         _run(_connector(service.url, private_hosts=()))
 
