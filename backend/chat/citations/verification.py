@@ -99,17 +99,6 @@ def _passages(chunk: Chunk) -> list[Passage]:
     ]
 
 
-def best_support(
-    sentence: str,
-    passages: Sequence[Passage],
-    embedder: Embedder,
-    understanding: Understanding,
-    deadline: Deadline,
-) -> Support | None:
-    """`best_supports` of one sentence."""
-    return best_supports([(sentence, passages)], embedder, understanding, deadline)[0]
-
-
 def best_supports(
     claims: Sequence[tuple[str, Sequence[Passage]]],
     embedder: Embedder,

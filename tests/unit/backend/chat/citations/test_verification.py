@@ -10,7 +10,6 @@ from backend.chat.citations.verification import (
     Passage,
     Support,
     Verdict,
-    best_support,
     best_supports,
     denies_alike,
     passages_of,
@@ -26,12 +25,9 @@ UNDERSTOOD = Understanding({"English": 1.0, "German": 1.0, "French": 1.0, "Spani
 
 
 def support(sentence: str, text: str, title: str = "Handbook") -> Support:
-    found = best_support(
-        sentence,
-        passages_of([chunk("a", 0, text, title=title)]),
-        HashingEmbedder(),
-        UNDERSTOOD,
-        Deadline.after(30),
+    passages = passages_of([chunk("a", 0, text, title=title)])
+    [found] = best_supports(
+        [(sentence, passages)], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)
     )
     assert found is not None
     return found
