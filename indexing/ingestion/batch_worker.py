@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexKeeper
 from indexing.ingestion.batching import Held, document_id, item_of
-from indexing.ingestion.executor import InFlight, Plan, Progresses, Writing
+from indexing.ingestion.executor import Plan, Progresses, Writing
 from indexing.ingestion.ledger import Ledger
 from indexing.ingestion.planner import planned
 from indexing.ingestion.progress import Meter, Tally
@@ -31,7 +31,7 @@ class Carrying:
             TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's.
         """
         writing = Writing(self.embedder, self.keeper, self.ledger)
-        yield from writing.carry_out_ahead(self._plans(coming, tally), InFlight(), meter, tally)
+        yield from writing.carry_out_ahead(self._plans(coming, tally), meter, tally)
 
     def _plans(self, coming: Iterator[Held | None], tally: Tally) -> Iterator[Plan]:
         while True:

@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from threading import Condition
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -19,7 +18,7 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.index.protocols import Amend, IndexChange, IndexKeeper, Replace
 from indexing.ingestion.batching import Held
-from indexing.ingestion.ledger import Failed, Finished, LedgerChange, LostLease, Reached, Stored
+from indexing.ingestion.ledger import Failed, Finished, LedgerChange, LostLease, Stored
 from indexing.ingestion.planner import Prepared, Step
 from indexing.ingestion.progress import Meter, Outcome, Progress, Tally
 from indexing.runtime import malloc
@@ -38,51 +37,12 @@ _AHEAD = _EMBEDDING + 1
 class Plan:
     parts: tuple[Prepared | Step, ...]
     """No two of the same document. None at all means that there is nothing to do yet."""
-    reached: tuple[Reached, ...] = ()
-    ids: frozenset[str] = frozenset()
-    """Of documents that no other plan may be made of before this one is saved."""
     item: str | None = None
     """What a person is shown while it is carried out."""
     held: Held | None = None
     """The batch that this plan is of, where it is one that others may take over."""
     embedded: int = 0
     """Texts that the embedder made vectors of for it."""
-
-
-class InFlight:
-    """The documents of plans that are not saved yet."""
-
-    def __init__(self) -> None:
-        self._ids: set[str] = set()
-        self._closed = False
-        self._changed = Condition()
-
-    def enter(self, ids: frozenset[str]) -> None:
-        """Wait until none of these is in flight; from then on they are."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._ids.isdisjoint(ids))
-            self._ids |= ids
-
-    def leave(self, ids: frozenset[str]) -> None:
-        with self._changed:
-            self._ids -= ids
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Nobody waits any more."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """Of a plan that is to be written."""
-
-    ids: frozenset[str]
-    embedding: Future[Plan]
-    before: Future[Plan] | None
-    """The writing of the plan before it."""
 
 
 class Noting(Protocol):
@@ -105,13 +65,10 @@ class Writing:
             embedded = self._embedded(plan)
         self._write(embedded, tally)
 
-    def carry_out_ahead(
-        self, plans: Iterator[Plan], in_flight: InFlight, meter: Meter, tally: Tally
-    ) -> Progresses:
+    def carry_out_ahead(self, plans: Iterator[Plan], meter: Meter, tally: Tally) -> Progresses:
         """The plans one after the other, as `carry_out`, but overlapping.
 
-        Whoever makes the plans enters their ids to `in_flight` first. No plan is written before all
-        earlier ones have been saved.
+        No plan is written before all earlier ones have been saved.
         """
         malloc.few()
         giving = malloc.Giving()
@@ -121,43 +78,38 @@ class Writing:
             ThreadPoolExecutor(1, "writer") as writer,
         ):
             begun: deque[Future[Plan]] = deque()
-            try:
+            coming = planner.submit(next, plans, None)
+            last: Future[Plan] | None = None
+            item: str | None = None
+            while (plan := coming.result()) is not None:
                 coming = planner.submit(next, plans, None)
-                last: Future[Plan] | None = None
-                item: str | None = None
-                while (plan := coming.result()) is not None:
-                    coming = planner.submit(next, plans, None)
-                    item = plan.item or item
-                    yield meter.progress(item)
-                    embedding = embedder.submit(self._embedded, plan)
-                    turn = _Turn(plan.ids, embedding, last)
-                    last = writer.submit(self._write_in_turn, turn, in_flight, tally)
-                    begun.append(last)
-                    while begun and (begun[0].done() or len(begun) == _AHEAD):
-                        yield _saved(begun.popleft().result(), meter)
-                    giving.now_and_then()
-                while begun:
+                item = plan.item or item
+                yield meter.progress(item)
+                embedding = embedder.submit(self._embedded, plan)
+                last = writer.submit(self._write_in_turn, embedding, last, tally)
+                begun.append(last)
+                while begun and (begun[0].done() or len(begun) == _AHEAD):
                     yield _saved(begun.popleft().result(), meter)
-            finally:
-                in_flight.close()
+                giving.now_and_then()
+            while begun:
+                yield _saved(begun.popleft().result(), meter)
 
-    def _write_in_turn(self, turn: _Turn, in_flight: InFlight, tally: Tally) -> Plan:
+    def _write_in_turn(
+        self, embedding: Future[Plan], before: Future[Plan] | None, tally: Tally
+    ) -> Plan:
         """Raises what the plan before was not written for, too."""
-        try:
-            if turn.before:
-                turn.before.result()
-            with tally.timed("embed"):
-                plan = turn.embedding.result()
-            self._write(plan, tally)
-        finally:
-            in_flight.leave(turn.ids)
+        if before:
+            before.result()
+        with tally.timed("embed"):
+            plan = embedding.result()
+        self._write(plan, tally)
         return plan
 
     def _write(self, plan: Plan, tally: Tally) -> None:
         """First the index, then the ledger."""
         steps = [part for part in plan.parts if isinstance(part, Step)]
         saved: list[LedgerChange] = [change for step in steps for change in step.then]
-        saved += [*plan.reached, *_finished(plan, steps)]
+        saved += _finished(plan, steps)
         if plan.held and not plan.held.is_still():
             raise LostLease(plan.held.number)
         tally.counts["embedded"] += plan.embedded

@@ -16,9 +16,9 @@ from connectors.connector import Change, Checkpoint, Listed
 from connectors.document import Access, Document
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexKeeper
-from indexing.ingestion.batching import Batch, BatchSize, batches, document_id, item_of, weighed
+from indexing.ingestion.batching import Batch, BatchSize, batches, weighed
 from indexing.ingestion.deletion_guard import Shrinkage
-from indexing.ingestion.executor import InFlight, Plan, Progresses, Writing
+from indexing.ingestion.executor import Plan, Progresses, Writing
 from indexing.ingestion.ledger import (
     Amended,
     Entry,
@@ -29,7 +29,7 @@ from indexing.ingestion.ledger import (
     Restored,
     Unread,
 )
-from indexing.ingestion.planner import Prepared, Step, owned, planned, restored, sound
+from indexing.ingestion.planner import Prepared, Step, owned, restored, sound
 from indexing.ingestion.prefetch import Idle, read_ahead
 from indexing.ingestion.progress import Meter, Tally
 from indexing.ingestion.reconciliation import Difference, differences
@@ -60,18 +60,6 @@ class Pipeline:
     @property
     def _writing(self) -> Writing:
         return Writing(self.embedder, self.keeper, self.ledger)
-
-    def index(self, changes: Iterable[Change], tally: Tally) -> Progresses:
-        """Take over what changed, and tell how it goes. Whatever ends it, it can be repeated.
-
-        Raises:
-            ValueError: a document that is not of this source.
-            TemporarilyUnavailableError, ActionRequiredError: the source's, the embedder's or the index's.
-        """
-        meter, in_flight = Meter(self.source, "indexing"), InFlight()
-        with closing(self.read(changes)) as stream:
-            plans = self._plans(stream, in_flight, tally)
-            yield from self._writing.carry_out_ahead(plans, in_flight, meter, tally)
 
     def read(self, changes: Iterable[Change]) -> Generator[Batch, None, None]:
         """The changes in batches, read in a thread of its own; one without any where the source is slow.
@@ -137,7 +125,7 @@ class Pipeline:
         after = ""
         while found := list(islice(self._differences(after), _MOST_DIFFERENCES)):
             plans = self._mending_plans(found, tally)
-            yield from self._writing.carry_out_ahead(plans, InFlight(), meter, tally)
+            yield from self._writing.carry_out_ahead(plans, meter, tally)
             after = found[-1].id
 
     def clear(self, tally: Tally) -> Progresses:
@@ -153,19 +141,6 @@ class Pipeline:
                     raise ValueError(f"{change.id!r} is of {source!r}, not of {self.source!r}")
                 case _:
                     yield sound(change, self.source)
-
-    def _plans(self, stream: Iterator[Batch], in_flight: InFlight, tally: Tally) -> Iterator[Plan]:
-        for batch in _timed(stream, tally):
-            ids = frozenset(document_id(change) for change in batch.changes)
-            in_flight.enter(ids)
-            entries = self.ledger.entries(list(ids))
-            with tally.timed("chunk"):
-                parts = tuple(
-                    planned(change, entries.get(document_id(change)), self.source, self.embedder)
-                    for change in batch.changes
-                )
-            reached = (Reached(self.source, batch.checkpoint),) if batch.checkpoint else ()
-            yield Plan(parts, reached, ids, item_of(batch.changes))
 
     def _take_listed(self, page: Sequence[Listed], number: int, tally: Tally) -> None:
         access = {owned(listed.document_id, self.source): listed.access for listed in page}
@@ -268,12 +243,3 @@ def _amend(document: str, access: Access) -> Amend:
 def _source_of(document: str) -> str:
     """By the rule that ids begin with the source's name and a colon, which no name contains."""
     return document.partition(":")[0]
-
-
-def _timed(stream: Iterator[Batch], tally: Tally) -> Iterator[Batch]:
-    while True:
-        with tally.timed("read"):
-            batch = next(stream, None)
-        if batch is None:
-            return
-        yield batch

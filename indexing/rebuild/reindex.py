@@ -20,7 +20,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexKeeper
 from indexing.ingestion.batching import BatchSize, weighed
-from indexing.ingestion.executor import InFlight, Plan, Writing
+from indexing.ingestion.executor import Plan, Writing
 from indexing.ingestion.ledger import Entry, Failed, Ledger, LedgerChange, Restored
 from indexing.ingestion.planner import Prepared, Step, restored
 from indexing.ingestion.progress import Meter, Tally
@@ -154,7 +154,7 @@ class Reindexing:
         yield self._building(left)
         writing = Writing(self._embedder, self._keeper, self._notes)
         meter, before = Meter("", "repairing"), self._tally.counts["restored"]
-        steps = writing.carry_out_ahead(self._plans(found, pace), InFlight(), meter, self._tally)
+        steps = writing.carry_out_ahead(self._plans(found, pace), meter, self._tally)
         with closing(steps):
             for step in steps:
                 done = self._tally.counts["restored"] - before
