@@ -46,7 +46,7 @@ Engine: TypeAlias = Literal["embedded", "opensearch"]
 """Where an index can be kept."""
 
 
-class Quarry:
+class Container:
     """One home, and what works on it."""
 
     def __init__(self, settings: Settings) -> None:
@@ -144,13 +144,13 @@ class Quarry:
 
         return load_embedder(self.embedding_model, self.models, settings.threads)
 
-    def anew(self) -> "Quarry":
+    def anew(self) -> "Container":
         """The same home, nothing of it opened yet."""
-        return Quarry(self.settings)
+        return Container(self.settings)
 
-    def with_model(self, model: str) -> "Quarry":
+    def with_model(self, model: str) -> "Container":
         """The same home with another embedding model set."""
-        return Quarry(self.settings.model_copy(update={"embedding_model": model}))
+        return Container(self.settings.model_copy(update={"embedding_model": model}))
 
     @cached_property
     def understanding(self) -> "Understanding":

@@ -21,7 +21,7 @@ from backend.api.request_guard import Guard
 from backend.api.routes import admin, ask, documents, health, metrics, search, sources
 from backend.api.sync_runs import Syncs
 from backend.api.warmup import Readiness, Served
-from backend.container import Quarry
+from backend.container import Container
 
 THREADS = 8
 """For requests. A search is work for a processor: more at once would only wait for one another."""
@@ -51,7 +51,7 @@ class Api(FastAPI):
 
 
 def create_app(
-    quarry: Quarry,
+    container: Container,
     askers: Askers,
     answer_html: AnswerHtml = ask.plain_html,
     error_page: ErrorPage | None = None,
@@ -63,7 +63,7 @@ def create_app(
         error_page: how a problem is shown in a browser, outside of the API.
     """
     app = Api(
-        title="Quarry",
+        title="Container",
         version=version("quarry-search"),
         description=DESCRIPTION,
         lifespan=_lifespan,
@@ -77,12 +77,12 @@ def create_app(
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.state.askers = askers
-    served = Served(quarry)
+    served = Served(container)
     readiness = Readiness(served.parts(), served.renewed)
     app.state.parts = Parts(
         served=served,
         readiness=readiness,
-        syncs=Syncs(lambda: served.quarry),
+        syncs=Syncs(lambda: served.container),
         answer_html=answer_html,
         metrics=Metrics(served, readiness),
     )

@@ -13,7 +13,7 @@ from backend.api.request_context import Visits
 from backend.api.server_sent_events import Streams
 from backend.api.sync_runs import Syncs
 from backend.api.warmup import Readiness, Served
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import AnswerWire, PartWire
 
 PATIENCE = 2.0
@@ -42,10 +42,10 @@ async def parts_of(request: Request) -> Parts:
 PartsIs = Annotated[Parts, Depends(parts_of)]
 
 
-async def ready_quarry(parts: PartsIs) -> Quarry:
+async def ready_container(parts: PartsIs) -> Container:
     """Quarry, once all of it is ready."""
     if parts.readiness.wait(0) or await to_thread.run_sync(parts.readiness.wait, PATIENCE):
-        return parts.served.quarry
+        return parts.served.container
     told = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
     raise Problem(
         problem(503, f"Quarry is not ready yet ({'; '.join(told)}).", "Try again in a moment."),
@@ -57,4 +57,4 @@ def _unready(parts: Parts) -> list[PartWire]:
     return [part for part in parts.readiness.told().parts if part.state != "ready"]
 
 
-QuarryIs = Annotated[Quarry, Depends(ready_quarry)]
+ContainerIs = Annotated[Container, Depends(ready_container)]

@@ -90,7 +90,7 @@ class _OfDatabase(Collector):
         try:
             with self._lock:
                 if self._reckoning is None:
-                    self._reckoning = Reckoning(self._served.quarry.database)
+                    self._reckoning = Reckoning(self._served.container.database)
             return self._reckoning.take()
         except (TemporarilyUnavailableError, ActionRequiredError):
             return None

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from backend.api.server_sent_events import BROKEN, Event, Events
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
@@ -126,8 +126,8 @@ class SyncRun:
 class Syncs:
     """The runs of this server."""
 
-    def __init__(self, quarry: Callable[[], Quarry]) -> None:
-        self._quarry = quarry
+    def __init__(self, container: Callable[[], Container]) -> None:
+        self._container = container
         self._lock = threading.Lock()
         self._runs: dict[str, SyncRun] = {}
 
@@ -140,7 +140,7 @@ class Syncs:
         with self._lock:
             run = self.running(source.name)
             if run is None:
-                run = SyncRun(source.name, lambda: _steps(self._quarry(), source, when_empty))
+                run = SyncRun(source.name, lambda: _steps(self._container(), source, when_empty))
                 self._runs[source.name] = run
         return run
 
@@ -159,7 +159,7 @@ class Syncs:
 
 
 def _steps(
-    quarry: Quarry, source: Source, when_empty: EmptyListing
+    container: Container, source: Source, when_empty: EmptyListing
 ) -> Generator[Progress | Report, None, None]:
-    connector, pipeline = quarry.connector(source), quarry.pipeline(source)
-    yield from sync(quarry.database, source, connector, pipeline, when_empty)
+    connector, pipeline = container.connector(source), container.pipeline(source)
+    yield from sync(container.database, source, connector, pipeline, when_empty)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import PartWire, ReadyWire
 from backend.search.results import find
 from connectors.document import Readers
@@ -38,32 +38,37 @@ class Part:
 class Served:
     """The Quarry of a server: a new one, once its index has been switched to another edition."""
 
-    def __init__(self, quarry: Quarry) -> None:
-        self.quarry = quarry
+    def __init__(self, container: Container) -> None:
+        self.container = container
         self._opened: EmbedderIdentity | None = None
 
     def parts(self) -> tuple[Part, ...]:
         """In the order in which each needs those before it."""
         return (
-            Part("home", lambda: self.quarry.home),
-            Part("database", lambda: (self.quarry.database, self.quarry.ledger)),
-            Part("embedding model", lambda: (self.quarry.embedder, self.quarry.understanding)),
-            Part("index", lambda: (self.quarry.index, self.quarry.keeper)),
-            Part("language model", lambda: (self.quarry.language_model, self.quarry.count_tokens)),
-            Part("search", lambda: _first_search(self.quarry)),
+            Part("home", lambda: self.container.home),
+            Part("database", lambda: (self.container.database, self.container.ledger)),
+            Part(
+                "embedding model", lambda: (self.container.embedder, self.container.understanding)
+            ),
+            Part("index", lambda: (self.container.index, self.container.keeper)),
+            Part(
+                "language model",
+                lambda: (self.container.language_model, self.container.count_tokens),
+            ),
+            Part("search", lambda: _first_search(self.container)),
         )
 
     def renewed(self) -> bool:
         """Whether another edition has taken the place of the one that was opened; all parts are then
         to be made anew."""
         try:
-            active = self.quarry.editions.active()
-            opened = self._opened or self.quarry.edition.embedder
+            active = self.container.editions.active()
+            opened = self._opened or self.container.edition.embedder
         except (ActionRequiredError, TemporarilyUnavailableError):
             return False
         if active is None or active.embedder == opened:
             return False
-        self._opened, self.quarry = active.embedder, self.quarry.anew()
+        self._opened, self.container = active.embedder, self.container.anew()
         return True
 
 
@@ -147,6 +152,6 @@ def _settle() -> None:
     gc.freeze()
 
 
-def _first_search(quarry: Quarry) -> None:
+def _first_search(container: Container) -> None:
     """It reads the index into memory, and loads what only a search needs."""
-    find(quarry.search_tool(), quarry.request("first search", Readers.of(), Filters()), 1)
+    find(container.search_tool(), container.request("first search", Readers.of(), Filters()), 1)

@@ -13,7 +13,7 @@ from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, Failed, TextPiece
 from backend.chat.llm_loop import ChatTurn
 from backend.cli import rendering
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion, models
 from backend.search.events import Queries, Selected, VariantLost
 from backend.settings import variable
@@ -31,7 +31,7 @@ _LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
 
 
 def ask_in_terminal(
-    quarry: Quarry,
+    container: Container,
     question: str,
     readers: Readers,
     paths: Sequence[Path],
@@ -47,11 +47,11 @@ def ask_in_terminal(
     turn = ChatTurn(
         message=question,
         readers=readers,
-        deadline=Deadline.after(quarry.settings.answer_seconds),
+        deadline=Deadline.after(container.settings.answer_seconds),
         files=tuple(map(_context_file, files)),
         today=date.today(),
     )
-    done = _followed(quarry, turn, files, console)
+    done = _followed(container, turn, files, console)
     answer = conversion.answer(question, done, time.perf_counter() - began)
     if console:
         rendering.references(console, answer.citations)
@@ -59,9 +59,9 @@ def ask_in_terminal(
 
 
 def _followed(
-    quarry: Quarry, turn: ChatTurn, files: Sequence[Document], console: Console | None
+    container: Container, turn: ChatTurn, files: Sequence[Document], console: Console | None
 ) -> AnswerDone:
-    for event in quarry.answer(turn, files, ChatStateContainer()):
+    for event in container.answer(turn, files, ChatStateContainer()):
         match event:
             case AnswerDone():
                 if console:
@@ -72,10 +72,10 @@ def _followed(
             case TextPiece(text=text) if console:
                 shown = _LINKED.sub(r"[\1]", text)
                 console.print(rendering.harmless(shown), end="", soft_wrap=True)
-            case Queries(variants=variants) if console and quarry.language_model:
+            case Queries(variants=variants) if console and container.language_model:
                 tried = " · ".join(variant.text for variant in variants)
                 console.print(rendering.harmless(f"searching: {tried}", "dim"))
-            case Selected(sections=sections) if console and quarry.language_model:
+            case Selected(sections=sections) if console and container.language_model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
                 console.print(rendering.harmless(f"reading: {read}", "dim"))
             case VariantLost(step=step, reason=reason) if console:
@@ -85,9 +85,9 @@ def _followed(
     raise ActionRequiredError("The answer ended before it was complete. Ask again.")
 
 
-def note_model(quarry: Quarry, console: Console) -> None:
+def note_model(container: Container, console: Console) -> None:
     """Say how answers are made where no language model makes them."""
-    if quarry.language_model is None:
+    if container.language_model is None:
         console.print()
         console.print(
             "[dim]No language model is set: these are sentences of the documents themselves. To have"

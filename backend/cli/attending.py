@@ -2,17 +2,17 @@
 
 from collections import Counter
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import CheckWire
 from backend.store import workers
 from backend.sync import overdue
 from backend.worker.celery_worker import Broker
 
 
-def described(quarry: Quarry) -> CheckWire:
+def described(container: Container) -> CheckWire:
     """Raises TemporarilyUnavailableError, ActionRequiredError: the broker does not answer, or the database."""
-    Broker(quarry.settings).check()
-    present = Counter(one.queue for one in workers.present(quarry.database))
+    Broker(container.settings).check()
+    present = Counter(one.queue for one in workers.present(container.database))
     living = ", ".join(f"{queue} {present[queue]}" for queue in overdue.COMMANDS)
     missing = overdue.missing({*present})
     return CheckWire(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
-    from backend.container import Quarry
+    from backend.container import Container
     from connectors.document import Readers
 
 Done = TypeVar("Done")
@@ -82,14 +82,14 @@ def print_wire(value: "BaseModel") -> None:
     print_json(value.model_dump(mode="json"))
 
 
-def open_home() -> "Quarry":
+def open_home() -> "Container":
     from pydantic import ValidationError
 
-    from backend.container import Quarry
+    from backend.container import Container
     from backend.settings import Settings, variable
 
     try:
-        return Quarry(Settings())
+        return Container(Settings())
     except ValidationError as error:
         faults = "; ".join(
             f"{variable(str(fault['loc'][0]))}: {fault['msg']}" for fault in error.errors()
@@ -97,12 +97,12 @@ def open_home() -> "Quarry":
         raise typer.BadParameter(f"a setting is not valid: {faults}") from error
 
 
-def through_a_switch(quarry: "Quarry", work: Callable[["Quarry"], Done]) -> Done:
+def through_a_switch(container: "Container", work: Callable[["Container"], Done]) -> Done:
     """Work on the home; once more where the index was switched to another edition in the middle of it."""
     from indexing.index.versions import Superseded
 
     try:
-        return work(quarry)
+        return work(container)
     except Superseded:
         return work(open_home())
 

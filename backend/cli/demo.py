@@ -10,7 +10,7 @@ from rich.console import Console
 
 from backend.cli import rendering
 from backend.cli.ask import ask_in_terminal, note_model
-from backend.container import Quarry
+from backend.container import Container
 from backend.sample import handbook
 from backend.schemas import conversion
 from backend.settings import variable
@@ -37,23 +37,23 @@ NEXT = (
 )
 
 
-def run(quarry: Quarry, console: Console) -> None:
+def run(container: Container, console: Console) -> None:
     """Raises ActionRequiredError, TemporarilyUnavailableError: what stands in the way."""
-    console.print(f"Quarry keeps its state in {quarry.home}", markup=False, soft_wrap=True)
+    console.print(f"Quarry keeps its state in {container.home}", markup=False, soft_wrap=True)
     spent: dict[str, float] = {}
     with (
         _timed(spent, "model"),
         console.status("Loading the model (the first time: converting it)"),
     ):
-        _warm(quarry)
+        _warm(container)
     with _timed(spent, "sync"):
-        _sync(quarry, console)
+        _sync(container, console)
     for number, question in enumerate(QUESTIONS, start=1):
         console.print()
         console.print(question, style="bold cyan", markup=False)
         with _timed(spent, f"answer {number}"):
-            ask_in_terminal(quarry, question, Readers.of(), (), console)
-    note_model(quarry, console)
+            ask_in_terminal(container, question, Readers.of(), (), console)
+    note_model(container, console)
     console.print()
     told = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in spent.items())
     console.print(told, style="dim", markup=False)
@@ -69,15 +69,17 @@ def _timed(spent: dict[str, float], part: str) -> Iterator[None]:
     spent[part] = time.perf_counter() - began
 
 
-def _warm(quarry: Quarry) -> None:
+def _warm(container: Container) -> None:
     """Convert the model if that was never done, and learn what it understands."""
-    quarry.understanding.language("English")
+    container.understanding.language("English")
 
 
-def _sync(quarry: Quarry, console: Console) -> None:
-    source = _source(quarry)
+def _sync(container: Container, console: Console) -> None:
+    source = _source(container)
     with rendering.progress(console) as bars:
-        steps = sync(quarry.database, source, quarry.connector(source), quarry.pipeline(source))
+        steps = sync(
+            container.database, source, container.connector(source), container.pipeline(source)
+        )
         for step in steps:
             if isinstance(step, Report):
                 report = step
@@ -86,10 +88,10 @@ def _sync(quarry: Quarry, console: Console) -> None:
     rendering.synced(console, conversion.synced(source.name, report, None))
 
 
-def _source(quarry: Quarry) -> Source:
+def _source(container: Container) -> Source:
     """The handbook's source; added if it is not there."""
     settings = {"path": str(handbook())}
-    for source in sources.listing(quarry.database):
+    for source in sources.listing(container.database):
         if source.settings.get("path") == settings["path"]:
             return source
         if source.name == NAME:
@@ -97,7 +99,7 @@ def _source(quarry: Quarry) -> Source:
                 f"There is a source named {NAME!r} already, of another folder. Run the demo in a home"
                 f" of its own: {variable('home')}=/tmp/quarry-demo {_this_command()} demo"
             )
-    return sources.add(quarry.database, NAME, "folder", settings)
+    return sources.add(container.database, NAME, "folder", settings)
 
 
 def _this_command() -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from backend.chat.llm.client import completion
 from backend.cli import attending, cluster
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import CheckWire
 from backend.search.llm_protocol import CompletionFailed, Message
 from backend.settings import variable
@@ -19,17 +19,21 @@ PATIENCE = 20.0
 """Seconds for the language model to say a word."""
 
 
-def examine(quarry: Quarry) -> Sequence[CheckWire]:
+def examine(container: Container) -> Sequence[CheckWire]:
     """All checks, in the order in which one stands on another."""
     return [
-        _checked("settings", lambda: _settings(quarry)),
-        _checked("database", lambda: _database(quarry)),
-        _checked("model", lambda: _model(quarry)),
-        _checked("languages", lambda: _languages(quarry)),
-        *([_checked("opensearch", lambda: _opensearch(quarry))] if quarry.on_cluster else []),
-        _checked("index", lambda: _index(quarry)),
-        _checked("language model", lambda: _language_model(quarry)),
-        *([_checked("workers", lambda: _workers(quarry))] if quarry.settings.broker_url else []),
+        _checked("settings", lambda: _settings(container)),
+        _checked("database", lambda: _database(container)),
+        _checked("model", lambda: _model(container)),
+        _checked("languages", lambda: _languages(container)),
+        *([_checked("opensearch", lambda: _opensearch(container))] if container.on_cluster else []),
+        _checked("index", lambda: _index(container)),
+        _checked("language model", lambda: _language_model(container)),
+        *(
+            [_checked("workers", lambda: _workers(container))]
+            if container.settings.broker_url
+            else []
+        ),
     ]
 
 
@@ -40,19 +44,19 @@ def _checked(name: str, check: Callable[[], CheckWire]) -> CheckWire:
         return CheckWire(name=name, state="failed", detail=str(error))
 
 
-def _settings(quarry: Quarry) -> CheckWire:
-    changed = sorted(variable(field) for field in quarry.settings.model_fields_set)
+def _settings(container: Container) -> CheckWire:
+    changed = sorted(variable(field) for field in container.settings.model_fields_set)
     return CheckWire(
         name="settings",
         state="ok",
-        detail=f"home {quarry.home}; set: {', '.join(changed) or 'nothing, all by default'}",
+        detail=f"home {container.home}; set: {', '.join(changed) or 'nothing, all by default'}",
     )
 
 
-def _database(quarry: Quarry) -> CheckWire:
-    held = sum(documents.counts(quarry.database).values())
-    failed = sum(failures.counts(quarry.database).values())
-    known = len(sources.listing(quarry.database))
+def _database(container: Container) -> CheckWire:
+    held = sum(documents.counts(container.database).values())
+    failed = sum(failures.counts(container.database).values())
+    known = len(sources.listing(container.database))
     return CheckWire(
         name="database",
         state="warning" if failed or not known else "ok",
@@ -70,17 +74,17 @@ def _database(quarry: Quarry) -> CheckWire:
     )
 
 
-def _model(quarry: Quarry) -> CheckWire:
-    settings = quarry.settings
+def _model(container: Container) -> CheckWire:
+    settings = container.settings
     if settings.embedding_url:
-        identity = quarry.embedder.identity
+        identity = container.embedder.identity
         return CheckWire(
             name="model",
             state="ok",
             detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
         )
-    model = quarry.embedding_model
-    state = describe(model, quarry.models)
+    model = container.embedding_model
+    state = describe(model, container.models)
     if state.record is None:
         return CheckWire(
             name="model",
@@ -101,8 +105,8 @@ def _model(quarry: Quarry) -> CheckWire:
     )
 
 
-def _languages(quarry: Quarry) -> CheckWire:
-    understanding = quarry.understanding
+def _languages(container: Container) -> CheckWire:
+    understanding = container.understanding
     shares = {name: understanding.language(name) for name in understanding.measured}
     known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
     poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
@@ -117,22 +121,22 @@ def _languages(quarry: Quarry) -> CheckWire:
     )
 
 
-def _opensearch(quarry: Quarry) -> CheckWire:
-    return cluster.described(quarry.cluster_health())
+def _opensearch(container: Container) -> CheckWire:
+    return cluster.described(container.cluster_health())
 
 
-def _workers(quarry: Quarry) -> CheckWire:
-    return attending.described(quarry)
+def _workers(container: Container) -> CheckWire:
+    return attending.described(container)
 
 
-def _index(quarry: Quarry) -> CheckWire:
-    held = sum(documents.counts(quarry.database).values())
+def _index(container: Container) -> CheckWire:
+    held = sum(documents.counts(container.database).values())
     indexed = chunks = 0
-    for document in quarry.keeper.survey():
+    for document in container.keeper.survey():
         indexed += 1
         chunks += document.chunks
     advice = None
-    if (building := quarry.editions.building()) is not None:
+    if (building := container.editions.building()) is not None:
         advice = (
             f"one for {building.called} is half built: quarry reindex goes on with it,"
             " quarry reindex --abandon removes it"
@@ -142,14 +146,14 @@ def _index(quarry: Quarry) -> CheckWire:
     return CheckWire(
         name="index",
         state="warning" if advice else "ok",
-        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {quarry.index_place}",
+        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {container.index_place}",
         advice=advice,
     )
 
 
-def _language_model(quarry: Quarry) -> CheckWire:
-    settings = quarry.settings
-    model = quarry.language_model
+def _language_model(container: Container) -> CheckWire:
+    settings = container.settings
+    model = container.language_model
     if model is None:
         return CheckWire(
             name="language model",

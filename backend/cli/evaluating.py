@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.evaluation import corpus
 from backend.evaluation.dataset import MalformedDataset
 from backend.evaluation.evaluation import EvaluationReport, run_evaluation
@@ -14,7 +14,7 @@ from connectors.errors import ActionRequiredError
 
 
 def evaluate(
-    quarry: Quarry, dataset: Path, limit: int | None, console: Console
+    container: Container, dataset: Path, limit: int | None, console: Console
 ) -> EvaluationReport:
     """Score a dataset, with bars on the console.
 
@@ -40,7 +40,7 @@ def evaluate(
             bars.update(task, completed=progress.done, total=progress.total, visible=True)
 
         try:
-            return run_evaluation(dataset, quarry.evaluation_parts(), limit, tell)
+            return run_evaluation(dataset, container.evaluation_parts(), limit, tell)
         except MalformedDataset as error:
             raise ActionRequiredError(str(error)) from error
 

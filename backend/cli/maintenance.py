@@ -11,7 +11,7 @@ from backend.cli.command_context import Json
 if TYPE_CHECKING:
     from backend.cli.reindex import RebuiltWire
     from backend.cli.rendering import Bars
-    from backend.container import Engine, Quarry
+    from backend.container import Container, Engine
     from backend.schemas import models
     from indexing.ingestion.pipeline import EmptyListing
 
@@ -33,13 +33,15 @@ def sync(
     from indexing.ingestion.pipeline import EmptyListing
 
     with command_context.told(as_json):
-        quarry = command_context.open_home()
-        chosen = [stored.find(quarry.database, name)] if name else stored.listing(quarry.database)
+        container = command_context.open_home()
+        chosen = (
+            [stored.find(container.database, name)] if name else stored.listing(container.database)
+        )
         if not chosen:
             command_context.fail("There is no source yet. Add one: quarry add folder PATH", as_json)
         with rendering.progress(command_context.console(sys.stderr)) as bars:
             when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
-            done = [_sync_one(quarry, source.name, when_empty, bars) for source in chosen]
+            done = [_sync_one(container, source.name, when_empty, bars) for source in chosen]
         if as_json:
             command_context.print_json(conversion.listed(done))
         else:
@@ -52,7 +54,7 @@ def sync(
 
 
 def _sync_one(
-    quarry: "Quarry", name: str, when_empty: "EmptyListing", bars: "Bars"
+    container: "Container", name: str, when_empty: "EmptyListing", bars: "Bars"
 ) -> "models.SyncWire":
     """One source; what stops it does not stop the others."""
     from backend.schemas import conversion
@@ -61,10 +63,10 @@ def _sync_one(
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
     from indexing.ingestion.progress import Report
 
-    def synced(quarry: "Quarry") -> Report:
-        source, report = stored.find(quarry.database, name), Report()
-        connector, pipeline = quarry.connector(source), quarry.pipeline(source)
-        for step in run(quarry.database, source, connector, pipeline, when_empty):
+    def synced(container: "Container") -> Report:
+        source, report = stored.find(container.database, name), Report()
+        connector, pipeline = container.connector(source), container.pipeline(source)
+        for step in run(container.database, source, connector, pipeline, when_empty):
             if isinstance(step, Report):
                 report = step
             else:
@@ -73,7 +75,7 @@ def _sync_one(
 
     report, error = Report(), None
     try:
-        report = command_context.through_a_switch(quarry, synced)
+        report = command_context.through_a_switch(container, synced)
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
     return conversion.synced(name, report, error)
@@ -160,20 +162,20 @@ def reindex(
     if sum([model is not None, rebuild, status, abandon]) > 1:
         raise typer.BadParameter("give one of --model, --rebuild, --status and --abandon")
     with command_context.told(as_json):
-        quarry = command_context.open_home()
+        container = command_context.open_home()
         if status:
-            found = commands.status(quarry)
+            found = commands.status(container)
             command_context.print_wire(found) if as_json else rebuild_output.reindex_status(
                 command_context.console(), found
             )
             return
         if abandon:
-            given_up = commands.abandoned(quarry)
+            given_up = commands.abandoned(container)
             command_context.print_wire(given_up) if as_json else rebuild_output.abandoned(
                 command_context.console(), given_up
             )
             return
-        done = _reindexed(quarry, model, rebuild, rate)
+        done = _reindexed(container, model, rebuild, rate)
         command_context.print_wire(done) if as_json else rebuild_output.rebuilt(
             command_context.console(), done
         )
@@ -182,20 +184,20 @@ def reindex(
 
 
 def _reindexed(
-    quarry: "Quarry", model: str | None, rebuild: bool, rate: float | None
+    container: "Container", model: str | None, rebuild: bool, rate: float | None
 ) -> "RebuiltWire":
     from backend.cli import rebuild_output
     from backend.cli import reindex as commands
     from indexing.rebuild.events import Pace
 
     if model is not None:
-        steps = commands.change_model(quarry, model, Pace(rate))
+        steps = commands.change_model(container, model, Pace(rate))
     elif rebuild:
-        steps = commands.rebuild(quarry, Pace(rate))
+        steps = commands.rebuild(container, Pace(rate))
     else:
-        steps = commands.go_on(quarry, Pace(rate))
+        steps = commands.go_on(container, Pace(rate))
     with rebuild_output.steps(command_context.console(sys.stderr)) as shown:
-        return commands.encoded(quarry, shown.rebuilding(steps))
+        return commands.encoded(container, shown.rebuilding(steps))
 
 
 def move(
@@ -208,10 +210,10 @@ def move(
     with command_context.told(as_json):
         if to not in ("opensearch", "embedded"):
             raise typer.BadParameter("write opensearch or embedded", param_hint="--to")
-        quarry = command_context.open_home()
+        container = command_context.open_home()
         engine: Engine = "opensearch" if to == "opensearch" else "embedded"
         with rebuild_output.steps(command_context.console(sys.stderr)) as shown:
-            done = move.encoded(engine, shown.moving(move.move_index(quarry, engine)))
+            done = move.encoded(engine, shown.moving(move.move_index(container, engine)))
         command_context.print_wire(done) if as_json else rebuild_output.moved(
             command_context.console(), done
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from backend.container import Engine, Quarry
+from backend.container import Container, Engine
 from backend.schemas.models import Wire
 from backend.sync.maintenance_lock import sole_change, standstill
 from connectors.errors import ActionRequiredError
@@ -25,23 +25,23 @@ class MovedWire(Wire):
     advice: str
 
 
-def move_index(quarry: Quarry, to: Engine) -> Iterator[Moving]:
+def move_index(container: Container, to: Engine) -> Iterator[Moving]:
     """Copy the index of the other engine to this one, and compare.
 
     Raises:
         ActionRequiredError: an engine is not set up, there is no index to move, or the copy does not agree.
         TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
-    source, target = quarry.editions_in(_other(to)), quarry.editions_in(to)
+    source, target = container.editions_in(_other(to)), container.editions_in(to)
     edition = source.active()
     if edition is None:
         raise ActionRequiredError(
             f"There is no {_other(to)} index to move. Sync first: quarry sync."
         )
-    with sole_change(quarry.home):
+    with sole_change(container.home):
         place, switch = _target(target, edition)
         origin = Place(source.open_keeper(edition), partial(source.open_index, edition))
-        yield from move(origin, place, partial(standstill, quarry.database, KIND), switch)
+        yield from move(origin, place, partial(standstill, container.database, KIND), switch)
 
 
 def encoded(to: Engine, done: Moved) -> MovedWire:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import Wire
 from backend.settings import variable
 from backend.sync.maintenance_lock import sole_change, standstill
@@ -54,15 +54,15 @@ class RebuiltWire(Wire):
     advice: str | None
 
 
-def change_model(quarry: Quarry, model: str, pace: Pace) -> Iterator[Rebuilding]:
+def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebuilding]:
     """Make the index one of `model`; where it is already, only what was left undone is done.
 
     Raises:
         ActionRequiredError: the model is not to be had, or one for another model is being built.
         TemporarilyUnavailableError: another process is at it.
     """
-    with sole_change(quarry.home):
-        wanted = quarry.with_model(_called(model))
+    with sole_change(container.home):
+        wanted = container.with_model(_called(model))
         active, building = wanted.editions.active(), wanted.editions.building()
         if building is None and active and active.embedder == wanted.edition.embedder:
             yield _finished(wanted)
@@ -70,56 +70,56 @@ def change_model(quarry: Quarry, model: str, pace: Pace) -> Iterator[Rebuilding]
             yield from _built(wanted, pace)
 
 
-def rebuild(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
+def rebuild(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     """Build the index anew for the model that it has. As `change_model`."""
-    active = quarry.editions.active()
-    with sole_change(quarry.home):
-        yield from _built(quarry.with_model(active.called) if active else quarry, pace)
+    active = container.editions.active()
+    with sole_change(container.home):
+        yield from _built(container.with_model(active.called) if active else container, pace)
 
 
-def go_on(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
+def go_on(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     """Go on with what is being built. As `change_model`.
 
     Raises:
         ActionRequiredError: nothing is.
     """
-    building = quarry.editions.building()
+    building = container.editions.building()
     if building is None:
         raise ActionRequiredError(
             "No index is being built. For another model: quarry reindex --model MODEL. To build the index"
             " anew for the one it has: quarry reindex --rebuild."
         )
-    with sole_change(quarry.home):
-        yield from _built(quarry.with_model(building.called), pace)
+    with sole_change(container.home):
+        yield from _built(container.with_model(building.called), pace)
 
 
-def abandoned(quarry: Quarry) -> AbandonedWire:
+def abandoned(container: Container) -> AbandonedWire:
     """Remove what is being built, and tell what it was.
 
     Raises:
         TemporarilyUnavailableError: it is being worked on; stop that first.
     """
-    with sole_change(quarry.home):
-        building = quarry.editions.building()
-        quarry.editions.abandon()
+    with sole_change(container.home):
+        building = container.editions.building()
+        container.editions.abandon()
     return AbandonedWire(abandoned=_edition(building))
 
 
-def status(quarry: Quarry) -> StatusWire:
+def status(container: Container) -> StatusWire:
     """Raises Superseded: the edition was switched while it was looked at."""
-    editions = quarry.editions
+    editions = container.editions
     active, building = editions.active(), editions.building()
     return StatusWire(
         active=_edition(active),
         building=_edition(building),
-        running=_is_running(quarry.home),
+        running=_is_running(container.home),
         documents=_count(editions.draft()),
-        total=sum(map(quarry.ledger.count, quarry.ledger.sources())),
+        total=sum(map(container.ledger.count, container.ledger.sources())),
     )
 
 
-def encoded(quarry: Quarry, done: Rebuilt) -> RebuiltWire:
-    active = quarry.editions.active()
+def encoded(container: Container, done: Rebuilt) -> RebuiltWire:
+    active = container.editions.active()
     return RebuiltWire(
         model=active.called if active else "",
         documents=done.documents,
@@ -130,7 +130,7 @@ def encoded(quarry: Quarry, done: Rebuilt) -> RebuiltWire:
             MissingWire(document_id=each.document_id, reason=each.reason) for each in done.missing
         ),
         seconds=round(done.seconds, 3),
-        advice=_advice(quarry, active),
+        advice=_advice(container, active),
     )
 
 
@@ -140,20 +140,20 @@ def _called(model: str) -> str:
     return str(folder.absolute()) if folder.is_dir() else model
 
 
-def _built(quarry: Quarry, pace: Pace) -> Iterator[Rebuilding]:
-    edition = quarry.edition
-    keeper = quarry.editions.begin(edition)
-    reindexing = Reindexing(quarry.embedder, keeper, quarry.ledger, pace)
+def _built(container: Container, pace: Pace) -> Iterator[Rebuilding]:
+    edition = container.edition
+    keeper = container.editions.begin(edition)
+    reindexing = Reindexing(container.embedder, keeper, container.ledger, pace)
     return reindexing.run(
-        partial(standstill, quarry.database, KIND), partial(quarry.editions.switch, edition)
+        partial(standstill, container.database, KIND), partial(container.editions.switch, edition)
     )
 
 
-def _finished(quarry: Quarry) -> Rebuilt:
+def _finished(container: Container) -> Rebuilt:
     """After a switch that was the last thing a process did."""
-    quarry.editions.switch(quarry.edition)
-    with standstill(quarry.database, KIND) as go_on:
-        Reindexing(quarry.embedder, quarry.keeper, quarry.ledger).settle(go_on)
+    container.editions.switch(container.edition)
+    with standstill(container.database, KIND) as go_on:
+        Reindexing(container.embedder, container.keeper, container.ledger).settle(go_on)
     return Rebuilt(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
 
 
@@ -181,9 +181,9 @@ def _is_running(home: Path) -> bool:
         return True
 
 
-def _advice(quarry: Quarry, active: Edition | None) -> str | None:
+def _advice(container: Container, active: Edition | None) -> str | None:
     """What is set for the next command, where that is another model."""
-    settings = quarry.settings
+    settings = container.settings
     if active is None or "embedding_model" not in settings.model_fields_set:
         return None
     if _called(settings.embedding_model) == active.called:

@@ -13,7 +13,7 @@ from backend.cli import command_context
 from backend.cli.command_context import As, Json
 
 if TYPE_CHECKING:
-    from backend.container import Quarry
+    from backend.container import Container
     from backend.search.models import SearchDoc
     from indexing.index.protocols import Filters
 
@@ -58,12 +58,12 @@ def search(
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
     with command_context.told(as_json):
 
-        def search_in(quarry: "Quarry") -> tuple[Sequence["SearchDoc"], float]:
-            tool = quarry.search_tool()
+        def search_in(container: "Container") -> tuple[Sequence["SearchDoc"], float]:
+            tool = container.search_tool()
             began = time.perf_counter()
-            request = quarry.request(query, asker, filters)
+            request = container.request(query, asker, filters)
             if person:
-                known = meant(quarry.index, person, asker, request.deadline)
+                known = meant(container.index, person, asker, request.deadline)
                 request = replace(request, filters=replace(filters, people=known))
             docs = find(tool, request, limit)
             return docs, time.perf_counter() - began
@@ -140,18 +140,18 @@ def ask(
     if not question.strip():
         raise typer.BadParameter("write a question", param_hint="QUESTION")
     with command_context.told(as_json):
-        quarry, console = (
+        container, console = (
             command_context.open_home(),
             None if as_json else command_context.console(),
         )
         answer = command_context.through_a_switch(
-            quarry,
-            lambda quarry: ask_in_terminal(quarry, question, asker, file or [], console),
+            container,
+            lambda container: ask_in_terminal(container, question, asker, file or [], console),
         )
         if console is None:
             command_context.print_wire(answer)
         else:
-            note_model(quarry, console)
+            note_model(container, console)
 
 
 def show(
@@ -166,8 +166,8 @@ def show(
 
     asker = command_context.readers(readers)
     with command_context.told(as_json):
-        quarry = command_context.open_home()
-        found = stored.find(quarry.database, document, asker)
+        container = command_context.open_home()
+        found = stored.find(container.database, document, asker)
         if found is None:
             command_context.fail(f"There is no document {document!r} that you may read.", as_json)
         if as_json:

@@ -16,7 +16,7 @@ from backend.api.access_log import LOG
 from backend.api.app import Api, create_app
 from backend.api.authentication import LocalAsker
 from backend.api.dependencies import Parts
-from backend.container import Quarry
+from backend.container import Container
 from backend.sync.due_work import Engine
 from backend.sync.run_lease import Bound
 from backend.sync.worker_threads import Workers
@@ -71,11 +71,11 @@ def listener(address: str, port: int) -> socket.socket:
 
 
 def serve(
-    quarry: Quarry, bound: socket.socket, readers: Readers, console: Console, log_level: int
+    container: Container, bound: socket.socket, readers: Readers, console: Console, log_level: int
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then end within seconds, also with streams open."""
     _log_requests(log_level)
-    app = create_app(quarry, LocalAsker(readers), answer_html, routes.error_page)
+    app = create_app(container, LocalAsker(readers), answer_html, routes.error_page)
     routes.mount(app)
     server = _Server(app, bound, console, readers)
     # The server raises again what it was stopped by; it has been done by then.
@@ -108,9 +108,9 @@ class _Server(uvicorn.Server):
         )
         super().__init__(config)
         self.parts: Parts = app.state.parts
-        served, settings = self.parts.served, self.parts.served.quarry.settings
+        served, settings = self.parts.served, self.parts.served.container.settings
         engine = Engine(
-            lambda: served.quarry,
+            lambda: served.container,
             bound=Bound(still=timedelta(minutes=settings.still_minutes)),
             measure=self.parts.metrics.stages,
         )

@@ -14,7 +14,7 @@ from rich.text import Text
 from backend.cli.rendering import harmless
 from backend.cli.source_input import Given, asked, inferred
 from backend.cli.source_options import KindOptions
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import models
 from backend.sources import connections
 from backend.sources.status_text import doing
@@ -26,18 +26,20 @@ from connectors.settings_form import Secret, nested
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 
 
-def add(quarry: Quarry, options: KindOptions, given: Given) -> models.SourceWire:
+def add(container: Container, options: KindOptions, given: Given) -> models.SourceWire:
     """Raises ActionRequiredError: there is a source of this name already."""
     credential = given.credential or _asked_for(options)
     with _wrong_use(options):
-        return connections.add(quarry, options.kind, given.settings, credential, given.name)
+        return connections.add(container, options.kind, given.settings, credential, given.name)
 
 
-def edit(quarry: Quarry, options: KindOptions, source: Source, given: Given) -> models.SourceWire:
+def edit(
+    container: Container, options: KindOptions, source: Source, given: Given
+) -> models.SourceWire:
     """What is not given stays; a credential is replaced as a whole."""
     settings = options.forms["settings"].merged(source.settings, given.settings)
     with _wrong_use(options):
-        return connections.edit(quarry, source, settings, given.credential or None)
+        return connections.edit(container, source, settings, given.credential or None)
 
 
 @contextmanager

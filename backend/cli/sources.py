@@ -120,8 +120,8 @@ def tried(name: SourceName, as_json: Json = False) -> None:
     from backend.store import sources as stored
 
     with command_context.told(as_json):
-        quarry = command_context.open_home()
-        found = connections.test(quarry, stored.find(quarry.database, name))
+        container = command_context.open_home()
+        found = connections.test(container, stored.find(container.database, name))
         if as_json:
             command_context.print_json(conversion.listed(found))
         else:

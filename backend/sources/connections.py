@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import CapabilityWire, SourceWire
 from backend.sources import listing
 from backend.store import sources
@@ -19,7 +19,7 @@ NOTHING: Values = MappingProxyType({})
 
 
 def add(
-    quarry: Quarry, kind: str, settings: Values, credential: Values, name: str | None = None
+    container: Container, kind: str, settings: Values, credential: Values, name: str | None = None
 ) -> SourceWire:
     """Store a source; the next sync reads it.
 
@@ -28,13 +28,13 @@ def add(
         ActionRequiredError: there is no such kind, or a source of this name already.
     """
     checked = entered(kind, settings, credential, name)
-    sealed = _sealed(quarry, checked)
-    sources.add(quarry.database, checked.name, kind, checked.settings, sealed)
-    return listing.source(quarry.database, checked.name)
+    sealed = _sealed(container, checked)
+    sources.add(container.database, checked.name, kind, checked.settings, sealed)
+    return listing.source(container.database, checked.name)
 
 
 def edit(
-    quarry: Quarry, source: Source, settings: Values | None, credential: Values | None
+    container: Container, source: Source, settings: Values | None, credential: Values | None
 ) -> SourceWire:
     """Store other settings, or another credential; what is None stays as it is.
 
@@ -44,19 +44,19 @@ def edit(
     checked = entered(
         source.kind,
         source.settings if settings is None else settings,
-        opened(quarry, source) if credential is None else credential,
+        opened(container, source) if credential is None else credential,
         source.name,
     )
-    sealed = UNCHANGED if credential is None else _sealed(quarry, checked)
-    sources.edit(quarry.database, source.name, checked.settings, sealed)
-    return listing.source(quarry.database, source.name)
+    sealed = UNCHANGED if credential is None else _sealed(container, checked)
+    sources.edit(container.database, source.name, checked.settings, sealed)
+    return listing.source(container.database, source.name)
 
 
-def test(quarry: Quarry, source: Source) -> list[CapabilityWire]:
+def test(container: Container, source: Source) -> list[CapabilityWire]:
     """Try what sources of this kind can do: whether its content, its listing and its access can be had."""
     able = kind_of(source.kind).capabilities
     try:
-        faults = {one.capability: one.fault for one in quarry.connector(source).check()}
+        faults = {one.capability: one.fault for one in container.connector(source).check()}
     except ActionRequiredError as error:
         faults = dict.fromkeys(Capability, str(error))
     return [
@@ -69,10 +69,10 @@ def test(quarry: Quarry, source: Source) -> list[CapabilityWire]:
     ]
 
 
-def opened(quarry: Quarry, source: Source) -> Values:
+def opened(container: Container, source: Source) -> Values:
     """The credential as it was entered. It is told to nobody."""
-    return quarry.vault.open(source.credential) if source.credential else NOTHING
+    return container.vault.open(source.credential) if source.credential else NOTHING
 
 
-def _sealed(quarry: Quarry, checked: Entered) -> str | None:
-    return quarry.vault.seal(checked.credential) if checked.credential else None
+def _sealed(container: Container, checked: Entered) -> str | None:
+    return container.vault.seal(checked.credential) if checked.credential else None

@@ -7,11 +7,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import QuarryIs
+from backend.api.dependencies import ContainerIs
 from backend.api.request_context import StopIs
 from backend.api.routes.admin import find
 from backend.api.routes.search import facets as counted
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import models
 from backend.store import documents
 from backend.web import facet_groups, search_url
@@ -62,39 +62,41 @@ AddressIs = Annotated[Address, Depends(address_of)]
 
 @ruled(Rule.READER)
 def search_page(
-    request: Request, asked: AddressIs, asker: AskerIs, quarry: QuarryIs, stop: StopIs
+    request: Request, asked: AddressIs, asker: AskerIs, container: ContainerIs, stop: StopIs
 ) -> HTMLResponse:
-    return page(request, "search.html", "search", searched(quarry, asked, asker.readers, stop))
+    return page(request, "search.html", "search", searched(container, asked, asker.readers, stop))
 
 
 @ruled(Rule.READER)
-def results(asked: AddressIs, asker: AskerIs, quarry: QuarryIs, stop: StopIs) -> HTMLResponse:
+def results(asked: AddressIs, asker: AskerIs, container: ContainerIs, stop: StopIs) -> HTMLResponse:
     """What changes on the search page when the address does."""
-    return part("results.html", searched(quarry, asked, asker.readers, stop))
+    return part("results.html", searched(container, asked, asker.readers, stop))
 
 
-def searched(quarry: Quarry, asked: Address, readers: Readers, stop: Stop) -> dict[str, object]:
+def searched(
+    container: Container, asked: Address, readers: Readers, stop: Stop
+) -> dict[str, object]:
     """What the search page shows; what stopped the search is part of that."""
     values: dict[str, object] = {"asked": asked, "found": None, "overview": None, "trouble": None}
-    deadline = Deadline.after(quarry.settings.search_seconds, stop)
+    deadline = Deadline.after(container.settings.search_seconds, stop)
     groups: tuple[facet_groups.Group, ...] = ()
     try:
         if asked.text:
-            values["found"] = search(quarry, asked, readers, deadline)
-        counts = counted(quarry, asked.filters(), readers, deadline)
+            values["found"] = search(container, asked, readers, deadline)
+        counts = counted(container, asked.filters(), readers, deadline)
         groups = facet_groups.groups(counts, asked)
         if not asked.text:
-            values["overview"] = overview(quarry, counts)
+            values["overview"] = overview(container, counts)
     except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
         values["trouble"] = str(error)
     return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
 
 
 @ruled(Rule.READER)
-def ask_page(request: Request, quarry: QuarryIs, q: str = "") -> HTMLResponse:
+def ask_page(request: Request, container: ContainerIs, q: str = "") -> HTMLResponse:
     """The page alone; its script asks over the API."""
     question = q.strip()[: search_url.LONGEST_QUERY]
-    values = {"question": question, "model": quarry.settings.llm_model}
+    values = {"question": question, "model": container.settings.llm_model}
     return page(request, "ask.html", "ask", values)
 
 
@@ -118,13 +120,13 @@ def document_page(
     document_id: str,
     request: Request,
     asker: AskerIs,
-    quarry: QuarryIs,
+    container: ContainerIs,
     passage: PassageIs,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
 ) -> HTMLResponse:
     """A document at a passage; one that is not there and one that is not the asker's look alike."""
-    stored = documents.find(quarry.database, document_id, asker.readers)
+    stored = documents.find(container.database, document_id, asker.readers)
     if stored is None:
         return page(request, "missing.html", "search", {"query": q}, 404)
     told = shown(stored, passage, begin)
@@ -132,10 +134,10 @@ def document_page(
 
 
 @ruled(Rule.OWNER)
-def sources_page(request: Request, quarry: QuarryIs, add: str = FOLDER) -> HTMLResponse:
+def sources_page(request: Request, container: ContainerIs, add: str = FOLDER) -> HTMLResponse:
     """All sources, and a form for one more, of the kind `add`."""
     values = {
-        "standings": standings(quarry),
+        "standings": standings(container),
         "kinds": kinds(),
         "form": form_of(add if add in KINDS else FOLDER),
     }
@@ -143,23 +145,23 @@ def sources_page(request: Request, quarry: QuarryIs, add: str = FOLDER) -> HTMLR
 
 
 @ruled(Rule.OWNER)
-def sources_table(quarry: QuarryIs) -> HTMLResponse:
+def sources_table(container: ContainerIs) -> HTMLResponse:
     """What changes on the page of the sources while they are read."""
-    return part("sources_table.html", {"standings": standings(quarry)})
+    return part("sources_table.html", {"standings": standings(container)})
 
 
 @ruled(Rule.OWNER)
-def source_page(name: str, request: Request, quarry: QuarryIs) -> HTMLResponse:
+def source_page(name: str, request: Request, container: ContainerIs) -> HTMLResponse:
     """One source: how it stands, what was done, what failed, its settings."""
-    source = find(quarry, name)
+    source = find(container, name)
     form = form_of(source.kind, source.settings) if source.kind in KINDS else None
-    return page(request, "source.html", "sources", {"kept": kept(quarry, name), "form": form})
+    return page(request, "source.html", "sources", {"kept": kept(container, name), "form": form})
 
 
 @ruled(Rule.OWNER)
-def source_state(name: str, quarry: QuarryIs) -> HTMLResponse:
+def source_state(name: str, container: ContainerIs) -> HTMLResponse:
     """What changes on the page of a source while it is read."""
-    return part("source_state.html", {"kept": kept(quarry, find(quarry, name).name)})
+    return part("source_state.html", {"kept": kept(container, find(container, name).name)})
 
 
 @ruled(Rule.ANYONE)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.search.merging import merge_individual_chunks
 from backend.search.models import InferenceSection, Why
 from backend.search.retrieval import HITS_PER_VARIANT
@@ -54,15 +54,15 @@ class Found:
     """There may be more than were asked for."""
 
 
-def search(quarry: Quarry, asked: Address, readers: Readers, deadline: Deadline) -> Found:
+def search(container: Container, asked: Address, readers: Readers, deadline: Deadline) -> Found:
     """The best passages that the asker may read.
 
     Raises:
         DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
-    request = replace(quarry.request(asked.text, readers, asked.filters()), deadline=deadline)
-    ranking = quarry.search_tool().rank(request, max(asked.limit, HITS_PER_VARIANT))
+    request = replace(container.request(asked.text, readers, asked.filters()), deadline=deadline)
+    ranking = container.search_tool().rank(request, max(asked.limit, HITS_PER_VARIANT))
     sections = merge_individual_chunks(ranking)
     wanted = highlighting.query_words(asked.text)
     results = tuple(_result(section, wanted, asked.text) for section in sections[: asked.limit])

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from types import MappingProxyType
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion, models
 from backend.sources import listing
 from backend.sources.intervals import spoken as spoken_interval
@@ -88,17 +88,17 @@ class Kept:
     rhythms: tuple[Rhythm, ...]
 
 
-def standings(quarry: Quarry) -> list[Standing]:
+def standings(container: Container) -> list[Standing]:
     """All sources by name."""
-    return [_standing(source) for source in listing.sources(quarry.database)]
+    return [_standing(source) for source in listing.sources(container.database)]
 
 
-def kept(quarry: Quarry, name: str) -> Kept:
+def kept(container: Container, name: str) -> Kept:
     """Raises ActionRequiredError: there is no such source."""
-    standing = _standing(listing.source(quarry.database, name))
-    found = (one for one in failures.listing(quarry.database) if one.source == name)
+    standing = _standing(listing.source(container.database, name))
+    found = (one for one in failures.listing(container.database) if one.source == name)
     named = islice(found, MOST_FAILURES) if standing.source.failures else ()
-    history = runs.history(quarry.database, name, MOST_RUNS)
+    history = runs.history(container.database, name, MOST_RUNS)
     return Kept(
         standing,
         tuple(map(conversion.failure, named)),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.sample import handbook
 from backend.schemas import models
 from backend.store import sources
@@ -26,14 +26,14 @@ class Overview:
     """That its documents answer, where they are known."""
 
 
-def overview(quarry: Quarry, counts: models.FacetsWire) -> Overview:
+def overview(container: Container, counts: models.FacetsWire) -> Overview:
     return Overview(
         documents=sum(counts.sources.values()),
         sources=len(counts.sources),
-        questions=HANDBOOK_QUESTIONS if _has_handbook(quarry) else (),
+        questions=HANDBOOK_QUESTIONS if _has_handbook(container) else (),
     )
 
 
-def _has_handbook(quarry: Quarry) -> bool:
+def _has_handbook(container: Container) -> bool:
     path = str(handbook())
-    return any(one.settings.get("path") == path for one in sources.listing(quarry.database))
+    return any(one.settings.get("path") == path for one in sources.listing(container.database))

@@ -25,7 +25,7 @@ from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 from kombu.exceptions import OperationalError
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings, variable
 from backend.store import runs, sources, workers
 from backend.sync.due_work import Engine
@@ -312,21 +312,21 @@ def work(post: Post) -> None:
 
 def beat(settings: Settings, stopping: threading.Event, every: float = BEAT) -> None:
     """Tell the workers what is due, again and again. Raises ActionRequiredError: no broker is set."""
-    broker, quarry, told = Broker(settings), Quarry(settings), Told()
+    broker, container, told = Broker(settings), Container(settings), Told()
     LOG.info("The workers are told what is due every %g seconds.", every)
     while not stopping.is_set():
         try:
-            broker.call(due(quarry.database))
+            broker.call(due(container.database))
             told.note(None)
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
             told.note(error)
         except Exception:
             LOG.exception("What is due could not be told.")
         with suppress(TemporarilyUnavailableError, ActionRequiredError):
-            workers.sign(quarry.database, this_process(), "beat", told.trouble)
+            workers.sign(container.database, this_process(), "beat", told.trouble)
         stopping.wait(every)
     with suppress(TemporarilyUnavailableError, ActionRequiredError):
-        workers.leave(quarry.database, this_process())
+        workers.leave(container.database, this_process())
 
 
 def _worker(app: Celery, post: Post, end: Callable[[], None]) -> Worker:

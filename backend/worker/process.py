@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.store.database import Database
 from backend.sync.wakeup_messages import Queue
@@ -46,25 +46,25 @@ class Homes:
 
     def __init__(self, settings: Settings) -> None:
         self._lock = threading.Lock()
-        self._quarry = Quarry(settings)
+        self._container = Container(settings)
 
     @property
     def database(self) -> Database:
         with self._lock:
-            return self._quarry.database
+            return self._container.database
 
-    def __call__(self) -> Quarry:
+    def __call__(self) -> Container:
         """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be had."""
         with self._lock:
-            quarry = self._quarry
-            active = quarry.editions.active()
-            if active is not None and active.embedder != quarry.edition.embedder:
-                quarry = quarry.anew()
+            container = self._container
+            active = container.editions.active()
+            if active is not None and active.embedder != container.edition.embedder:
+                container = container.anew()
             # Made once, before several threads ask for them.
-            for part in (quarry.database, quarry.ledger, quarry.keeper):
+            for part in (container.database, container.ledger, container.keeper):
                 del part
-            self._quarry = quarry
-        return quarry
+            self._container = container
+        return container
 
 
 def log() -> None:

@@ -15,7 +15,7 @@ import pytest
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.events import AnswerDone, Citation
 from backend.chat.llm_loop import ChatTurn
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.store import documents
 from connectors.document import Readers
@@ -43,30 +43,30 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def quarry(home: Home) -> Quarry:
+def container(home: Home) -> Container:
     """The handbook, indexed with the real model."""
-    return Quarry(Settings(home=home.path / "state", models=MODEL_CACHE))
+    return Container(Settings(home=home.path / "state", models=MODEL_CACHE))
 
 
 @pytest.fixture(scope="module")
-def asked(quarry: Quarry) -> list[Asked]:
-    return asked_of(quarry, QUESTIONS)
+def asked(container: Container) -> list[Asked]:
+    return asked_of(container, QUESTIONS)
 
 
 @pytest.fixture(scope="module")
-def held_out(quarry: Quarry) -> list[Asked]:
-    return asked_of(quarry, HELD_OUT)
+def held_out(container: Container) -> list[Asked]:
+    return asked_of(container, HELD_OUT)
 
 
-def asked_of(quarry: Quarry, questions: Path) -> list[Asked]:
-    return [ask(quarry, json.loads(line)) for line in questions.read_text("utf-8").splitlines()]
+def asked_of(container: Container, questions: Path) -> list[Asked]:
+    return [ask(container, json.loads(line)) for line in questions.read_text("utf-8").splitlines()]
 
 
-def ask(quarry: Quarry, question: dict[str, object]) -> Asked:
+def ask(container: Container, question: dict[str, object]) -> Asked:
     readers = Readers.of(*strings(question["as"]))
     turn = ChatTurn(message=str(question["question"]), readers=readers, deadline=Deadline.after(60))
     state = ChatStateContainer()
-    *_, answer = quarry.answer(turn, (), state)
+    *_, answer = container.answer(turn, (), state)
     assert isinstance(answer, AnswerDone)
     return Asked(
         id=str(question["id"]),
@@ -131,13 +131,13 @@ def test_what_nothing_answers_is_declined_for_80_in_100_questions(asked: list[As
     assert len(told) <= 2, told
 
 
-def test_every_quote_stands_verbatim_at_its_span(quarry: Quarry, asked: list[Asked]) -> None:
+def test_every_quote_stands_verbatim_at_its_span(container: Container, asked: list[Asked]) -> None:
     checked = 0
     for one in asked:
         for citation in one.citations:
             support = citation.support
             assert support is not None, one.id
-            held = documents.find(quarry.database, citation.document_id, one.readers)
+            held = documents.find(container.database, citation.document_id, one.readers)
             assert held is not None, one.id
             text = held.document.sections[support.section].text
             assert support.span.of(text) == support.quote != "", one.id
@@ -152,7 +152,7 @@ def test_every_number_leads_to_its_document(asked: list[Asked]) -> None:
 
 
 def test_nothing_restricted_is_told_to_whoever_may_not_read_it(
-    quarry: Quarry, asked: list[Asked]
+    container: Container, asked: list[Asked]
 ) -> None:
     restricted = [one for one in asked if one.kind == "restricted"]
     assert sum(bool(one.forbidden) for one in restricted) == 2
@@ -160,7 +160,7 @@ def test_nothing_restricted_is_told_to_whoever_may_not_read_it(
         assert one.forbidden.isdisjoint(map(path_of, one.numbers.values())), one.id
         assert one.forbidden.isdisjoint(one.documents), one.id
         for document in one.numbers.values():
-            found = documents.find(quarry.database, document, one.readers)
+            found = documents.find(container.database, document, one.readers)
             assert found is not None, one.id
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.store import workers
 from backend.store.database import Database
@@ -50,10 +50,10 @@ class Desk:
         }
 
     @property
-    def quarry(self) -> Quarry:
+    def container(self) -> Container:
         """The same home, opened here."""
         names = {name.removeprefix("QUARRY_").lower(): each for name, each in self.given.items()}
-        return Quarry(Settings.model_validate(names | {"home": self.path / "state"}))
+        return Container(Settings.model_validate(names | {"home": self.path / "state"}))
 
     def connect(self) -> None:
         (self.path / "desk").mkdir()
@@ -67,9 +67,9 @@ class Desk:
             (self.path / "desk" / f"{number:04}.md").write_text(text, encoding="utf-8")
 
     def check(self) -> None:
-        quarry = self.quarry
-        with closing(quarry.database):
-            check(quarry, "desk")
+        container = self.container
+        with closing(container.database):
+            check(container, "desk")
 
     @contextmanager
     def working(self, *arguments: str) -> Iterator[None]:
@@ -137,7 +137,7 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
     more = range(DOCUMENTS, DOCUMENTS + 10)
     with Server(Redis) as server, desk(tmp_path, QUARRY_BROKER_URL=server.url) as made:
         with ExitStack() as stack:
-            database = stack.enter_context(closing(made.quarry.database))
+            database = stack.enter_context(closing(made.container.database))
             stack.enter_context(made.working("worker"))
             stack.enter_context(made.working("beat", "--every", "1"))
             until(lambda: status(database).documents >= BEGUN)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.evaluation.corpus import index_name
 from backend.evaluation.dataset import Dataset, read_dataset
 from backend.settings import Settings
@@ -34,10 +34,10 @@ ANYBODY = Readers.of()
 
 
 @contextmanager
-def copied(quarry: Quarry, folder: Path, url: str) -> Iterator[Index]:
+def copied(container: Container, folder: Path, url: str) -> Iterator[Index]:
     """The local index at `folder`, on the cluster for the time of the block."""
     client, prefix = connect(OpenSearchSettings(urls=(url,))), f"b-{secrets.token_hex(4)}"
-    identity = quarry.embedder.identity
+    identity = container.embedder.identity
     try:
         keeper = opening.open_keeper(client, prefix, identity, LAYOUT)
         keeper.write(open_keeper(folder, identity).export())
@@ -48,10 +48,10 @@ def copied(quarry: Quarry, folder: Path, url: str) -> Iterator[Index]:
         client.close()
 
 
-def queries_of(quarry: Quarry, dataset: Dataset, most: int) -> Sequence[IndexQuery]:
+def queries_of(container: Container, dataset: Dataset, most: int) -> Sequence[IndexQuery]:
     every = max(1, len(dataset.queries) // most)
     texts = [query.text for query in dataset.queries][::every][:most]
-    vectors = quarry.embedder.embed_queries(texts, Deadline.after(600))
+    vectors = container.embedder.embed_queries(texts, Deadline.after(600))
     return [
         IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.exact_terms(text))
         for text, vector in zip(texts, vectors, strict=True)
@@ -64,16 +64,16 @@ def main() -> None:
     parser.add_argument("datasets", nargs="+", type=Path)
     parser.add_argument("--queries", type=int, default=200)
     given = parser.parse_args()
-    quarry = Quarry(Settings())
+    container = Container(Settings())
     print("| set | questions | " + " | ".join(LEGS) + " | same exact matches |")
     print("|---|---|" + "---|" * (len(LEGS) + 1))
     for path in given.datasets:
         dataset = read_dataset(path, None)
-        folder = quarry.home / "evaluation" / index_name(dataset, quarry.embedder)
-        asked = queries_of(quarry, dataset, given.queries)
+        folder = container.home / "evaluation" / index_name(dataset, container.embedder)
+        asked = queries_of(container, dataset, given.queries)
         with (
-            open_index(folder, quarry.embedder.identity) as local,
-            copied(quarry, folder, given.url) as cluster,
+            open_index(folder, container.embedder.identity) as local,
+            copied(container, folder, given.url) as cluster,
         ):
             print(f"| {dataset.name} | {len(asked)} | {_row(local, cluster, asked)} |")
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.store import batches, runs, sources, workers
 from backend.store.database import Database, open_database
@@ -51,12 +51,12 @@ class Scaled:
         }
 
     @cached_property
-    def quarry(self) -> Quarry:
+    def container(self) -> Container:
         """The same home in this process, to look at."""
         given = {
             name.removeprefix("QUARRY_").lower(): value for name, value in self.settings.items()
         }
-        return Quarry(Settings.model_validate({"home": self.folder / "state", **given}))
+        return Container(Settings.model_validate({"home": self.folder / "state", **given}))
 
     @cached_property
     def database(self) -> Database:
@@ -98,7 +98,7 @@ class Scaled:
         return runs.latest(self.database).get(SOURCE)
 
     def held(self) -> int:
-        return self.quarry.ledger.count(SOURCE)
+        return self.container.ledger.count(SOURCE)
 
     def is_done(self, documents: int) -> bool:
         """Whether so many documents are indexed, and nothing goes on."""
@@ -112,9 +112,9 @@ class Scaled:
 
     def check(self, documents: int) -> None:
         """That ledger and index agree, document by document. Raises AssertionError."""
-        told = list(self.quarry.ledger.survey(SOURCE, ""))
+        told = list(self.container.ledger.survey(SOURCE, ""))
         assert len(told) == documents
-        assert told == list(self.quarry.keeper.survey())
+        assert told == list(self.container.keeper.survey())
 
     def serving(self, queue: str) -> list[int]:
         """The processes that have said that they work on this queue."""
@@ -154,8 +154,8 @@ def scaled(
             yield site
         finally:
             site.close()
-            if "database" in site.quarry.__dict__:
-                site.quarry.database.close()
+            if "database" in site.container.__dict__:
+                site.container.database.close()
 
 
 def lives(number: int) -> bool:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import opensearchpy
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.celery_worker import beat, work
@@ -42,9 +42,9 @@ class ScaledPlace:
         return self.folder / "files"
 
     @cached_property
-    def home(self) -> Quarry:
+    def home(self) -> Container:
         names = {name.removeprefix("QUARRY_").lower(): each for name, each in self.settings.items()}
-        return Quarry(Settings.model_validate(names))
+        return Container(Settings.model_validate(names))
 
     @property
     def crew(self) -> Sequence[Callable[[], BaseProcess]]:

@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from backend.api import openapi_examples
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import QuarryIs
+from backend.api.dependencies import ContainerIs
 from backend.api.problem_details import Problem, problem
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import (
     CapabilityWire,
@@ -192,30 +192,30 @@ def list_kinds() -> list[KindWire]:
 
 
 @ruled(Rule.OWNER)
-def list_statuses(quarry: QuarryIs) -> list[SourceWire]:
-    return listing.sources(quarry.database)
+def list_statuses(container: ContainerIs) -> list[SourceWire]:
+    return listing.sources(container.database)
 
 
 @ruled(Rule.OWNER)
-def connect_source(body: AddBody, quarry: QuarryIs, response: Response) -> SourceWire:
+def connect_source(body: AddBody, container: ContainerIs, response: Response) -> SourceWire:
     """It is read as soon as can be. What is wrong with the settings or the credential is told by where it
     stands."""
-    added = add(quarry, body.kind, body.settings, body.credential, body.name)
+    added = add(container, body.kind, body.settings, body.credential, body.name)
     response.headers["Location"] = f"/api/admin/sources/{added.name}"
     return added
 
 
 @ruled(Rule.OWNER)
-def show_source(name: str, quarry: QuarryIs) -> SourceWire:
-    return listing.source(quarry.database, find(quarry, name).name)
+def show_source(name: str, container: ContainerIs) -> SourceWire:
+    return listing.source(container.database, find(container, name).name)
 
 
 @ruled(Rule.OWNER)
-def edit_source(name: str, body: EditBody, quarry: QuarryIs) -> SourceWire:
+def edit_source(name: str, body: EditBody, container: ContainerIs) -> SourceWire:
     """What is not valid is not stored."""
-    source = find(quarry, name)
+    source = find(container, name)
     try:
-        return connections.edit(quarry, source, body.settings, body.credential)
+        return connections.edit(container, source, body.settings, body.credential)
     except NotValid as error:
         raise Problem(invalid(error)) from None
     except ActionRequiredError as error:  # no key opens the credential that would stay
@@ -223,48 +223,48 @@ def edit_source(name: str, body: EditBody, quarry: QuarryIs) -> SourceWire:
 
 
 @ruled(Rule.OWNER)
-def reschedule_source(name: str, body: ScheduleBody, quarry: QuarryIs) -> DoneWire:
+def reschedule_source(name: str, body: ScheduleBody, container: ContainerIs) -> DoneWire:
     """What is told is how often each kind of run begins from now on."""
-    source, given = find(quarry, name), body.model_dump(exclude_unset=True)
+    source, given = find(container, name), body.model_dump(exclude_unset=True)
     every = {
         kind: None if each is None else timedelta(seconds=each) for kind, each in given.items()
     }
-    return actions.reschedule(quarry.database, source.name, every)
+    return actions.reschedule(container.database, source.name, every)
 
 
 @ruled(Rule.OWNER)
-def delete_source(name: str, quarry: QuarryIs) -> DoneWire:
-    return _steered(quarry, "delete", find(quarry, name))
+def delete_source(name: str, container: ContainerIs) -> DoneWire:
+    return _steered(container, "delete", find(container, name))
 
 
 @ruled(Rule.OWNER)
-def try_source(name: str, quarry: QuarryIs) -> list[CapabilityWire]:
+def try_source(name: str, container: ContainerIs) -> list[CapabilityWire]:
     """Little is asked of the source. What does not work is told with what to do about it."""
-    return connections.test(quarry, find(quarry, name))
+    return connections.test(container, find(container, name))
 
 
 @ruled(Rule.OWNER)
 def list_runs(
-    name: str, quarry: QuarryIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
+    name: str, container: ContainerIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
 ) -> list[RunWire]:
-    history = runs.history(quarry.database, find(quarry, name).name, limit)
+    history = runs.history(container.database, find(container, name).name, limit)
     return [conversion.ran(one) for one in history]
 
 
 @ruled(Rule.OWNER)
 def list_failures_of(
-    name: str, quarry: QuarryIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
+    name: str, container: ContainerIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
 ) -> list[FailureWire]:
-    of = find(quarry, name).name
-    found = (one for one in failures.listing(quarry.database) if one.source == of)
+    of = find(container, name).name
+    found = (one for one in failures.listing(container.database) if one.source == of)
     return [conversion.failure(one) for one in islice(found, limit)]
 
 
 @ruled(Rule.OWNER)
-def retry_failures(name: str, body: RetryBody, quarry: QuarryIs) -> DoneWire:
-    source = find(quarry, name)
+def retry_failures(name: str, body: RetryBody, container: ContainerIs) -> DoneWire:
+    source = find(container, name)
     try:
-        return actions.retry(quarry.database, source.name, body.documents)
+        return actions.retry(container.database, source.name, body.documents)
     except ActionRequiredError as error:
         raise Problem(problem(409, str(error))) from error
 
@@ -273,20 +273,20 @@ Word: TypeAlias = Literal["pause", "resume", "cancel", "refresh", "prune", "perm
 
 
 @ruled(Rule.OWNER)
-def steer_source(name: str, word: Word, quarry: QuarryIs) -> DoneWire:
+def steer_source(name: str, word: Word, container: ContainerIs) -> DoneWire:
     """Nothing waits for the work: it is begun, or ended, within seconds."""
-    return _steered(quarry, word, find(quarry, name))
+    return _steered(container, word, find(container, name))
 
 
 def add(
-    quarry: Quarry, kind: str, settings: Values, credential: Values, name: str | None
+    container: Container, kind: str, settings: Values, credential: Values, name: str | None
 ) -> SourceWire:
     """
     Raises:
         Problem: what was entered is not valid, or the name is taken.
     """
     try:
-        return connections.add(quarry, kind, settings, credential, name)
+        return connections.add(container, kind, settings, credential, name)
     except NotValid as error:
         raise Problem(invalid(error)) from None
     except ActionRequiredError as error:
@@ -294,9 +294,9 @@ def add(
         raise Problem(problem(status, str(error))) from error
 
 
-def find(quarry: Quarry, name: str) -> Source:
+def find(container: Container, name: str) -> Source:
     """Raises Problem: there is none of this name."""
-    for one in stored.listing(quarry.database):
+    for one in stored.listing(container.database):
         if one.name == name:
             return one
     raise Problem(problem(404, "There is no source of this name."))
@@ -322,8 +322,8 @@ def kind_told(kind: str) -> KindWire:
     )
 
 
-def _steered(quarry: Quarry, word: str, source: Source) -> DoneWire:
+def _steered(container: Container, word: str, source: Source) -> DoneWire:
     try:
-        return actions.steer(quarry.database, word, source.name)
+        return actions.steer(container.database, word, source.name)
     except ActionRequiredError as error:
         raise Problem(problem(409, str(error))) from error

@@ -17,10 +17,10 @@ from starlette.responses import Response, StreamingResponse
 from backend.api import openapi_examples
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import QuarryIs
+from backend.api.dependencies import ContainerIs
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import StopIs
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import DocumentShownWire, DocumentsWire
 from backend.store import documents as stored
@@ -62,12 +62,12 @@ def add_routes(app: FastAPI) -> None:
 @ruled(Rule.READER)
 def list_documents(
     asker: AskerIs,
-    quarry: QuarryIs,
+    container: ContainerIs,
     source: Annotated[str | None, Query(max_length=100)] = None,
     after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
 ) -> DocumentsWire:
-    held = stored.readable(quarry.database, asker.readers, after, limit, source)
+    held = stored.readable(container.database, asker.readers, after, limit, source)
     return DocumentsWire(
         documents=tuple(map(conversion.document, held)),
         next=held[-1].id if len(held) == limit else None,
@@ -76,54 +76,58 @@ def list_documents(
 
 @ruled(Rule.READER)
 def show_document(
-    document_id: str, asker: AskerIs, quarry: QuarryIs, stop: StopIs
+    document_id: str, asker: AskerIs, container: ContainerIs, stop: StopIs
 ) -> DocumentShownWire:
     """404 for what does not exist, and for what you may not read."""
-    found = shown(quarry, document_id, asker.readers, _deadline(quarry, stop))
+    found = shown(container, document_id, asker.readers, _deadline(container, stop))
     if found is None:
         raise _no_document()
     return found
 
 
 @ruled(Rule.READER)
-def document_original(document_id: str, asker: AskerIs, quarry: QuarryIs, stop: StopIs) -> Response:
+def document_original(
+    document_id: str, asker: AskerIs, container: ContainerIs, stop: StopIs
+) -> Response:
     """Only as it was when it was last synced: who may read a newer one is not known yet."""
-    found = find(quarry, document_id, asker.readers)
+    found = find(container, document_id, asker.readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
-        named = show_document(document_id + _ENDING, asker, quarry, stop)
+        named = show_document(document_id + _ENDING, asker, container, stop)
         return Response(named.model_dump_json(), media_type="application/json")
-    file = _file(quarry, found.document)
+    file = _file(container, found.document)
     if file is None:
         raise Problem(_CHANGED)
     return _download(file, found.document)
 
 
 def shown(
-    quarry: Quarry, document_id: str, readers: Readers, deadline: Deadline
+    container: Container, document_id: str, readers: Readers, deadline: Deadline
 ) -> DocumentShownWire | None:
     """The document, if the asker may read it.
 
     Raises:
         DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index or the database did not answer.
     """
-    found = find(quarry, document_id, readers)
+    found = find(container, document_id, readers)
     if found is None:
         return None
-    (chunks,) = quarry.index.chunks([ChunkRange(document_id, 0, found.chunks)], readers, deadline)
-    file = _file(quarry, found.document)
+    (chunks,) = container.index.chunks(
+        [ChunkRange(document_id, 0, found.chunks)], readers, deadline
+    )
+    file = _file(container, found.document)
     if file is not None:
         file.close()
     return conversion.document_shown(found, chunks, has_original=file is not None)
 
 
-def find(quarry: Quarry, document_id: str, readers: Readers) -> StoredDocument | None:
+def find(container: Container, document_id: str, readers: Readers) -> StoredDocument | None:
     """The one way by which a document is had; see above."""
-    return stored.find(quarry.database, document_id, readers)
+    return stored.find(container.database, document_id, readers)
 
 
-def _deadline(quarry: Quarry, stop: Stop) -> Deadline:
-    return Deadline.after(quarry.settings.search_seconds, stop)
+def _deadline(container: Container, stop: Stop) -> Deadline:
+    return Deadline.after(container.settings.search_seconds, stop)
 
 
 def _no_document() -> Problem:
@@ -135,8 +139,8 @@ _CHANGED = problem(
 )
 
 
-def _file(quarry: Quarry, document: Document) -> BufferedReader | None:
-    connector = quarry.connector(sources.find(quarry.database, document.source))
+def _file(container: Container, document: Document) -> BufferedReader | None:
+    connector = container.connector(sources.find(container.database, document.source))
     if not isinstance(connector, KeepsOriginals):
         return None
     return connector.original(document.id, document.version)

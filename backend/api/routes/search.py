@@ -11,10 +11,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from backend.api import openapi_examples
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import QuarryIs
+from backend.api.dependencies import ContainerIs
 from backend.api.request_context import VisitIs
 from backend.api.search_filters import FiltersBody
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import FacetsWire, FoundWire, ResultWire
 from backend.search.results import find
@@ -61,21 +61,23 @@ def add_routes(app: FastAPI) -> None:
 
 
 @ruled(Rule.READER)
-def search(body: SearchBody, asker: AskerIs, quarry: QuarryIs, visit: VisitIs) -> FoundWire:
+def search(body: SearchBody, asker: AskerIs, container: ContainerIs, visit: VisitIs) -> FoundWire:
     """The same results as `quarry search --json`, of what the asker may read."""
     visit.asked = body.query
-    deadline = Deadline.after(quarry.settings.search_seconds, visit.stop)
+    deadline = Deadline.after(container.settings.search_seconds, visit.stop)
     filters = body.filters.filters()
     began = time.perf_counter()
-    request = replace(quarry.request(body.query, asker.readers, filters), deadline=deadline)
-    docs = find(quarry.search_tool(), request, body.limit)
+    request = replace(container.request(body.query, asker.readers, filters), deadline=deadline)
+    docs = find(container.search_tool(), request, body.limit)
     told = conversion.search(body.query, docs, time.perf_counter() - began)
     results = told.results if body.explain else tuple(map(_unexplained, told.results))
-    counted = facets(quarry, filters, asker.readers, deadline)
+    counted = facets(container, filters, asker.readers, deadline)
     return FoundWire(query=told.query, results=results, seconds=told.seconds, facets=counted)
 
 
-def facets(quarry: Quarry, filters: Filters, readers: Readers, deadline: Deadline) -> FacetsWire:
+def facets(
+    container: Container, filters: Filters, readers: Readers, deadline: Deadline
+) -> FacetsWire:
     """What could be chosen: each field counted under the filters of all the others.
 
     Raises:
@@ -85,7 +87,7 @@ def facets(quarry: Quarry, filters: Filters, readers: Readers, deadline: Deadlin
 
     def counted(under: Filters) -> Facets:
         if under not in known:
-            known[under] = quarry.index.facets(under, readers, deadline)
+            known[under] = container.index.facets(under, readers, deadline)
         return known[under]
 
     return conversion.facets(

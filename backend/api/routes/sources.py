@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 from backend.api import openapi_examples
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import PartsIs, QuarryIs
+from backend.api.dependencies import ContainerIs, PartsIs
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import FailureWire, SourceWire
 from backend.sources import listing
@@ -82,15 +82,15 @@ def add_routes(app: FastAPI) -> None:
 
 
 @ruled(Rule.OWNER)
-def list_sources(quarry: QuarryIs) -> list[SourceWire]:
-    return listing.sources(quarry.database)
+def list_sources(container: ContainerIs) -> list[SourceWire]:
+    return listing.sources(container.database)
 
 
 @ruled(Rule.OWNER)
-def add_source(body: SourceBody, quarry: QuarryIs, response: Response) -> SourceWire:
+def add_source(body: SourceBody, container: ContainerIs, response: Response) -> SourceWire:
     """Kinds other than folders are connected by /api/admin/sources. It is read by the next sync."""
     settings = body.settings.model_dump(mode="json", exclude_defaults=True)
-    added = admin.add(quarry, body.kind, settings, {}, body.name)
+    added = admin.add(container, body.kind, settings, {}, body.name)
     response.headers["Location"] = "/api/sources"
     return added
 
@@ -98,7 +98,7 @@ def add_source(body: SourceBody, quarry: QuarryIs, response: Response) -> Source
 @ruled(Rule.OWNER)
 def sync_source(
     name: str,
-    quarry: QuarryIs,
+    container: ContainerIs,
     parts: PartsIs,
     accept_empty: Annotated[  # noqa: FBT002 (a query parameter)
         bool, Query(description="Believe a source that lists nothing, and delete what it had")
@@ -109,9 +109,9 @@ def sync_source(
     Where this server is syncing the source already, that run is followed. A run goes on when the
     connection is closed; when the server stops, the next sync goes on from the last checkpoint.
     """
-    source = admin.find(quarry, name)
+    source = admin.find(container, name)
     if not parts.syncs.running(name):
-        _check_free(quarry, name)
+        _check_free(container, name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
     run = parts.syncs.begin(source, when_empty)
     return EventStream(run.follow, parts.streams)
@@ -119,16 +119,16 @@ def sync_source(
 
 @ruled(Rule.OWNER)
 def list_failures(
-    quarry: QuarryIs,
+    container: ContainerIs,
     source: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureWire]:
-    found = failures.listing(quarry.database)
+    found = failures.listing(container.database)
     chosen = (one for one in found if source is None or one.source == source)
     return [conversion.failure(one) for one in islice(chosen, limit)]
 
 
-def _check_free(quarry: Quarry, name: str) -> None:
-    run = runs.latest(quarry.database).get(name)
+def _check_free(container: Container, name: str) -> None:
+    run = runs.latest(container.database).get(name)
     if run and is_going_on(run):
         raise Problem(problem(409, f"{run.told}.", "Wait until it is done, or stop it."))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from connectors.document import Readers
 from indexing.index.protocols import Filters, Index, IndexQuery
@@ -39,14 +39,14 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Quarry:
+def local(tmp_path_factory: pytest.TempPathFactory) -> Container:
     home = Home(tmp_path_factory.mktemp("parity"))
     assert home.quarry("demo").code == 0
-    return Quarry(Settings(home=home.path / "state", models=MODEL_CACHE))
+    return Container(Settings(home=home.path / "state", models=MODEL_CACHE))
 
 
 @pytest.fixture(scope="module", params=SERVERS)
-def pair(request: pytest.FixtureRequest, local: Quarry) -> Iterator[Pair]:
+def pair(request: pytest.FixtureRequest, local: Container) -> Iterator[Pair]:
     client, prefix = connect(OpenSearchSettings(urls=(url_of(request.param),))), _prefix()
     identity = minilm().identity
     open_index.open_keeper(client, prefix, identity, EXACT).write(local.keeper.export())

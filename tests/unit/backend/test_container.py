@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import DEFAULT_MODEL, Settings
 from connectors.errors import ActionRequiredError
 from indexing.index.versions import Superseded
@@ -25,22 +25,22 @@ def server() -> Iterator[EmbeddingServer]:
         yield running
 
 
-def quarry(home: Path, url: str | None = None, model: str | None = None) -> Quarry:
+def open_container(home: Path, url: str | None = None, model: str | None = None) -> Container:
     chosen = {} if model is None else {"embedding_model": model}
-    return Quarry(Settings(home=home, embedding_url=url, **chosen))  # type: ignore[arg-type]
+    return Container(Settings(home=home, embedding_url=url, **chosen))  # type: ignore[arg-type]
 
 
 def test_before_there_is_an_index_the_usual_model_is_taken(tmp_path: Path) -> None:
-    assert quarry(tmp_path).embedding_model == DEFAULT_MODEL
-    assert quarry(tmp_path, model="mine").embedding_model == "mine"
+    assert open_container(tmp_path).embedding_model == DEFAULT_MODEL
+    assert open_container(tmp_path, model="mine").embedding_model == "mine"
 
 
 def test_where_none_is_set_the_model_of_the_index_is_taken(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    keeper = quarry(tmp_path, server.url, "first").keeper
+    keeper = open_container(tmp_path, server.url, "first").keeper
     keeper.write([document("a", "apples", vectors_of=vectors(["a"], 64))])
-    opened = quarry(tmp_path, server.url)
+    opened = open_container(tmp_path, server.url)
     assert opened.embedding_model == "first"
     assert [each.id for each in opened.keeper.survey()] == ["a"]
 
@@ -48,8 +48,8 @@ def test_where_none_is_set_the_model_of_the_index_is_taken(
 def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    _ = quarry(tmp_path, server.url, "first").keeper
-    other = quarry(tmp_path, server.url, "second")
+    _ = open_container(tmp_path, server.url, "first").keeper
+    other = open_container(tmp_path, server.url, "second")
     for open_it in (lambda: other.index, lambda: other.keeper):
         with pytest.raises(
             ActionRequiredError, match=r"the model first .* the model second"
@@ -62,26 +62,26 @@ def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
 def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    _ = quarry(tmp_path, server.url, "first").keeper
-    late = quarry(tmp_path, server.url)
+    _ = open_container(tmp_path, server.url, "first").keeper
+    late = open_container(tmp_path, server.url)
     assert late.embedding_model == "first"
-    second = quarry(tmp_path, server.url, "second")
+    second = open_container(tmp_path, server.url, "second")
     second.editions.begin(second.edition)
     second.editions.switch(second.edition)
     for open_it in (lambda: late.index, lambda: late.keeper):
         with pytest.raises(Superseded, match="built anew with the model second"):
             open_it()
-    assert list(quarry(tmp_path, server.url).keeper.survey()) == []
+    assert list(open_container(tmp_path, server.url).keeper.survey()) == []
 
 
 def test_a_model_behind_an_endpoint_needs_it(tmp_path: Path, server: EmbeddingServer) -> None:
-    _ = quarry(tmp_path, server.url, "first").keeper
+    _ = open_container(tmp_path, server.url, "first").keeper
     with pytest.raises(ActionRequiredError, match="QUARRY_EMBEDDING_URL"):
-        _ = quarry(tmp_path).embedder
+        _ = open_container(tmp_path).embedder
 
 
 def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> None:
-    first = quarry(tmp_path, server.url, "first")
+    first = open_container(tmp_path, server.url, "first")
     second = first.with_model("second")
     assert second.settings.embedding_url == server.url
     assert (first.embedder.identity.model, second.embedder.identity.model) == ("first", "second")
@@ -90,4 +90,4 @@ def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> 
 
 def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
     with pytest.raises(ActionRequiredError, match="QUARRY_OPENSEARCH_URL"):
-        quarry(tmp_path).editions_in("opensearch")
+        open_container(tmp_path).editions_in("opensearch")

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import Api, create_app
 from backend.api.authentication import LocalAsker
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
 from backend.sync.foreground_run import sync
@@ -39,21 +39,23 @@ def write_files(folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def a_quarry(home: Path, **settings: object) -> Quarry:
+def make_container(home: Path, **settings: object) -> Container:
     chosen = {"home": home / "state", "models": MODEL_CACHE, **settings}
-    return Quarry(Settings.model_validate(chosen))
+    return Container(Settings.model_validate(chosen))
 
 
-def connected(quarry: Quarry, folder: Path) -> None:
-    source = sources.add(quarry.database, SOURCE, "folder", {"path": str(folder)})
-    steps = sync(quarry.database, source, quarry.connector(source), quarry.pipeline(source))
+def connected(container: Container, folder: Path) -> None:
+    source = sources.add(container.database, SOURCE, "folder", {"path": str(folder)})
+    steps = sync(
+        container.database, source, container.connector(source), container.pipeline(source)
+    )
     assert list(steps)
 
 
 @contextmanager
-def client_of(quarry: Quarry, *tokens: str) -> Iterator[TestClient]:
+def client_of(container: Container, *tokens: str) -> Iterator[TestClient]:
     """As a browser on this machine would address it, once it is ready."""
-    with ready(api(quarry, *tokens)) as client:
+    with ready(api(container, *tokens)) as client:
         yield client
 
 
@@ -64,8 +66,8 @@ def ready(app: Api) -> Iterator[TestClient]:
         yield client
 
 
-def api(quarry: Quarry, *tokens: str) -> Api:
-    return create_app(quarry, LocalAsker(Readers.of(*tokens)))
+def api(container: Container, *tokens: str) -> Api:
+    return create_app(container, LocalAsker(Readers.of(*tokens)))
 
 
 @pytest.fixture(scope="session")
@@ -77,13 +79,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def quarry(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Quarry:
-    made = a_quarry(tmp_path_factory.mktemp("home"))
+def container(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Container:
+    made = make_container(tmp_path_factory.mktemp("home"))
     connected(made, folder)
     return made
 
 
 @pytest.fixture(scope="session")
-def client(quarry: Quarry) -> Iterator[TestClient]:
-    with client_of(quarry) as client:
+def client(container: Container) -> Iterator[TestClient]:
+    with client_of(container) as client:
         yield client

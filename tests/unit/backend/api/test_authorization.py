@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from backend.api.app import create_app
 from backend.api.authentication import Asker
 from backend.api.authorization import Rule, rule_of, ruled, unruled
-from backend.container import Quarry
+from backend.container import Container
 from backend.web import routes as pages
 from connectors.document import Readers
 from tests.unit.backend.api.conftest import SOURCE, api
@@ -33,25 +33,25 @@ def _routes(app: FastAPI) -> Iterator[BaseRoute]:
         yield context.original_route
 
 
-def _whole(quarry: Quarry) -> FastAPI:
+def _whole(container: Container) -> FastAPI:
     """The API with the pages on it, as it is served."""
-    app = api(quarry)
+    app = api(container)
     pages.mount(app)
     return app
 
 
-def test_every_route_has_a_rule(quarry: Quarry) -> None:
-    app = _whole(quarry)
+def test_every_route_has_a_rule(container: Container) -> None:
+    app = _whole(container)
     routes = list(_routes(app))
     assert len(routes) > 12
     assert list(unruled(app.routes)) == []
     assert all(isinstance(rule_of(getattr(one, "endpoint", None)), Rule) for one in routes)
 
 
-def test_only_what_tells_nothing_is_open_to_anyone(quarry: Quarry) -> None:
+def test_only_what_tells_nothing_is_open_to_anyone(container: Container) -> None:
     open_to_anyone = {
         getattr(one, "path", "")
-        for one in _routes(_whole(quarry))
+        for one in _routes(_whole(container))
         if rule_of(getattr(one, "endpoint", None)) is Rule.ANYONE
     }
     static = {path for path in open_to_anyone if path.startswith("/static/")}
@@ -60,38 +60,38 @@ def test_only_what_tells_nothing_is_open_to_anyone(quarry: Quarry) -> None:
 
 
 def test_a_route_without_a_rule_is_named_and_keeps_the_server_from_starting(
-    quarry: Quarry,
+    container: Container,
 ) -> None:
-    app = api(quarry)
+    app = api(container)
     app.get("/forgotten")(lambda: "secret")
     assert list(unruled(app.routes)) == ["/forgotten"]
     with pytest.raises(ValueError, match="/forgotten"), TestClient(app, base_url=ADDRESS):
         pass
 
 
-def test_a_route_without_a_rule_answers_nobody(quarry: Quarry) -> None:
-    app = api(quarry)
+def test_a_route_without_a_rule_answers_nobody(container: Container) -> None:
+    app = api(container)
     app.get("/forgotten")(lambda: "secret")
     refused = TestClient(app, base_url=ADDRESS).get("/forgotten")
     assert refused.status_code == 403
     assert "secret" not in refused.text
 
 
-def test_a_route_that_asks_for_nobody_must_be_open_to_anyone(quarry: Quarry) -> None:
+def test_a_route_that_asks_for_nobody_must_be_open_to_anyone(container: Container) -> None:
     """A route of Starlette passes by FastAPI's dependencies, and with them by `admitted`."""
 
     @ruled(Rule.OWNER)
     def bare(request: Request) -> PlainTextResponse:
         return PlainTextResponse(str(request.url))
 
-    app = api(quarry)
+    app = api(container)
     app.router.routes.append(Route("/bare", bare))
     assert list(unruled(app.routes)) == ["/bare"]
 
 
-def test_what_is_the_owners_is_nobody_elses(quarry: Quarry) -> None:
+def test_what_is_the_owners_is_nobody_elses(container: Container) -> None:
     """Generated from the router: a route that is added is asked here as well."""
-    app = create_app(quarry, Stranger())
+    app = create_app(container, Stranger())
     pages.mount(app)
     owners = [
         (method, getattr(one, "path", "").replace("{name}", SOURCE))

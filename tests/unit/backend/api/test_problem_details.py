@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from backend.api.app import Api, create_app
 from backend.api.authentication import LocalAsker
 from backend.api.authorization import Rule, ruled
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import ProblemWire
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -19,8 +19,8 @@ from indexing.runtime.deadline import DeadlineExceeded
 ADDRESS = "http://127.0.0.1:8321"
 
 
-def _failing(quarry: Quarry, error: Exception) -> TestClient:
-    app = create_app(quarry, LocalAsker(Readers.of()))
+def _failing(container: Container, error: Exception) -> TestClient:
+    app = create_app(container, LocalAsker(Readers.of()))
     _add(app, error)
     return TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
 
@@ -33,9 +33,9 @@ def _add(app: Api, error: Exception) -> None:
     app.get("/api/fail")(fail)
 
 
-def test_what_passes_is_told_with_when_to_come_again(quarry: Quarry) -> None:
+def test_what_passes_is_told_with_when_to_come_again(container: Container) -> None:
     got = _failing(
-        quarry, TemporarilyUnavailableError("The index is busy.", timedelta(seconds=1.2))
+        container, TemporarilyUnavailableError("The index is busy.", timedelta(seconds=1.2))
     ).get("/api/fail")
     assert (got.status_code, got.headers["retry-after"]) == (503, "2")
     assert got.json() == {
@@ -47,17 +47,21 @@ def test_what_passes_is_told_with_when_to_come_again(quarry: Quarry) -> None:
     }
 
 
-def test_what_a_person_must_mend_is_told_by_what_it_is(quarry: Quarry) -> None:
-    got = _failing(quarry, ActionRequiredError("The index is damaged: remove it.")).get("/api/fail")
+def test_what_a_person_must_mend_is_told_by_what_it_is(container: Container) -> None:
+    got = _failing(container, ActionRequiredError("The index is damaged: remove it.")).get(
+        "/api/fail"
+    )
     assert (got.status_code, got.json()["detail"]) == (500, "The index is damaged: remove it.")
 
 
-def test_late_is_late(quarry: Quarry) -> None:
-    assert _failing(quarry, DeadlineExceeded("late")).get("/api/fail").status_code == 504
+def test_late_is_late(container: Container) -> None:
+    assert _failing(container, DeadlineExceeded("late")).get("/api/fail").status_code == 504
 
 
-def test_a_mistake_tells_nothing_of_itself_but_where_to_look(quarry: Quarry) -> None:
-    got = _failing(quarry, KeyError("password")).get("/api/fail", headers={"x-request-id": "e-7"})
+def test_a_mistake_tells_nothing_of_itself_but_where_to_look(container: Container) -> None:
+    got = _failing(container, KeyError("password")).get(
+        "/api/fail", headers={"x-request-id": "e-7"}
+    )
     assert got.status_code == 500
     assert got.headers["content-type"] == "application/problem+json"
     assert "e-7" in got.json()["detail"]
@@ -98,8 +102,10 @@ def _page(request: Request, problem: ProblemWire) -> Response:
         ("/api/nowhere", "text/html", False),
     ],
 )
-def test_people_are_shown_a_page(quarry: Quarry, path: str, accept: str, *, is_page: bool) -> None:
-    app = create_app(quarry, LocalAsker(Readers.of()), error_page=_page)
+def test_people_are_shown_a_page(
+    container: Container, path: str, accept: str, *, is_page: bool
+) -> None:
+    app = create_app(container, LocalAsker(Readers.of()), error_page=_page)
     got = TestClient(app, base_url=ADDRESS).get(path, headers={"accept": accept})
     assert got.status_code == 404
     assert got.text.startswith("/nowhere: There is nothing") is is_page

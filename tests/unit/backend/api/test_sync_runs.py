@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from backend.api.server_sent_events import Event
 from backend.api.sync_runs import STOPPED, SyncRun, Syncs
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas.models import SyncWire
 from backend.store import runs, sources
 from backend.store.runs import Process, Run
@@ -19,7 +19,7 @@ from backend.sync.process_identity import this_process
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.pipeline import EmptyListing
 from indexing.ingestion.progress import Progress, Report
-from tests.unit.backend.api.conftest import SOURCE, a_quarry, client_of, write_files
+from tests.unit.backend.api.conftest import SOURCE, client_of, make_container, write_files
 
 SOON = 30.0
 
@@ -142,17 +142,17 @@ def test_a_mistake_ends_a_run_with_an_error() -> None:
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> tuple[Quarry, Source]:
+def full(tmp_path: Path) -> tuple[Container, Source]:
     """A source that was added and not read yet."""
     folder = tmp_path / "files"
     write_files(folder)
-    quarry = a_quarry(tmp_path)
-    return quarry, sources.add(quarry.database, SOURCE, "folder", {"path": str(folder)})
+    container = make_container(tmp_path)
+    return container, sources.add(container.database, SOURCE, "folder", {"path": str(folder)})
 
 
-def test_a_second_start_joins_the_first(full: tuple[Quarry, Source]) -> None:
-    quarry, source = full
-    syncs = Syncs(lambda: quarry)
+def test_a_second_start_joins_the_first(full: tuple[Container, Source]) -> None:
+    container, source = full
+    syncs = Syncs(lambda: container)
     first = syncs.begin(source, EmptyListing.REFUSE)
     second = syncs.begin(source, EmptyListing.REFUSE)
     assert second is first
@@ -163,42 +163,42 @@ def test_a_second_start_joins_the_first(full: tuple[Quarry, Source]) -> None:
     assert syncs.unfinished() == []
 
 
-def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Quarry, Source]) -> None:
-    quarry, source = full
-    syncs = Syncs(lambda: quarry)
+def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Container, Source]) -> None:
+    container, source = full
+    syncs = Syncs(lambda: container)
     syncs.begin(source, EmptyListing.REFUSE)
     syncs.stop(SOON)
-    state = runs.latest(quarry.database)[SOURCE].state
+    state = runs.latest(container.database)[SOURCE].state
     assert state in {"interrupted", "done"}  # it may have been quicker than we
     run = syncs.begin(source, EmptyListing.REFUSE)
     run.join(SOON)
-    assert runs.latest(quarry.database)[SOURCE].state == "done"
-    assert quarry.ledger.count(SOURCE) == 6
+    assert runs.latest(container.database)[SOURCE].state == "done"
+    assert container.ledger.count(SOURCE) == 6
 
 
-def _begun_elsewhere(quarry: Quarry, holder: Process) -> None:
+def _begun_elsewhere(container: Container, holder: Process) -> None:
     def lives(run: Run) -> bool:
         del run
         return False
 
-    runs.begin(quarry.database, SOURCE, "sync", holder, lives)
+    runs.begin(container.database, SOURCE, "sync", holder, lives)
 
 
-def test_a_run_of_another_process_is_a_conflict(full: tuple[Quarry, Source]) -> None:
-    quarry, _ = full
-    _begun_elsewhere(quarry, this_process())  # not one of this server's own runs
-    with client_of(quarry) as client:
+def test_a_run_of_another_process_is_a_conflict(full: tuple[Container, Source]) -> None:
+    container, _ = full
+    _begun_elsewhere(container, this_process())  # not one of this server's own runs
+    with client_of(container) as client:
         refused = client.post(f"/api/sources/{SOURCE}/sync")
     assert refused.status_code == 409
     assert "has been going on since 20" in refused.json()["detail"]
     assert str(this_process().number) in refused.json()["detail"]
 
 
-def test_a_run_of_a_process_that_died_is_taken_over(full: tuple[Quarry, Source]) -> None:
-    quarry, _ = full
+def test_a_run_of_a_process_that_died_is_taken_over(full: tuple[Container, Source]) -> None:
+    container, _ = full
     here = this_process()
-    _begun_elsewhere(quarry, Process(here.host, here.number, "another start"))
-    with client_of(quarry) as client:
+    _begun_elsewhere(container, Process(here.host, here.number, "another start"))
+    with client_of(container) as client:
         assert _synced(client)
 
 

@@ -14,7 +14,7 @@ from backend.api import dependencies, warmup
 from backend.api.warmup import Part, Readiness
 from backend.schemas.models import ReadyWire
 from connectors.errors import ActionRequiredError
-from tests.unit.backend.api.conftest import a_quarry, api
+from tests.unit.backend.api.conftest import api, make_container
 
 ADDRESS = "http://127.0.0.1:8321"
 SOON = 30.0
@@ -152,7 +152,7 @@ def test_a_home_that_cannot_be_is_told_and_the_server_lives(
     monkeypatch.setattr(dependencies, "PATIENCE", 0.05)
     blocked = tmp_path / "state"
     blocked.write_text("a file where the folder should be", encoding="utf-8")
-    with TestClient(api(a_quarry(tmp_path)), base_url=ADDRESS) as client:
+    with TestClient(api(make_container(tmp_path)), base_url=ADDRESS) as client:
         assert client.get("/healthz").json() == {"status": "ok"}
         while (ready := client.get("/readyz")).json()["parts"][0]["state"] == "waiting":
             time.sleep(0.01)
@@ -164,7 +164,7 @@ def test_a_home_that_cannot_be_is_told_and_the_server_lives(
 
 
 def test_an_empty_home_becomes_ready(tmp_path: Path) -> None:
-    with TestClient(api(a_quarry(tmp_path)), base_url=ADDRESS) as client:
+    with TestClient(api(make_container(tmp_path)), base_url=ADDRESS) as client:
         found = client.post("/api/search", json={"query": "leave"})
         while found.status_code == 503:
             found = client.post("/api/search", json={"query": "leave"})

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.cli.credential_actions import rotate
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.sources import listing
 from backend.store import sources
@@ -23,15 +23,15 @@ from connectors.errors import ActionRequiredError
 TOKEN = "ghp_16C7e42F292c6912E7"
 
 
-def quarry(home: Path, *keys: str) -> Quarry:
+def open_container(home: Path, *keys: str) -> Container:
     """With these keys; without any, with the file of the home."""
     given = {"credential_keys": ", ".join(keys)} if keys else {}
-    return Quarry(Settings.model_validate({"home": home, **given}))
+    return Container(Settings.model_validate({"home": home, **given}))
 
 
-def with_sources(home: Path, *keys: str) -> Quarry:
+def with_sources(home: Path, *keys: str) -> Container:
     """Three of them; `handbook` needs no credential."""
-    made = quarry(home, *keys)
+    made = open_container(home, *keys)
     for name in ("wiki", "tickets"):
         sealed = made.vault.seal({"token": f"{TOKEN} of {name}"})
         sources.add(made.database, name, "folder", {"path": "/srv"}, sealed)
@@ -40,7 +40,7 @@ def with_sources(home: Path, *keys: str) -> Quarry:
 
 
 def opened(home: Path, *keys: str) -> dict[str, object]:
-    made = quarry(home, *keys)
+    made = open_container(home, *keys)
     return {
         source.name: made.vault.open(source.credential)["token"]
         for source in sources.listing(made.database)
@@ -54,7 +54,7 @@ WHOLE = {"wiki": f"{TOKEN} of wiki", "tickets": f"{TOKEN} of tickets"}
 def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
     with_sources(tmp_path, old)
-    assert rotate(quarry(tmp_path, new, old)).resealed == 2
+    assert rotate(open_container(tmp_path, new, old)).resealed == 2
     assert opened(tmp_path, new) == WHOLE
     with pytest.raises(ActionRequiredError, match="cannot be opened"):
         opened(tmp_path, old)
@@ -67,7 +67,7 @@ def test_a_rotation_may_be_repeated(tmp_path: Path) -> None:
 
 
 def test_without_credentials_there_is_nothing_to_rotate(tmp_path: Path) -> None:
-    assert rotate(quarry(tmp_path)).resealed == 0
+    assert rotate(open_container(tmp_path)).resealed == 0
 
 
 def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
     sources.edit(made.database, "wiki", {"path": "/srv"}, foreign)
     before = sources.listing(made.database)
     with pytest.raises(ActionRequiredError, match=r"'wiki': .* Nothing was changed"):
-        rotate(quarry(tmp_path, new, old))
+        rotate(open_container(tmp_path, new, old))
     assert sources.listing(made.database) == before
 
 
@@ -108,7 +108,7 @@ def test_keys_that_are_set_leave_no_file(tmp_path: Path) -> None:
 
 def test_a_source_without_a_credential_needs_no_key(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
-    made = quarry(tmp_path, "this is no key")
+    made = open_container(tmp_path, "this is no key")
     source = sources.add(made.database, "desk", "folder", {"path": str(tmp_path / "files")})
     made.connector(source)
 
@@ -160,7 +160,7 @@ def test_the_settings_tell_neither_keys_nor_the_password_of_the_database(tmp_pat
     told = f"{settings!r} {settings.model_dump_json()}"
     assert key not in told
     assert "hunter2" not in told
-    assert Quarry(settings).database_url == url
+    assert Container(settings).database_url == url
 
 
 def test_a_credential_is_kept_changed_or_taken_away(tmp_path: Path) -> None:

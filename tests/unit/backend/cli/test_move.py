@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backend.cli.move import encoded, move_index
-from backend.container import Engine, Quarry
+from backend.container import Container, Engine
 from backend.settings import Settings
 from backend.store import runs, sources
 from backend.sync.maintenance_lock import sole_change
@@ -22,28 +22,28 @@ EDITION = Edition(IDENTITY, "test")
 
 
 @pytest.fixture
-def quarry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Quarry:
+def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Container:
     far = EmbeddedEditions(tmp_path / "far")
-    monkeypatch.setattr(Quarry, "_opensearch_editions", lambda _: far)
-    quarry = Quarry(Settings(home=tmp_path / "home"))
-    sources.add(quarry.database, "desk", "folder", {"path": "/srv/desk"})
-    return quarry
+    monkeypatch.setattr(Container, "_opensearch_editions", lambda _: far)
+    container = Container(Settings(home=tmp_path / "home"))
+    sources.add(container.database, "desk", "folder", {"path": "/srv/desk"})
+    return container
 
 
-def moved(quarry: Quarry, to: Engine) -> Moved:
-    *_, last = move_index(quarry, to)
+def moved(container: Container, to: Engine) -> Moved:
+    *_, last = move_index(container, to)
     assert isinstance(last, Moved)
     return last
 
 
-def test_there_and_back_again(quarry: Quarry) -> None:
-    near, far = quarry.editions_in("embedded"), quarry.editions_in("opensearch")
+def test_there_and_back_again(container: Container) -> None:
+    near, far = container.editions_in("embedded"), container.editions_in("opensearch")
     near.open_keeper(EDITION).write(document(f"{n}", f"apples {n}") for n in range(20))
-    done = moved(quarry, "opensearch")
+    done = moved(container, "opensearch")
     assert done.documents == 20
     assert far.active() == EDITION
     far.open_keeper(EDITION).write([document("20", "apples 20")])
-    back = moved(quarry, "embedded")
+    back = moved(container, "embedded")
     assert back.documents == 1  # the rest is there still
     assert len(list(near.open_keeper(EDITION).survey())) == 21
     told = encoded("embedded", back)
@@ -51,41 +51,43 @@ def test_there_and_back_again(quarry: Quarry) -> None:
     assert "unset QUARRY_OPENSEARCH_URL" in told.advice
 
 
-def test_no_index_cannot_be_moved(quarry: Quarry) -> None:
+def test_no_index_cannot_be_moved(container: Container) -> None:
     with pytest.raises(ActionRequiredError, match="There is no opensearch index to move"):
-        moved(quarry, "embedded")
+        moved(container, "embedded")
 
 
-def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(quarry: Quarry) -> None:
-    near, far = quarry.editions_in("embedded"), quarry.editions_in("opensearch")
+def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(
+    container: Container,
+) -> None:
+    near, far = container.editions_in("embedded"), container.editions_in("opensearch")
     near.open_keeper(EDITION).write(document(f"{n}", f"apples {n}") for n in range(1_500))
     former = Edition(replace(IDENTITY, model="former"), "former")
     far.open_keeper(former).write([document("old", "pears")])
-    steps = move_index(quarry, "opensearch")
+    steps = move_index(container, "opensearch")
     next(steps)
     next(steps)
     steps.close()  # type: ignore[attr-defined]
     assert (far.active(), far.building()) == (former, EDITION)
-    assert 0 < moved(quarry, "opensearch").documents < 1_500
+    assert 0 < moved(container, "opensearch").documents < 1_500
     assert (far.active(), far.building()) == (EDITION, None)
 
 
-def test_a_sync_is_waited_for(quarry: Quarry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
-    quarry.editions_in("embedded").open_keeper(EDITION).write([document("a", "apples")])
-    run = runs.begin(quarry.database, "desk", "sync", this_process(), is_gone)
-    steps = move_index(quarry, "opensearch")
+    container.editions_in("embedded").open_keeper(EDITION).write([document("a", "apples")])
+    run = runs.begin(container.database, "desk", "sync", this_process(), is_gone)
+    steps = move_index(container, "opensearch")
     assert isinstance(next(steps), Waiting)
-    runs.finish(quarry.database, run, "done", {})
+    runs.finish(container.database, run, "done", {})
     *_, last = steps
     assert isinstance(last, Moved)
-    assert runs.latest(quarry.database)["desk"].kind == "move"
+    assert runs.latest(container.database)["desk"].kind == "move"
 
 
-def test_while_the_index_is_rebuilt_it_is_not_moved(quarry: Quarry) -> None:
-    quarry.editions_in("embedded").open_keeper(EDITION)
+def test_while_the_index_is_rebuilt_it_is_not_moved(container: Container) -> None:
+    container.editions_in("embedded").open_keeper(EDITION)
     with (
-        sole_change(quarry.home),
+        sole_change(container.home),
         pytest.raises(TemporarilyUnavailableError, match="rebuilt or moved"),
     ):
-        moved(quarry, "opensearch")
+        moved(container, "opensearch")

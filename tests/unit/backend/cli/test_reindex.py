@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.cli import reindex as commands
-from backend.container import Quarry
+from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
 from backend.sync.foreground_run import sync
@@ -40,9 +40,9 @@ class Desk:
     path: Path
     url: str
 
-    def quarry(self, tokens: int = 512) -> Quarry:
+    def container(self, tokens: int = 512) -> Container:
         """Another process: nothing is open yet."""
-        return Quarry(
+        return Container(
             Settings(home=self.path / "state", embedding_url=self.url, embedding_tokens=tokens)
         )
 
@@ -50,10 +50,12 @@ class Desk:
         (self.path / "notes").mkdir(exist_ok=True)
         (self.path / "notes" / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
 
-    def sync(self, quarry: Quarry | None = None) -> Report:
-        quarry = quarry or self.quarry()
-        source = sources.find(quarry.database, "desk")
-        steps = sync(quarry.database, source, quarry.connector(source), quarry.pipeline(source))
+    def sync(self, container: Container | None = None) -> Report:
+        container = container or self.container()
+        source = sources.find(container.database, "desk")
+        steps = sync(
+            container.database, source, container.connector(source), container.pipeline(source)
+        )
         *_, report = steps
         assert isinstance(report, Report)
         return report
@@ -64,7 +66,7 @@ def desk(tmp_path: Path, server: EmbeddingServer) -> Desk:
     desk = Desk(tmp_path, server.url)
     desk.note("long", "The manager approves all travel beyond the border. " * 30)
     desk.note("short", "Leave is 25 days.")
-    first = desk.quarry().with_model("first")
+    first = desk.container().with_model("first")
     sources.add(first.database, "desk", "folder", {"path": str(tmp_path / "notes")})
     desk.sync(first)
     return desk
@@ -76,16 +78,16 @@ def last(steps: Iterator[Rebuilding]) -> Rebuilt:
     return rebuilt
 
 
-def documents(quarry: Quarry) -> int:
-    return sum(quarry.index.facets(Filters(), PUBLIC, soon()).sources.values())
+def documents(container: Container) -> int:
+    return sum(container.index.facets(Filters(), PUBLIC, soon()).sources.values())
 
 
 def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
-    before = desk.quarry()
+    before = desk.container()
     assert documents(before) == 2
-    done = last(commands.change_model(desk.quarry(tokens=64), "second", Pace()))
+    done = last(commands.change_model(desk.container(tokens=64), "second", Pace()))
     assert (done.documents, done.missing) == (2, ())
-    after = desk.quarry(tokens=64)
+    after = desk.container(tokens=64)
     assert after.embedding_model == "second"
     assert documents(after) == 2
     with pytest.raises(Superseded, match="second"):
@@ -95,14 +97,14 @@ def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
 
 
 def test_a_process_that_was_opened_before_cannot_sync_into_what_is_gone(desk: Desk) -> None:
-    before = desk.quarry()
+    before = desk.container()
     _ = before.keeper
-    last(commands.change_model(desk.quarry(), "second", Pace()))
+    last(commands.change_model(desk.container(), "second", Pace()))
     desk.note("new", "A note that came late.")
     with pytest.raises(Superseded):
         desk.sync(before)
     assert desk.sync().documents == 1
-    assert documents(desk.quarry()) == 3
+    assert documents(desk.container()) == 3
 
 
 def test_a_crash_after_the_switch_costs_nothing_but_the_counts(
@@ -114,12 +116,12 @@ def test_a_crash_after_the_switch_costs_nothing_but_the_counts(
     with monkeypatch.context() as patched:
         patched.setattr(Reindexing, "settle", crash)
         with pytest.raises(Crash):
-            list(commands.change_model(desk.quarry(tokens=64), "second", Pace()))
-    assert desk.quarry().embedding_model == "second"
+            list(commands.change_model(desk.container(tokens=64), "second", Pace()))
+    assert desk.container().embedding_model == "second"
     asked = len(server.requests)
-    again = last(commands.change_model(desk.quarry(tokens=64), "second", Pace()))
+    again = last(commands.change_model(desk.container(tokens=64), "second", Pace()))
     assert again.documents == 0
-    report = desk.sync(desk.quarry(tokens=64))
+    report = desk.sync(desk.container(tokens=64))
     assert (report.restored, report.embedded) == (0, 0)
     passages = [each["input"] for each in server.requests[asked:] if each["input"] != ["dimension"]]
     assert passages == []
@@ -130,24 +132,24 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(Reindexing, "settle", lambda *_: None)
-        last(commands.change_model(desk.quarry(tokens=64), "second", Pace()))
+        last(commands.change_model(desk.container(tokens=64), "second", Pace()))
     for _ in range(2):
-        report = desk.sync(desk.quarry(tokens=64))
+        report = desk.sync(desk.container(tokens=64))
         assert (report.restored, report.embedded) == (0, 0)
-    told = {each.id: each.chunks for each in desk.quarry().ledger.survey("desk", "")}
-    held = {each.id: each.chunks for each in desk.quarry(tokens=64).keeper.survey()}
+    told = {each.id: each.chunks for each in desk.container().ledger.survey("desk", "")}
+    held = {each.id: each.chunks for each in desk.container(tokens=64).keeper.survey()}
     assert told == held
     assert held["desk:long.md"] > 1
 
 
 def test_the_same_model_is_built_anew_only_when_that_is_asked_for(desk: Desk) -> None:
-    assert last(commands.change_model(desk.quarry(), "first", Pace())).documents == 0
-    before = desk.quarry()
+    assert last(commands.change_model(desk.container(), "first", Pace())).documents == 0
+    before = desk.container()
     assert documents(before) == 2
-    assert last(commands.rebuild(desk.quarry(), Pace())).documents == 2
+    assert last(commands.rebuild(desk.container(), Pace())).documents == 2
     with pytest.raises(Superseded):
         documents(before)
-    assert documents(desk.quarry()) == 2
+    assert documents(desk.container()) == 2
 
 
 def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
@@ -155,63 +157,63 @@ def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
     for each in file.parent.glob("index.db*"):
         each.write_bytes(b"no database at all, but long enough to be taken for one" * 9)
     with pytest.raises(ActionRequiredError, match="damaged"):
-        documents(desk.quarry())
-    assert last(commands.rebuild(desk.quarry(), Pace())).documents == 2
-    assert documents(desk.quarry()) == 2
+        documents(desk.container())
+    assert last(commands.rebuild(desk.container(), Pace())).documents == 2
+    assert documents(desk.container()) == 2
 
 
 def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> None:
     with pytest.raises(ActionRequiredError, match="quarry reindex --model MODEL"):
-        list(commands.go_on(desk.quarry(), Pace()))
-    assert commands.abandoned(desk.quarry()).abandoned is None
+        list(commands.go_on(desk.container(), Pace()))
+    assert commands.abandoned(desk.container()).abandoned is None
     for end in ("abandon", "go on"):
-        steps = commands.change_model(desk.quarry(), "second", Pace())
+        steps = commands.change_model(desk.container(), "second", Pace())
         next(steps)
-        assert commands.status(desk.quarry()).running
+        assert commands.status(desk.container()).running
         with pytest.raises(TemporarilyUnavailableError, match="another process"):
-            commands.abandoned(desk.quarry())
+            commands.abandoned(desk.container())
         steps.close()  # type: ignore[attr-defined]
-        found = commands.status(desk.quarry())
+        found = commands.status(desk.container())
         assert found.active is not None
         assert found.building is not None
         assert (found.active.model, found.building.model) == ("first", "second")
         assert (found.running, found.documents, found.total) == (False, 0, 2)
         with pytest.raises(ActionRequiredError, match=r"model second .* is being built"):
-            list(commands.change_model(desk.quarry(), "third", Pace()))
+            list(commands.change_model(desk.container(), "third", Pace()))
         if end == "abandon":
-            given_up = commands.abandoned(desk.quarry()).abandoned
+            given_up = commands.abandoned(desk.container()).abandoned
             assert given_up is not None
             assert given_up.model == "second"
-            assert commands.status(desk.quarry()).building is None
+            assert commands.status(desk.container()).building is None
         else:
-            assert last(commands.go_on(desk.quarry(), Pace())).documents == 2
-    assert desk.quarry().embedding_model == "second"
+            assert last(commands.go_on(desk.container(), Pace())).documents == 2
+    assert desk.container().embedding_model == "second"
 
 
 def test_a_second_process_is_refused(desk: Desk) -> None:
-    with sole_change(desk.quarry().home):
+    with sole_change(desk.container().home):
         for steps in (
-            commands.change_model(desk.quarry(), "second", Pace()),
-            commands.rebuild(desk.quarry(), Pace()),
+            commands.change_model(desk.container(), "second", Pace()),
+            commands.rebuild(desk.container(), Pace()),
         ):
             with pytest.raises(TemporarilyUnavailableError, match="--status"):
                 list(steps)
 
 
 def test_a_setting_that_names_the_former_model_is_pointed_out(desk: Desk) -> None:
-    done = last(commands.change_model(desk.quarry(), "second", Pace()))
-    assert commands.encoded(desk.quarry(), done).advice is None
-    assert commands.encoded(desk.quarry().with_model("second"), done).advice is None
-    advice = commands.encoded(desk.quarry().with_model("first"), done).advice
+    done = last(commands.change_model(desk.container(), "second", Pace()))
+    assert commands.encoded(desk.container(), done).advice is None
+    assert commands.encoded(desk.container().with_model("second"), done).advice is None
+    advice = commands.encoded(desk.container().with_model("first"), done).advice
     assert advice is not None
     assert "QUARRY_EMBEDDING_MODEL is set to first" in advice
 
 
 def test_what_could_not_be_built_is_named_and_read_again_by_the_next_sync(desk: Desk) -> None:
-    lose_texts(desk.quarry().database, "desk:short.md")
-    assert desk.quarry().ledger.document("desk:long.md") is not None
-    done = last(commands.change_model(desk.quarry(), "second", Pace()))
+    lose_texts(desk.container().database, "desk:short.md")
+    assert desk.container().ledger.document("desk:long.md") is not None
+    done = last(commands.change_model(desk.container(), "second", Pace()))
     assert [each.document_id for each in done.missing] == ["desk:short.md"]
-    assert documents(desk.quarry()) == 1
+    assert documents(desk.container()) == 1
     assert desk.sync().documents == 1
-    assert documents(desk.quarry()) == 2
+    assert documents(desk.container()) == 2

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.container import Quarry
+from backend.container import Container
 from backend.store import runs, sources
 from backend.store.tables import metadata
 from backend.sync.process_identity import is_gone, this_process
 from connectors.registry import KINDS
 from indexing.ingestion.ledger import Failed
-from tests.unit.backend.api.conftest import a_quarry, client_of
+from tests.unit.backend.api.conftest import client_of, make_container
 
 SECRET = "t0p-secret"
 REPOSITORY = {"url": "https://code.example.com/team/wiki.git", "readers": ["public"]}
@@ -22,24 +22,24 @@ WIKI = "/api/admin/sources/wiki"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Quarry, TestClient]]:
-    quarry = a_quarry(tmp_path_factory.mktemp("home"))
-    with client_of(quarry) as client:
-        yield quarry, client
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Container, TestClient]]:
+    container = make_container(tmp_path_factory.mktemp("home"))
+    with client_of(container) as client:
+        yield container, client
 
 
 @pytest.fixture
-def fresh(served: tuple[Quarry, TestClient]) -> Quarry:
+def fresh(served: tuple[Container, TestClient]) -> Container:
     """Without any source."""
-    quarry, _ = served
-    with quarry.database.writing() as connection:
+    container, _ = served
+    with container.database.writing() as connection:
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())
-    return quarry
+    return container
 
 
 @pytest.fixture
-def http(served: tuple[Quarry, TestClient], fresh: Quarry) -> TestClient:
+def http(served: tuple[Container, TestClient], fresh: Container) -> TestClient:
     del fresh
     return served[1]
 
@@ -60,7 +60,7 @@ def test_every_kind_tells_what_it_asks(http: TestClient) -> None:
 
 
 def test_a_source_of_any_kind_is_added_and_its_credential_told_to_nobody(
-    http: TestClient, fresh: Quarry
+    http: TestClient, fresh: Container
 ) -> None:
     added = _add(http, credential=TOKEN)
     assert added.status_code == 201
@@ -101,7 +101,7 @@ def test_a_kind_must_be_known_and_a_name_free(http: TestClient) -> None:
 
 
 def test_an_edit_replaces_settings_and_keeps_the_credential(
-    http: TestClient, fresh: Quarry
+    http: TestClient, fresh: Container
 ) -> None:
     _add(http, credential=TOKEN)
     settings = {**REPOSITORY, "branch": "main"}
@@ -158,17 +158,17 @@ def test_a_test_tells_each_capability(http: TestClient, tmp_path: Path) -> None:
 
 
 def test_a_credential_that_no_key_opens_is_told_by_a_test(
-    http: TestClient, fresh: Quarry, tmp_path: Path
+    http: TestClient, fresh: Container, tmp_path: Path
 ) -> None:
     _add(http, credential=TOKEN)
     (tmp_path / "other").mkdir()
-    other = a_quarry(tmp_path / "other").vault
+    other = make_container(tmp_path / "other").vault
     sources.edit(fresh.database, "wiki", REPOSITORY, other.seal(TOKEN))
     (fault, *_) = [one["fault"] for one in http.post(f"{WIKI}/test").json()]
     assert "cannot be opened" in fault
 
 
-def test_runs_failures_and_trying_again(http: TestClient, fresh: Quarry) -> None:
+def test_runs_failures_and_trying_again(http: TestClient, fresh: Container) -> None:
     _add(http)
     assert http.post(f"{WIKI}/retry", json={}).status_code == 409
     fresh.ledger.save(
@@ -200,7 +200,9 @@ def test_pause_resume_and_the_rest(http: TestClient) -> None:
     assert http.get(WIKI).json()["state"] == "being removed"
 
 
-def test_a_decision_is_told_with_its_numbers_and_accepted(http: TestClient, fresh: Quarry) -> None:
+def test_a_decision_is_told_with_its_numbers_and_accepted(
+    http: TestClient, fresh: Container
+) -> None:
     _add(http)
     assert http.post(f"{WIKI}/accept").status_code == 409
     numbers = {"held": 900, "listed": 100, "missing": 800}

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import create_app
 from backend.api.authentication import LocalAsker
-from backend.container import Quarry
+from backend.container import Container
 from connectors.document import Readers
 from tests.support.scripted_model import (
     Call,
@@ -21,7 +21,7 @@ from tests.support.scripted_model import (
     ToolUse,
 )
 from tests.support.serving import Event, events
-from tests.unit.backend.api.conftest import SOURCE, a_quarry, client_of, connected, ready
+from tests.unit.backend.api.conftest import SOURCE, client_of, connected, make_container, ready
 
 QUESTION = "How long is parental leave?"
 LEAVE = f"{SOURCE}:leave.md"
@@ -46,9 +46,9 @@ def modelled(
 ) -> Iterator[TestClient]:
     """With a language model that says what a test wrote."""
     home = tmp_path_factory.mktemp("modelled")
-    quarry = a_quarry(home, llm_url=server.base_url, llm_model="scripted")
-    connected(quarry, folder)
-    with client_of(quarry) as client:
+    container = make_container(home, llm_url=server.base_url, llm_model="scripted")
+    connected(container, folder)
+    with client_of(container) as client:
         yield client
 
 
@@ -94,8 +94,10 @@ def test_results_say_where_they_stand_and_are_short(client: TestClient) -> None:
     assert len(first.data["results"]) <= 20
 
 
-def test_the_answer_is_rendered_by_what_the_server_was_given(quarry: Quarry) -> None:
-    app = create_app(quarry, LocalAsker(Readers.of()), lambda answer: f"<b>{answer.question}</b>")
+def test_the_answer_is_rendered_by_what_the_server_was_given(container: Container) -> None:
+    app = create_app(
+        container, LocalAsker(Readers.of()), lambda answer: f"<b>{answer.question}</b>"
+    )
     with ready(app) as client:
         assert _asked(client)[-1].data["html"] == f"<b>{QUESTION}</b>"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.container import Quarry
+from backend.container import Container
 from tests.unit.backend.api.conftest import (
     SOURCE,
-    a_quarry,
     client_of,
     connected,
+    make_container,
     write_files,
 )
 
@@ -27,8 +27,8 @@ PUBLIC_IDS = [
 
 
 @pytest.fixture(scope="module")
-def finance(quarry: Quarry) -> Iterator[TestClient]:
-    with client_of(quarry, "group:finance") as client:
+def finance(container: Container) -> Iterator[TestClient]:
+    with client_of(container, "group:finance") as client:
         yield client
 
 
@@ -37,9 +37,9 @@ def own(tmp_path: Path) -> Iterator[tuple[TestClient, Path]]:
     """Files that a test may change, after they were read."""
     folder = tmp_path / "files"
     write_files(folder)
-    quarry = a_quarry(tmp_path)
-    connected(quarry, folder)
-    with client_of(quarry) as client:
+    container = make_container(tmp_path)
+    connected(container, folder)
+    with client_of(container) as client:
         yield client, folder
 
 

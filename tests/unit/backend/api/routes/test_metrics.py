@@ -12,16 +12,22 @@ from backend.api.app import create_app
 from backend.api.authentication import Asker
 from backend.api.warmup import Readiness
 from connectors.document import Readers
-from tests.unit.backend.api.conftest import SOURCE, a_quarry, client_of, connected, write_files
+from tests.unit.backend.api.conftest import (
+    SOURCE,
+    client_of,
+    connected,
+    make_container,
+    write_files,
+)
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     """Of a server of this test's own: what others ask is not counted."""
     write_files(tmp_path / "files")
-    quarry = a_quarry(tmp_path / "home")
-    connected(quarry, tmp_path / "files")
-    with client_of(quarry) as client:
+    container = make_container(tmp_path / "home")
+    connected(container, tmp_path / "files")
+    with client_of(container) as client:
         yield client
 
 
@@ -68,9 +74,11 @@ def test_searches_answers_and_requests_are_counted(client: TestClient) -> None:
 
 
 def test_they_are_the_owners_and_of_this_machine(tmp_path: Path) -> None:
-    with TestClient(create_app(a_quarry(tmp_path), _Visitors()), base_url=_HERE) as client:
+    with TestClient(create_app(make_container(tmp_path), _Visitors()), base_url=_HERE) as client:
         assert client.get("/metrics").status_code == 403
-    with TestClient(create_app(a_quarry(tmp_path), _Visitors()), base_url=_ELSEWHERE) as client:
+    with TestClient(
+        create_app(make_container(tmp_path), _Visitors()), base_url=_ELSEWHERE
+    ) as client:
         assert client.get("/metrics").status_code == 421
 
 

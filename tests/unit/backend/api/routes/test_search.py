@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.routes import search
-from backend.container import Quarry
+from backend.container import Container
 from backend.schemas import conversion
 from backend.search.results import find
 from connectors.document import Readers
@@ -24,9 +24,9 @@ def _found(client: TestClient, **body: object) -> Any:
     return got.json()
 
 
-def test_it_finds_what_the_command_finds(client: TestClient, quarry: Quarry) -> None:
-    request = quarry.request(QUERY, Readers.of(), Filters())
-    docs = find(quarry.search_tool(), request, 3)
+def test_it_finds_what_the_command_finds(client: TestClient, container: Container) -> None:
+    request = container.request(QUERY, Readers.of(), Filters())
+    docs = find(container.search_tool(), request, 3)
     expected = conversion.search(QUERY, docs, 0).model_dump(mode="json")["results"]
     assert _found(client, limit=3, explain=True)["results"] == expected
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
@@ -47,7 +47,7 @@ def test_a_result_says_where_its_passage_stands(client: TestClient) -> None:
     assert "26 weeks" in shown["sections"][first["section"]]["text"][start:end]
 
 
-def test_nobody_finds_what_they_may_not_read(client: TestClient, quarry: Quarry) -> None:
+def test_nobody_finds_what_they_may_not_read(client: TestClient, container: Container) -> None:
     pay = f"{SOURCE}:finance/pay.md"
 
     def ids(of: TestClient) -> set[str]:
@@ -55,7 +55,7 @@ def test_nobody_finds_what_they_may_not_read(client: TestClient, quarry: Quarry)
         return {one["document_id"] for one in told["results"]}
 
     assert pay not in ids(client)
-    with client_of(quarry, "group:finance") as finance:
+    with client_of(container, "group:finance") as finance:
         assert pay in ids(finance)
 
 
@@ -69,13 +69,13 @@ def test_filters_narrow_and_facets_offer_the_rest(client: TestClient) -> None:
     assert sum(told["facets"]["months"].values()) == 2
 
 
-def test_facets_count_what_may_be_read(client: TestClient, quarry: Quarry) -> None:
+def test_facets_count_what_may_be_read(client: TestClient, container: Container) -> None:
     assert _found(client)["facets"]["sources"] == {SOURCE: 5}
-    with client_of(quarry, "group:finance") as finance:
+    with client_of(container, "group:finance") as finance:
         assert _found(finance)["facets"]["sources"] == {SOURCE: 6}
 
 
-def test_a_person_is_offered_and_chosen(client: TestClient, quarry: Quarry) -> None:
+def test_a_person_is_offered_and_chosen(client: TestClient, container: Container) -> None:
     ann = {"key": "ann@example.com", "name": "Ann Lee", "documents": 1}
     assert _found(client)["facets"]["people"] == [ann]
     by_ann = _found(client, filters={"people": ["ANN@example.com"]})
@@ -84,18 +84,18 @@ def test_a_person_is_offered_and_chosen(client: TestClient, quarry: Quarry) -> N
     # Who is chosen is counted as if nobody were, so that others can be; of the rest nothing is told.
     assert _found(client, filters={"people": ["mole"]})["facets"]["people"] == [ann]
     assert _found(client, filters={"people": ["mole"]})["results"] == []
-    with client_of(quarry, "group:finance") as finance:
+    with client_of(container, "group:finance") as finance:
         told = _found(finance, filters={"people": [" MOLE "]})
     assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:finance/pay.md"}
     assert told["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
 
 
 def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
-    quarry: Quarry, monkeypatch: pytest.MonkeyPatch
+    container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(person_keys, "MOST", 1)
     monkeypatch.setattr(search, "MOST_PEOPLE", 1)
-    with client_of(quarry, "group:finance") as finance:
+    with client_of(container, "group:finance") as finance:
         (foremost,) = _found(finance)["facets"]["people"]
         for chosen in ("ann@example.com", "mole"):
             told = _found(finance, filters={"people": [chosen]})["facets"]["people"]

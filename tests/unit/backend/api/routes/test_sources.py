@@ -7,12 +7,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.support.serving import events
-from tests.unit.backend.api.conftest import FILES, SOURCE, a_quarry, client_of, write_files
+from tests.unit.backend.api.conftest import FILES, SOURCE, client_of, make_container, write_files
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[TestClient]:
-    with client_of(a_quarry(tmp_path)) as client:
+    with client_of(make_container(tmp_path)) as client:
         yield client
 
 
