@@ -1,0 +1,224 @@
+"""How many modules of the product a user's action passes through at run time.
+
+    .venv/bin/python -m tests.benchmarks.modules_passed [--list]
+
+Each action runs in a process of its own in a fresh home, and every function of `backend`,
+`connectors` and `indexing` that is called is counted, in all threads; what runs while a module is
+imported is not. The bars are those of RESULTS.md; the command exits with 1 if one is missed.
+`--list` names the modules.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import httpx
+
+from backend.cli import main as quarry
+from tests.support.models import MODEL_CACHE
+
+ROOT = f"{Path(__file__).resolve().parents[2]}/"
+PACKAGES = ("backend/", "connectors/", "indexing/")
+_OPTIMIZED = 1
+"""The code flag of functions, which class bodies lack."""
+DOCUMENTS = {
+    "warranty.md": "# Warranty\n\nA used scanner has a warranty of six months.\n",
+    "travel.md": "# Travel\n\nTravel abroad is approved by the head of the department.\n",
+}
+QUESTION = "How long is the warranty on a used scanner?"
+
+
+@dataclass(frozen=True)
+class Action:
+    name: str
+    bar: int
+    arguments: tuple[str, ...] = ()
+    """Of the command; of none the action is a request to `quarry serve`."""
+    path: str = ""
+    body: Mapping[str, str] | None = None
+
+
+ACTIONS = (
+    Action("quarry search", 34, ("search", QUESTION)),
+    Action("quarry ask, no model", 45, ("ask", QUESTION)),
+    Action("quarry sync, one new file", 64, ("sync", "docs")),
+    Action("quarry sources pause", 8, ("sources", "pause", "docs")),
+    Action("POST /api/search", 36, path="/api/search", body={"query": QUESTION}),
+    Action("POST …/pause", 8, path="/api/admin/sources/docs/pause", body={}),
+)
+
+
+class Recorder:
+    """The modules whose functions are called while it is active."""
+
+    def __init__(self, *, active: bool) -> None:
+        self.active = active
+        self._called: set[str] = set()
+
+    def install(self) -> None:
+        threading.setprofile(self._record)
+        sys.setprofile(self._record)
+
+    def _record(self, frame: FrameType, event: str, argument: object) -> None:
+        del argument
+        code = frame.f_code
+        if event != "call" or not self.active or not code.co_filename.startswith(ROOT):
+            return
+        module = code.co_filename.removeprefix(ROOT)
+        if module in self._called or not module.startswith(PACKAGES):
+            return
+        if code.co_flags & _OPTIMIZED and not _while_importing(frame):
+            self._called.add(module)
+
+    def write(self, target: Path) -> None:
+        self.active = False
+        target.write_text(json.dumps(sorted(self._called)), encoding="utf-8")
+
+
+def _while_importing(frame: FrameType) -> bool:
+    caller: FrameType | None = frame
+    while caller is not None:
+        code = caller.f_code
+        if code.co_name == "<module>" and code.co_filename.removeprefix(ROOT).startswith(PACKAGES):
+            return True
+        caller = caller.f_back
+    return False
+
+
+def record_command(target: Path, arguments: Sequence[str]) -> None:
+    """Run a command in this process and write down what it called."""
+    serving = arguments[0] == "serve"
+    recorder = Recorder(active=not serving)
+    if serving:
+        signal.signal(signal.SIGUSR1, lambda *_: setattr(recorder, "active", True))
+        signal.signal(signal.SIGUSR2, lambda *_: recorder.write(target))
+    sys.argv = ["quarry", *arguments]
+    recorder.install()
+    try:
+        quarry()
+    finally:
+        sys.setprofile(None)
+        if not serving:
+            recorder.write(target)
+
+
+def measure(home: Path, action: Action) -> list[str]:
+    target = home / "called.json"
+    if action.arguments:
+        _run(_child(target, action.arguments), home)
+    else:
+        _request(home, action, target)
+    modules: list[str] = json.loads(target.read_text(encoding="utf-8"))
+    target.unlink()
+    return modules
+
+
+def _run(child: Sequence[str], home: Path) -> None:
+    subprocess.run(child, env=_environment(home), stdout=subprocess.DEVNULL, check=True)
+
+
+def _request(home: Path, action: Action, target: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    server = subprocess.Popen(
+        _child(target, ("serve", "--port", str(port))),
+        env=_environment(home),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with httpx.Client(base_url=address, timeout=30) as client:
+            _wait_until_ready(client)
+            client.get("/healthz")
+            server.send_signal(signal.SIGUSR1)
+            time.sleep(0.2)
+            answer = client.post(action.path, json=action.body)
+            server.send_signal(signal.SIGUSR2)
+            assert answer.is_success, answer.text
+            while not target.exists():
+                time.sleep(0.05)
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _wait_until_ready(client: httpx.Client) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if client.get("/readyz").is_success:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.2)
+    raise TimeoutError("quarry serve is not ready after 60 s")
+
+
+def _child(target: Path, arguments: Sequence[str]) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "tests.benchmarks.modules_passed",
+        "--record",
+        str(target),
+        *arguments,
+    ]
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "QUARRY_HOME": str(home / "state"),
+        "QUARRY_MODELS": str(MODEL_CACHE),
+        "QUARRY_WORKERS": "false",
+    }
+
+
+def prepare(home: Path) -> None:
+    """Index two documents and leave a third to be synced."""
+    docs = home / "docs"
+    docs.mkdir()
+    for name, text in DOCUMENTS.items():
+        (docs / name).write_text(text, encoding="utf-8")
+    for arguments in (("add", "folder", str(docs), "--name", "docs"), ("sync",)):
+        _run(_child(home / "ignored.json", arguments), home)
+    (docs / "new.md").write_text("# Leave\n\nThere are twenty days of leave.\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="name the modules")
+    parser.add_argument("--record", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.record:
+        record_command(Path(options.record[0]), options.record[1:])
+        return
+    missed = False
+    rows = ["| action | modules | bar |", "|---|---|---|"]
+    for action in ACTIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            prepare(Path(folder))
+            modules = measure(Path(folder), action)
+        missed |= len(modules) > action.bar
+        rows.append(f"| {action.name} | {len(modules)} | {action.bar} |")
+        if options.list:
+            print(action.name, *modules, sep="\n  ")
+    print(*rows, sep="\n")
+    sys.exit(missed)
+
+
+if __name__ == "__main__":
+    main()
