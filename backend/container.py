@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backend.chat.events import ChatEvent
     from backend.chat.llm.client import LanguageModel
     from backend.chat.llm_loop import ChatTurn
-    from backend.evaluation.evaluation import OpenIndex, OpenKeeper, Parts
+    from backend.evaluation.evaluation import OpenIndex, OpenWriter, Parts
     from backend.search.llm_protocol import Complete
     from backend.search.request import Budgets, SearchRequest
     from backend.search.result_format import DocumentNumbers
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from indexing.embedding.embedder import Embedder
     from indexing.embedding.language_support import Understanding
     from indexing.embedding.token_counting import CountTokens
-    from indexing.index.protocols import Filters, Index, IndexKeeper
-    from indexing.index.versions import Edition, Editions
+    from indexing.index.protocols import Filters, Index, IndexWriter
+    from indexing.index.versions import IndexVersion, IndexVersions
     from indexing.ingestion.batch_worker import Carrying
     from indexing.ingestion.ledger import Ledger
     from indexing.ingestion.pipeline import Pipeline
@@ -114,7 +114,7 @@ class Container:
         from connectors.errors import ActionRequiredError
 
         settings = self.settings
-        active = None if self._model_is_set else self.editions.active()
+        active = None if self._model_is_set else self.index_versions.active()
         if active and active.embedder.precision == "remote" and settings.embedding_url is None:
             raise ActionRequiredError(
                 f"The index was made with {active.called}, a model behind an endpoint. Set"
@@ -161,7 +161,7 @@ class Container:
 
     @property
     def index_folder(self) -> Path:
-        """Of the local index, with all its editions."""
+        """Of the local index, with all its index versions."""
         return self.home / "index"
 
     @property
@@ -182,28 +182,32 @@ class Container:
         return examine(self._opensearch_client, self.settings.opensearch_prefix)
 
     @cached_property
-    def editions(self) -> "Editions":
+    def index_versions(self) -> "IndexVersions":
         """Of the index that is searched and written to."""
-        return self.editions_in("opensearch" if self.on_cluster else "embedded")
+        return self.index_versions_in("opensearch" if self.on_cluster else "embedded")
 
-    def editions_in(self, engine: Engine) -> "Editions":
+    def index_versions_in(self, engine: Engine) -> "IndexVersions":
         """Of the index in an engine, whether it is in use or not.
 
         Raises:
             ActionRequiredError: that engine is not set up.
         """
-        return self._embedded_editions() if engine == "embedded" else self._opensearch_editions()
+        return (
+            self._local_index_versions()
+            if engine == "embedded"
+            else self._opensearch_index_versions()
+        )
 
-    def _embedded_editions(self) -> "Editions":
-        from indexing.local import EmbeddedEditions
+    def _local_index_versions(self) -> "IndexVersions":
+        from indexing.local import LocalIndexVersions
 
-        return EmbeddedEditions(self.index_folder)
+        return LocalIndexVersions(self.index_folder)
 
-    def _opensearch_editions(self) -> "Editions":
-        from indexing.opensearch.versions import OpenSearchEditions
+    def _opensearch_index_versions(self) -> "IndexVersions":
+        from indexing.opensearch.versions import OpenSearchIndexVersions
 
         prefix = self.settings.opensearch_prefix
-        return OpenSearchEditions(self._opensearch_client, prefix, self._opensearch_layout)
+        return OpenSearchIndexVersions(self._opensearch_client, prefix, self._opensearch_layout)
 
     @cached_property
     def _opensearch_client(self) -> "Client":
@@ -259,41 +263,41 @@ class Container:
         )
 
     @cached_property
-    def edition(self) -> "Edition":
+    def index_version(self) -> "IndexVersion":
         """The one that the embedder asks for."""
-        from indexing.index.versions import Edition
+        from indexing.index.versions import IndexVersion
 
-        return Edition(self.embedder.identity, self.embedding_model)
+        return IndexVersion(self.embedder.identity, self.embedding_model)
 
     @cached_property
     def index(self) -> "Index":
         """Raises ActionRequiredError: the index is of another embedder than is set."""
         with self._chosen_in_time():
-            return self.editions.open_index(self.edition)
+            return self.index_versions.open_index(self.index_version)
 
     @cached_property
-    def keeper(self) -> "IndexKeeper":
+    def index_writer(self) -> "IndexWriter":
         """Raises ActionRequiredError: the index is of another embedder than is set."""
         with self._chosen_in_time():
-            return self.editions.open_keeper(self.edition)
+            return self.index_versions.open_writer(self.index_version)
 
     @contextmanager
     def _chosen_in_time(self) -> Iterator[None]:
         """Where the model is the index's own, another one means that the index was switched meanwhile.
 
         Raises:
-            Superseded: so it is; what was made of the settings is to be made anew.
+            IndexVersionReplacedError: so it is; what was made of the settings is to be made anew.
         """
         from connectors.errors import ActionRequiredError
-        from indexing.index.versions import Superseded
+        from indexing.index.versions import IndexVersionReplacedError
 
         try:
             yield
         except ActionRequiredError as error:
-            active = self.editions.active()
+            active = self.index_versions.active()
             if self._model_is_set or active is None or active.called == self.embedding_model:
                 raise
-            raise Superseded(active) from error
+            raise IndexVersionReplacedError(active) from error
 
     @property
     def _model_is_set(self) -> bool:
@@ -392,14 +396,14 @@ class Container:
     def _searched(self, files: Sequence["Document"]) -> Iterator["Index"]:
         """The index, or where there are files one of these alone, which ends with the block."""
         from indexing.ingestion.temporary_index import index_documents
-        from indexing.local import open_index, open_keeper
+        from indexing.local import open_index, open_writer
 
         if not files:
             yield self.index
             return
         with TemporaryDirectory(prefix="quarry-files-") as folder:
-            keeper = open_keeper(Path(folder), self.embedder.identity)
-            index_documents(files, self.embedder, keeper)
+            writer = open_writer(Path(folder), self.embedder.identity)
+            index_documents(files, self.embedder, writer)
             with closing(open_index(Path(folder), self.embedder.identity)) as index:
                 yield index
 
@@ -459,43 +463,43 @@ class Container:
         from indexing.ingestion.pipeline import Pipeline
 
         return Pipeline(
-            source=source.name, embedder=self.embedder, keeper=self.keeper, ledger=self.ledger
+            source=source.name, embedder=self.embedder, writer=self.index_writer, ledger=self.ledger
         )
 
     def carrying(self) -> "Carrying":
         """What indexes batches, of whatever source."""
         from indexing.ingestion.batch_worker import Carrying
 
-        return Carrying(embedder=self.embedder, keeper=self.keeper, ledger=self.ledger)
+        return Carrying(embedder=self.embedder, writer=self.index_writer, ledger=self.ledger)
 
     def evaluation_parts(self) -> "Parts":
         """On indexes of their own, in the engine that is in use."""
         from backend.evaluation.evaluation import Parts
 
         at = self._opensearch_evaluation if self.on_cluster else self._local_evaluation
-        open_index, open_keeper = at()
+        open_index, open_writer = at()
         return Parts(
             open_index=open_index,
-            open_keeper=open_keeper,
+            open_writer=open_writer,
             embedder=self.embedder,
             understanding=self.understanding,
         )
 
-    def _local_evaluation(self) -> "tuple[OpenIndex, OpenKeeper]":
-        from indexing.local import open_index, open_keeper
+    def _local_evaluation(self) -> "tuple[OpenIndex, OpenWriter]":
+        from indexing.local import open_index, open_writer
 
         cache = self.home / "evaluation"
         return (
             lambda name, identity: closing(open_index(cache / name, identity)),
-            lambda name, identity: open_keeper(cache / name, identity),
+            lambda name, identity: open_writer(cache / name, identity),
         )
 
-    def _opensearch_evaluation(self) -> "tuple[OpenIndex, OpenKeeper]":
-        from indexing.opensearch.open_index import open_index, open_keeper
+    def _opensearch_evaluation(self) -> "tuple[OpenIndex, OpenWriter]":
+        from indexing.opensearch.open_index import open_index, open_writer
 
         client, layout = self._opensearch_client, self._opensearch_layout
         prefix = f"{self.settings.opensearch_prefix}-evaluation"
         return (
             lambda name, identity: open_index(client, f"{prefix}-{name}", identity, layout),
-            lambda name, identity: open_keeper(client, f"{prefix}-{name}", identity, layout),
+            lambda name, identity: open_writer(client, f"{prefix}-{name}", identity, layout),
         )

@@ -2,7 +2,7 @@
 
 One thread makes them, one after the other: they are made when they are first used, and two threads
 that did so at once would make some of them twice. It tries again until all are there, and makes them
-anew where the index was switched to another edition meanwhile.
+anew where the index was switched to another index version meanwhile.
 """
 
 import gc
@@ -36,7 +36,7 @@ class Part:
 
 
 class Served:
-    """The Quarry of a server: a new one, once its index has been switched to another edition."""
+    """The Quarry of a server: a new one, once its index has been switched to another index version."""
 
     def __init__(self, container: Container) -> None:
         self.container = container
@@ -50,7 +50,7 @@ class Served:
             Part(
                 "embedding model", lambda: (self.container.embedder, self.container.understanding)
             ),
-            Part("index", lambda: (self.container.index, self.container.keeper)),
+            Part("index", lambda: (self.container.index, self.container.index_writer)),
             Part(
                 "language model",
                 lambda: (self.container.language_model, self.container.count_tokens),
@@ -59,11 +59,11 @@ class Served:
         )
 
     def renewed(self) -> bool:
-        """Whether another edition has taken the place of the one that was opened; all parts are then
+        """Whether another index version has taken the place of the one that was opened; all parts are then
         to be made anew."""
         try:
-            active = self.container.editions.active()
-            opened = self._opened or self.container.edition.embedder
+            active = self.container.index_versions.active()
+            opened = self._opened or self.container.index_version.embedder
         except (ActionRequiredError, TemporarilyUnavailableError):
             return False
         if active is None or active.embedder == opened:

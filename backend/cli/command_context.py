@@ -98,12 +98,12 @@ def open_home() -> "Container":
 
 
 def through_a_switch(container: "Container", work: Callable[["Container"], Done]) -> Done:
-    """Work on the home; once more where the index was switched to another edition in the middle of it."""
-    from indexing.index.versions import Superseded
+    """Work on the home; once more where the index was switched to another index version in the middle of it."""
+    from indexing.index.versions import IndexVersionReplacedError
 
     try:
         return work(container)
-    except Superseded:
+    except IndexVersionReplacedError:
         return work(open_home())
 
 

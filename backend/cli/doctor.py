@@ -132,11 +132,11 @@ def _workers(container: Container) -> CheckWire:
 def _index(container: Container) -> CheckWire:
     held = sum(documents.counts(container.database).values())
     indexed = chunks = 0
-    for document in container.keeper.survey():
+    for document in container.index_writer.scan():
         indexed += 1
         chunks += document.chunks
     advice = None
-    if (building := container.editions.building()) is not None:
+    if (building := container.index_versions.building()) is not None:
         advice = (
             f"one for {building.called} is half built: quarry reindex goes on with it,"
             " quarry reindex --abandon removes it"

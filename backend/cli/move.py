@@ -7,7 +7,7 @@ from backend.container import Container, Engine
 from backend.schemas.models import Wire
 from backend.sync.maintenance_lock import sole_change, standstill
 from connectors.errors import ActionRequiredError
-from indexing.index.versions import Edition, Editions
+from indexing.index.versions import IndexVersion, IndexVersions
 from indexing.rebuild.copy_index import Moved, Moving, Place, move
 
 KIND = "move"
@@ -32,15 +32,15 @@ def move_index(container: Container, to: Engine) -> Iterator[Moving]:
         ActionRequiredError: an engine is not set up, there is no index to move, or the copy does not agree.
         TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
-    source, target = container.editions_in(_other(to)), container.editions_in(to)
-    edition = source.active()
-    if edition is None:
+    source, target = container.index_versions_in(_other(to)), container.index_versions_in(to)
+    index_version = source.active()
+    if index_version is None:
         raise ActionRequiredError(
             f"There is no {_other(to)} index to move. Sync first: quarry sync."
         )
     with sole_change(container.home):
-        place, switch = _target(target, edition)
-        origin = Place(source.open_keeper(edition), partial(source.open_index, edition))
+        place, switch = _target(target, index_version)
+        origin = Place(source.open_writer(index_version), partial(source.open_index, index_version))
         yield from move(origin, place, partial(standstill, container.database, KIND), switch)
 
 
@@ -63,14 +63,18 @@ def _other(engine: Engine) -> Engine:
     return "embedded" if engine == "opensearch" else "opensearch"
 
 
-def _target(editions: Editions, edition: Edition) -> tuple[Place, Callable[[], None]]:
-    """Where the copy goes, and what makes it the active edition there."""
-    active = editions.active()
-    if active and active.embedder == edition.embedder and editions.building() is None:
-        keeper = editions.open_keeper(edition)
-        return Place(keeper, partial(editions.open_index, edition)), _nothing
-    keeper = editions.begin(edition)
-    return Place(keeper, editions.preview), partial(editions.switch, edition)
+def _target(
+    index_versions: IndexVersions, index_version: IndexVersion
+) -> tuple[Place, Callable[[], None]]:
+    """Where the copy goes, and what makes it the active index version there."""
+    active = index_versions.active()
+    if active and active.embedder == index_version.embedder and index_versions.building() is None:
+        writer = index_versions.open_writer(index_version)
+        return Place(writer, partial(index_versions.open_index, index_version)), _nothing
+    writer = index_versions.start_build(index_version)
+    return Place(writer, index_versions.open_build_index), partial(
+        index_versions.activate, index_version
+    )
 
 
 def _nothing() -> None:

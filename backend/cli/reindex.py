@@ -9,8 +9,8 @@ from backend.schemas.models import Wire
 from backend.settings import variable
 from backend.sync.maintenance_lock import sole_change, standstill
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.index.protocols import IndexKeeper
-from indexing.index.versions import Edition
+from indexing.index.protocols import IndexWriter
+from indexing.index.versions import IndexVersion
 from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
 from indexing.rebuild.reindex import Reindexing
 
@@ -29,7 +29,7 @@ class StatusWire(Wire):
     building: EditionWire | None
     running: bool
     documents: int
-    """Held by the edition that is being built; some of them may have changed since."""
+    """Held by the index version that is being built; some of them may have changed since."""
     total: int
 
 
@@ -63,8 +63,8 @@ def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebui
     """
     with sole_change(container.home):
         wanted = container.with_model(_called(model))
-        active, building = wanted.editions.active(), wanted.editions.building()
-        if building is None and active and active.embedder == wanted.edition.embedder:
+        active, building = wanted.index_versions.active(), wanted.index_versions.building()
+        if building is None and active and active.embedder == wanted.index_version.embedder:
             yield _finished(wanted)
         else:
             yield from _built(wanted, pace)
@@ -72,7 +72,7 @@ def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebui
 
 def rebuild(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     """Build the index anew for the model that it has. As `change_model`."""
-    active = container.editions.active()
+    active = container.index_versions.active()
     with sole_change(container.home):
         yield from _built(container.with_model(active.called) if active else container, pace)
 
@@ -83,7 +83,7 @@ def go_on(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     Raises:
         ActionRequiredError: nothing is.
     """
-    building = container.editions.building()
+    building = container.index_versions.building()
     if building is None:
         raise ActionRequiredError(
             "No index is being built. For another model: quarry reindex --model MODEL. To build the index"
@@ -100,26 +100,26 @@ def abandoned(container: Container) -> AbandonedWire:
         TemporarilyUnavailableError: it is being worked on; stop that first.
     """
     with sole_change(container.home):
-        building = container.editions.building()
-        container.editions.abandon()
+        building = container.index_versions.building()
+        container.index_versions.discard_build()
     return AbandonedWire(abandoned=_edition(building))
 
 
 def status(container: Container) -> StatusWire:
-    """Raises Superseded: the edition was switched while it was looked at."""
-    editions = container.editions
-    active, building = editions.active(), editions.building()
+    """Raises IndexVersionReplacedError: the index version was switched while it was looked at."""
+    index_versions = container.index_versions
+    active, building = index_versions.active(), index_versions.building()
     return StatusWire(
         active=_edition(active),
         building=_edition(building),
         running=_is_running(container.home),
-        documents=_count(editions.draft()),
+        documents=_count(index_versions.open_build_writer()),
         total=sum(map(container.ledger.count, container.ledger.sources())),
     )
 
 
 def encoded(container: Container, done: Rebuilt) -> RebuiltWire:
-    active = container.editions.active()
+    active = container.index_versions.active()
     return RebuiltWire(
         model=active.called if active else "",
         documents=done.documents,
@@ -141,36 +141,37 @@ def _called(model: str) -> str:
 
 
 def _built(container: Container, pace: Pace) -> Iterator[Rebuilding]:
-    edition = container.edition
-    keeper = container.editions.begin(edition)
-    reindexing = Reindexing(container.embedder, keeper, container.ledger, pace)
+    index_version = container.index_version
+    writer = container.index_versions.start_build(index_version)
+    reindexing = Reindexing(container.embedder, writer, container.ledger, pace)
     return reindexing.run(
-        partial(standstill, container.database, KIND), partial(container.editions.switch, edition)
+        partial(standstill, container.database, KIND),
+        partial(container.index_versions.activate, index_version),
     )
 
 
 def _finished(container: Container) -> Rebuilt:
     """After a switch that was the last thing a process did."""
-    container.editions.switch(container.edition)
+    container.index_versions.activate(container.index_version)
     with standstill(container.database, KIND) as go_on:
-        Reindexing(container.embedder, container.keeper, container.ledger).settle(go_on)
+        Reindexing(container.embedder, container.index_writer, container.ledger).settle(go_on)
     return Rebuilt(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
 
 
-def _edition(edition: Edition | None) -> EditionWire | None:
-    if edition is None:
+def _edition(index_version: IndexVersion | None) -> EditionWire | None:
+    if index_version is None:
         return None
-    embedder = edition.embedder
+    embedder = index_version.embedder
     return EditionWire(
-        model=edition.called,
+        model=index_version.called,
         version=embedder.version,
         precision=embedder.precision,
         dimension=embedder.dimension,
     )
 
 
-def _count(keeper: IndexKeeper | None) -> int:
-    return sum(1 for _ in keeper.survey()) if keeper else 0
+def _count(writer: IndexWriter | None) -> int:
+    return sum(1 for _ in writer.scan()) if writer else 0
 
 
 def _is_running(home: Path) -> bool:
@@ -181,7 +182,7 @@ def _is_running(home: Path) -> bool:
         return True
 
 
-def _advice(container: Container, active: Edition | None) -> str | None:
+def _advice(container: Container, active: IndexVersion | None) -> str | None:
     """What is set for the next command, where that is another model."""
     settings = container.settings
     if active is None or "embedding_model" not in settings.model_fields_set:

@@ -13,7 +13,7 @@ from connectors.batched import portions
 from connectors.document import EVERYBODY, Document, Section
 from indexing.chunking.chunker import CHUNKER_VERSION, chunks_of, content_hash
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import IndexKeeper, Replace
+from indexing.index.protocols import IndexWriter, Replace
 
 BATCH = 256
 """Documents that are embedded together and written in one step; what a crash may lose."""
@@ -37,17 +37,17 @@ def index_name(dataset: Dataset, embedder: Embedder) -> str:
 
 
 def index_corpus(
-    dataset: Dataset, keeper: IndexKeeper, embedder: Embedder, progress: TellProgress
+    dataset: Dataset, writer: IndexWriter, embedder: Embedder, progress: TellProgress
 ) -> None:
     """Write what the index of that name does not hold yet; goes on where a broken run ended."""
-    held = {document.id for document in keeper.survey()}
+    held = {document.id for document in writer.scan()}
     passages = (
         passage for passage in dataset.passages() if document_id(dataset, passage.id) not in held
     )
     done = len(held)
     progress(Progress("documents", done, dataset.documents))
     for batch in portions(passages, BATCH):
-        keeper.write(_replacements(dataset, batch, embedder))
+        writer.write(_replacements(dataset, batch, embedder))
         done += len(batch)
         progress(Progress("documents", done, dataset.documents))
 

@@ -20,7 +20,7 @@ from backend.evaluation.measures import scores
 from connectors.batched import portions
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vector
 from indexing.embedding.language_support import Understanding
-from indexing.index.protocols import Index, IndexKeeper
+from indexing.index.protocols import Index, IndexWriter
 from indexing.runtime.deadline import Deadline
 
 QUERIES_AT_ONCE = 64
@@ -30,7 +30,7 @@ Rankings: TypeAlias = dict[str, dict[str, list[str]]]
 """Leg to query id to ids of documents as the dataset names them, best first."""
 OpenIndex: TypeAlias = Callable[[str, EmbedderIdentity], AbstractContextManager[Index]]
 """By a name for the index, which is kept for later runs: one for each making."""
-OpenKeeper: TypeAlias = Callable[[str, EmbedderIdentity], IndexKeeper]
+OpenWriter: TypeAlias = Callable[[str, EmbedderIdentity], IndexWriter]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Parts:
     """What an evaluation runs on."""
 
     open_index: OpenIndex
-    open_keeper: OpenKeeper
+    open_writer: OpenWriter
     embedder: Embedder
     understanding: Understanding
 
@@ -79,8 +79,8 @@ def run_evaluation(
     name = index_name(dataset, parts.embedder)
     identity = parts.embedder.identity
     with stopwatch.timing("index"):
-        keeper = parts.open_keeper(name, identity)
-        index_corpus(dataset, keeper, parts.embedder, progress)
+        writer = parts.open_writer(name, identity)
+        index_corpus(dataset, writer, parts.embedder, progress)
     with parts.open_index(name, identity) as index:
         rankings = _rankings(dataset, index, parts, stopwatch, progress)
     return EvaluationReport(

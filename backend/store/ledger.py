@@ -82,8 +82,8 @@ class StoredLedger:
             yield from page
             after = page[-1]
 
-    def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
-        while page := self._survey_page(source, after):
+    def scan(self, source: str, after: str) -> Iterator[IndexedDocument]:
+        while page := self._scan_page(source, after):
             yield from page
             after = page[-1].id
 
@@ -116,7 +116,7 @@ class StoredLedger:
         with self.database.reading() as connection:
             return list(connection.scalars(query))
 
-    def _survey_page(self, source: str, after: str) -> list[IndexedDocument]:
+    def _scan_page(self, source: str, after: str) -> list[IndexedDocument]:
         query = (
             select(documents)
             .join(sources)

@@ -42,7 +42,7 @@ _STOPPED = "It was stopped; the next run goes on from there."
 
 
 class Home(Protocol):
-    """What the engine works with; made anew where the index was switched to another edition."""
+    """What the engine works with; made anew where the index was switched to another index version."""
 
     @property
     def database(self) -> Database: ...

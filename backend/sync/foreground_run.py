@@ -128,7 +128,7 @@ class _Reading:
             lambda: _is_over(fetching) and room.is_indexed(),
             pipeline.source,
         )
-        carrying = Carrying(pipeline.embedder, pipeline.keeper, pipeline.ledger)
+        carrying = Carrying(pipeline.embedder, pipeline.writer, pipeline.ledger)
         meter = Meter(pipeline.source, "indexing")
         with closing(carrying.carry_out(coming, meter, self.tally)) as steps:
             yield from steps

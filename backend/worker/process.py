@@ -42,7 +42,7 @@ class Told:
 
 
 class Homes:
-    """The Quarry of a worker: a new one, once its index was switched to another edition."""
+    """The Quarry of a worker: a new one, once its index was switched to another index version."""
 
     def __init__(self, settings: Settings) -> None:
         self._lock = threading.Lock()
@@ -57,11 +57,11 @@ class Homes:
         """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be had."""
         with self._lock:
             container = self._container
-            active = container.editions.active()
-            if active is not None and active.embedder != container.edition.embedder:
+            active = container.index_versions.active()
+            if active is not None and active.embedder != container.index_version.embedder:
                 container = container.anew()
             # Made once, before several threads ask for them.
-            for part in (container.database, container.ledger, container.keeper):
+            for part in (container.database, container.ledger, container.index_writer):
                 del part
             self._container = container
         return container

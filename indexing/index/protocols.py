@@ -185,7 +185,7 @@ class IndexedDocument:
     """Who finds it; of a document without chunks, nobody."""
 
 
-class IndexKeeper(Protocol):
+class IndexWriter(Protocol):
     """What the pipeline may do. No asker is ever given one."""
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
@@ -197,7 +197,7 @@ class IndexKeeper(Protocol):
         """
         ...
 
-    def survey(self) -> Iterator[IndexedDocument]:
+    def scan(self) -> Iterator[IndexedDocument]:
         """Every document of the index by id, for repair, audit and moving."""
         ...
 
@@ -205,6 +205,6 @@ class IndexKeeper(Protocol):
         """Every document whose id follows `after`, by id, as another index can take it.
 
         Vectors are those that the index kept, to its precision. Of a document without chunks no more
-        is known than `survey` tells.
+        is known than `scan` tells.
         """
         ...

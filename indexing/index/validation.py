@@ -48,7 +48,7 @@ def batches(changes: Iterable[IndexChange], dimension: int, limits: BatchLimits)
     """Batches in the order of `changes`, in each of which a document stands at most once.
 
     Raises:
-        ValueError: see `IndexKeeper.write`.
+        ValueError: see `IndexWriter.write`.
     """
     batch: Batch = []
     named: set[str] = set()

@@ -1,4 +1,4 @@
-"""An index and a keeper that notice when their edition is gone; the same for every index."""
+"""An index and a writer that notice when their index version is gone; the same for every index."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,8 +14,8 @@ from indexing.index.protocols import (
     Index,
     IndexChange,
     IndexedDocument,
-    IndexKeeper,
     IndexQuery,
+    IndexWriter,
     Replace,
     Written,
 )
@@ -24,10 +24,10 @@ from indexing.runtime.deadline import Deadline
 
 class Watch(Protocol):
     def kept(self) -> AbstractContextManager[None]:
-        """A block whose outcome counts only if the edition is there all the while.
+        """A block whose outcome counts only if the index version is there all the while.
 
         Raises:
-            Superseded: it is not.
+            IndexVersionReplacedError: it is not.
         """
         ...
 
@@ -36,8 +36,8 @@ class ClosableIndex(Index, Protocol):
     def close(self) -> None: ...
 
 
-class WatchedIndex(Closing):
-    """An `Index`; every method raises Superseded once its edition is gone."""
+class VersionCheckedIndex(Closing):
+    """An `Index`; every method raises IndexVersionReplacedError once its index version is gone."""
 
     def __init__(self, index: ClosableIndex, watch: Watch) -> None:
         self._index = index
@@ -62,21 +62,21 @@ class WatchedIndex(Closing):
         self._index.close()
 
 
-class WatchedKeeper:
-    """An `IndexKeeper`; every method raises Superseded once its edition is gone."""
+class VersionCheckedWriter:
+    """An `IndexWriter`; every method raises IndexVersionReplacedError once its index version is gone."""
 
-    def __init__(self, keeper: IndexKeeper, watch: Watch) -> None:
-        self._keeper = keeper
+    def __init__(self, writer: IndexWriter, watch: Watch) -> None:
+        self._writer = writer
         self._watch = watch
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
         with self._watch.kept():
-            return self._keeper.write(changes)
+            return self._writer.write(changes)
 
-    def survey(self) -> Iterator[IndexedDocument]:
+    def scan(self) -> Iterator[IndexedDocument]:
         with self._watch.kept():
-            yield from self._keeper.survey()
+            yield from self._writer.scan()
 
     def export(self, after: str = "") -> Iterator[Replace]:
         with self._watch.kept():
-            yield from self._keeper.export(after)
+            yield from self._writer.export(after)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import IndexKeeper
+from indexing.index.protocols import IndexWriter
 from indexing.ingestion.batching import Held, document_id, item_of
 from indexing.ingestion.executor import Plan, Progresses, Writing
 from indexing.ingestion.ledger import Ledger
@@ -17,7 +17,7 @@ _NOTHING_YET = Plan(())
 @dataclass(frozen=True, slots=True)
 class Carrying:
     embedder: Embedder
-    keeper: IndexKeeper
+    writer: IndexWriter
     ledger: Ledger
 
     def carry_out(self, coming: Iterator[Held | None], meter: Meter, tally: Tally) -> Progresses:
@@ -30,7 +30,7 @@ class Carrying:
             LostLease: one of them is another worker's by now; the ledger knows nothing of it.
             TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's.
         """
-        writing = Writing(self.embedder, self.keeper, self.ledger)
+        writing = Writing(self.embedder, self.writer, self.ledger)
         yield from writing.carry_out_ahead(self._plans(coming, tally), meter, tally)
 
     def _plans(self, coming: Iterator[Held | None], tally: Tally) -> Iterator[Plan]:

@@ -16,7 +16,7 @@ import numpy as np
 from connectors.batched import portions
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
-from indexing.index.protocols import Amend, IndexChange, IndexKeeper, Replace
+from indexing.index.protocols import Amend, IndexChange, IndexWriter, Replace
 from indexing.ingestion.batching import Held
 from indexing.ingestion.ledger import Failed, Finished, LedgerChange, LostLease, Stored
 from indexing.ingestion.planner import Prepared, Step
@@ -56,7 +56,7 @@ class Noting(Protocol):
 @dataclass(frozen=True, slots=True)
 class Writing:
     embedder: Embedder
-    keeper: IndexKeeper
+    writer: IndexWriter
     ledger: Noting
 
     def carry_out(self, plan: Plan, tally: Tally) -> None:
@@ -75,7 +75,7 @@ class Writing:
         with (
             ThreadPoolExecutor(1, "planner") as planner,
             ThreadPoolExecutor(_EMBEDDING, "embedder") as embedder,
-            ThreadPoolExecutor(1, "writer") as writer,
+            ThreadPoolExecutor(1, "writer") as write_thread,
         ):
             begun: deque[Future[Plan]] = deque()
             coming = planner.submit(next, plans, None)
@@ -86,7 +86,7 @@ class Writing:
                 item = plan.item or item
                 yield meter.progress(item)
                 embedding = embedder.submit(self._embedded, plan)
-                last = writer.submit(self._write_in_turn, embedding, last, tally)
+                last = write_thread.submit(self._write_in_turn, embedding, last, tally)
                 begun.append(last)
                 while begun and (begun[0].done() or len(begun) == _AHEAD):
                     yield _saved(begun.popleft().result(), meter)
@@ -125,7 +125,7 @@ class Writing:
     def _write_index(self, changes: Sequence[IndexChange]) -> None:
         if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
             self.ledger.unsettle(amended)
-        stale = self.keeper.write(changes).stale if changes else ()
+        stale = self.writer.write(changes).stale if changes else ()
         if stale:
             raise TemporarilyUnavailableError(
                 f"The index holds newer versions of {len(stale)} documents than the ledger, of"

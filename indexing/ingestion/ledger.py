@@ -184,7 +184,7 @@ class Ledger(Protocol):
         """The ids whose kept sections have gone, `Lost` ones left out; `save` may be called between."""
         ...
 
-    def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
+    def scan(self, source: str, after: str) -> Iterator[IndexedDocument]:
         """What the index should hold of the source, by id, of ids above `after`."""
         ...
 

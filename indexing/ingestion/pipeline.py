@@ -15,7 +15,7 @@ from connectors.batched import portions
 from connectors.connector import Change, Checkpoint, Listed
 from connectors.document import Access, Document
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import Amend, Delete, IndexKeeper
+from indexing.index.protocols import Amend, Delete, IndexWriter
 from indexing.ingestion.batching import Batch, BatchSize, batches, weighed
 from indexing.ingestion.deletion_guard import Shrinkage
 from indexing.ingestion.executor import Plan, Progresses, Writing
@@ -53,13 +53,13 @@ class Pipeline:
 
     source: str
     embedder: Embedder
-    keeper: IndexKeeper
+    writer: IndexWriter
     ledger: Ledger
     size: BatchSize = field(default_factory=BatchSize)
 
     @property
     def _writing(self) -> Writing:
-        return Writing(self.embedder, self.keeper, self.ledger)
+        return Writing(self.embedder, self.writer, self.ledger)
 
     def read(self, changes: Iterable[Change]) -> Generator[Batch, None, None]:
         """The changes in batches, read in a thread of its own; one without any where the source is slow.
@@ -186,10 +186,10 @@ class Pipeline:
         known = self.ledger.sources() - {self.source}
         held = (
             document
-            for document in self.keeper.survey()
+            for document in self.writer.scan()
             if document.id > after and _source_of(document.id) not in known
         )
-        return differences(self.ledger.survey(self.source, after), held)
+        return differences(self.ledger.scan(self.source, after), held)
 
     def _mending_plans(self, found: Sequence[Difference], tally: Tally) -> Iterator[Plan]:
         for page in portions(found, _PAGE):

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from connectors.document import Document
 from indexing.chunking.chunker import chunks_of, content_hash
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import IndexKeeper, Replace
+from indexing.index.protocols import IndexWriter, Replace
 
 
-def index_documents(documents: Sequence[Document], embedder: Embedder, keeper: IndexKeeper) -> None:
+def index_documents(documents: Sequence[Document], embedder: Embedder, writer: IndexWriter) -> None:
     """Write the documents to an index of their own.
 
     Raises:
@@ -17,7 +17,7 @@ def index_documents(documents: Sequence[Document], embedder: Embedder, keeper: I
     for document in documents:
         chunks = chunks_of(document, embedder)
         vectors = embedder.embed_passages([chunk.embedded_text for chunk in chunks])
-        keeper.write(
+        writer.write(
             [
                 Replace(
                     document_id=document.id,

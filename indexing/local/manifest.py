@@ -1,6 +1,6 @@
-"""Which folders hold the editions of an index: one small file, exchanged whole.
+"""Which folders hold the index versions of an index: one small file, exchanged whole.
 
-Whatever is to happen to editions happens by exchanging this file; a folder that it does not name is rubbish.
+Whatever is to happen to index versions happens by exchanging this file; a folder that it does not name is rubbish.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import EmbedderIdentity
-from indexing.index.versions import Edition
+from indexing.index.versions import IndexVersion
 
 FILE = "editions.json"
 _FORMAT = 1
@@ -20,10 +20,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An edition and the name of its folder. A name is never used again."""
+    """An index version and the name of its folder. A name is never used again."""
 
     folder: str
-    edition: Edition
+    index_version: IndexVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ def write(home: Path, register: Register) -> None:
     """Exchange the file; it is on the disk when this returns."""
     content = {
         "format": _FORMAT,
-        "active": register.active and asdict(register.active),
-        "building": register.building and asdict(register.building),
+        "active": register.active and _to_json(register.active),
+        "building": register.building and _to_json(register.building),
     }
     partial = home / f"{FILE}.partial"
     with partial.open("w", encoding="utf-8") as file:
@@ -85,22 +85,27 @@ def write(home: Path, register: Register) -> None:
     _flush_names(home)
 
 
-def new_folder(edition: Edition) -> str:
+def new_folder(index_version: IndexVersion) -> str:
     """A name that tells the model to a person, and was never used before.
 
     A digest of the embedder would not do: an index that was opened before a rebuild for the same embedder
     must not take the new folder for its own.
     """
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", edition.embedder.model).strip("-").lower()[-40:]
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", index_version.embedder.model).strip("-").lower()[-40:]
     return f"{slug or 'model'}-{os.urandom(4).hex()}"
+
+
+def _to_json(placed: Placed) -> dict[str, Any]:
+    return {"folder": placed.folder, "edition": asdict(placed.index_version)}
 
 
 def _placed(fields: dict[str, Any] | None) -> Placed | None:
     if fields is None:
         return None
-    edition = fields["edition"]
+    index_version = fields["edition"]
     return Placed(
-        fields["folder"], Edition(EmbedderIdentity(**edition["embedder"]), edition["called"])
+        fields["folder"],
+        IndexVersion(EmbedderIdentity(**index_version["embedder"]), index_version["called"]),
     )
 
 

@@ -20,14 +20,14 @@ from indexing.local.database import (
     transaction,
     write_meta,
 )
-from indexing.local.searcher import EmbeddedIndex
+from indexing.local.searcher import LocalIndex
 from indexing.local.tantivy_index import Damaged, Fulltext
-from indexing.local.writer import EmbeddedKeeper, always
+from indexing.local.writer import LocalIndexWriter, always
 from indexing.local.writer_lock import sole_writer
 from indexing.text import tokenizer
 
 
-def open_index(folder: Path, identity: EmbedderIdentity) -> EmbeddedIndex:
+def open_index(folder: Path, identity: EmbedderIdentity) -> LocalIndex:
     """The index in `folder`, for askers.
 
     Raises:
@@ -35,18 +35,18 @@ def open_index(folder: Path, identity: EmbedderIdentity) -> EmbeddedIndex:
         TemporarilyUnavailableError: it has to be made or mended, and another process kept it locked.
     """
     _prepare(folder, identity)
-    return EmbeddedIndex(folder, identity.dimension)
+    return LocalIndex(folder, identity.dimension)
 
 
-def open_keeper(
+def open_writer(
     folder: Path, identity: EmbedderIdentity, check: Callable[[], None] = always
-) -> EmbeddedKeeper:
-    """The index in `folder`, for the pipeline; `check` is that of `EmbeddedKeeper`.
+) -> LocalIndexWriter:
+    """The index in `folder`, for the pipeline; `check` is that of `LocalIndexWriter`.
 
     Raises as `open_index` does.
     """
     _prepare(folder, identity)
-    return EmbeddedKeeper(folder, identity.dimension, check=check)
+    return LocalIndexWriter(folder, identity.dimension, check=check)
 
 
 def _prepare(folder: Path, identity: EmbedderIdentity) -> None:

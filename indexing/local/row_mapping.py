@@ -118,7 +118,7 @@ def _fetched(found: Iterable[Row]) -> Iterator[Fetched]:
 
 
 def whole(connection: Connection, ordinal: int) -> list[Chunk]:
-    """All chunks of a document, whoever may read it: for keepers. None of them is `hidden`."""
+    """All chunks of a document, whoever may read it: for writers. None of them is `hidden`."""
     found = connection.execute(sql.CHUNKS_OF_DOCUMENT, (ordinal,))
     return [fetched.chunk for fetched in _fetched(found)]
 

@@ -28,7 +28,7 @@ from indexing.text import tokenizer
 Ranking = list[Placed[int]]
 
 
-class EmbeddedIndex(Closing):
+class LocalIndex(Closing):
     """An `Index` over a folder. Any number of threads and processes may use it while others write."""
 
     def __init__(self, folder: Path, dimension: int) -> None:

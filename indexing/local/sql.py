@@ -153,7 +153,7 @@ LABEL_NAMES = "SELECT id, value FROM labels WHERE id IN (SELECT value FROM json_
 ORDINALS_OF = "SELECT ordinal FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 
 # Of a document without rows nobody is told, whoever may once have been amended to read it.
-SURVEY = """
+SCAN = """
     SELECT d.id, d.generation, d.count, d.content_hash, iif(d.count > 0, s.tokens, '[]')
     FROM documents d JOIN reader_sets s ON s.id = d.reader_set
     WHERE d.id > ? ORDER BY d.id LIMIT ?

@@ -1,7 +1,7 @@
-"""The editions of the local index: a folder each, and a register that says what they are.
+"""The index versions of the local index: a folder each, and a register that says what they are.
 
 A switch exchanges the register and then removes the former folder. A crash before the exchange has changed
-nothing, one after it leaves a folder that nobody names, which the next `begin`, `switch` or `abandon` removes.
+nothing, one after it leaves a folder that nobody names, which the next `start_build`, `activate` or `discard_build` removes.
 """
 
 import shutil
@@ -11,100 +11,105 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from indexing.index.version_guard import WatchedIndex, WatchedKeeper
-from indexing.index.versions import Edition, Superseded, already_building, of_another
+from indexing.index.version_guard import VersionCheckedIndex, VersionCheckedWriter
+from indexing.index.versions import (
+    IndexVersion,
+    IndexVersionReplacedError,
+    already_building,
+    of_another,
+)
 from indexing.local import manifest
 from indexing.local.manifest import Placed, Register
-from indexing.local.open_index import open_index, open_keeper
+from indexing.local.open_index import open_index, open_writer
 from indexing.local.version_guard import Watch
 from indexing.local.writer_lock import sole_writer
 
 Opened = TypeVar("Opened")
 
 
-class EmbeddedEditions:
-    """Implements `indexing.index.versions.Editions` over a folder that several processes may use."""
+class LocalIndexVersions:
+    """Implements `indexing.index.versions.IndexVersions` over a folder that several processes may use."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
-    def active(self) -> Edition | None:
+    def active(self) -> IndexVersion | None:
         placed = manifest.read(self._home).active
-        return placed.edition if placed else None
+        return placed.index_version if placed else None
 
-    def building(self) -> Edition | None:
+    def building(self) -> IndexVersion | None:
         placed = manifest.read(self._home).building
-        return placed.edition if placed else None
+        return placed.index_version if placed else None
 
-    def open_index(self, edition: Edition) -> WatchedIndex:
-        return self._opened(edition, self._index)
+    def open_index(self, index_version: IndexVersion) -> VersionCheckedIndex:
+        return self._opened(index_version, self._index)
 
-    def open_keeper(self, edition: Edition) -> WatchedKeeper:
-        return self._opened(edition, self._keeper)
+    def open_writer(self, index_version: IndexVersion) -> VersionCheckedWriter:
+        return self._opened(index_version, self._writer)
 
-    def begin(self, edition: Edition) -> WatchedKeeper:
+    def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
         with self._alone() as known:
-            building = known.building or Placed(manifest.new_folder(edition), edition)
-            if building.edition.embedder != edition.embedder:
-                raise already_building(building.edition, edition)
+            building = known.building or Placed(manifest.new_folder(index_version), index_version)
+            if building.index_version.embedder != index_version.embedder:
+                raise already_building(building.index_version, index_version)
             following = replace(known, building=building)
             manifest.write(self._home, following)
             self._tidy(following)
-        return self._keeper(building)
+        return self._writer(building)
 
-    def draft(self) -> WatchedKeeper | None:
+    def open_build_writer(self) -> VersionCheckedWriter | None:
         building = manifest.read(self._home).building
-        return self._keeper(building) if building else None
+        return self._writer(building) if building else None
 
-    def preview(self) -> WatchedIndex:
+    def open_build_index(self) -> VersionCheckedIndex:
         building = manifest.read(self._home).building
         if building is None:
-            raise ValueError("no edition is being built")
+            raise ValueError("no index version is being built")
         return self._index(building)
 
-    def switch(self, edition: Edition) -> None:
+    def activate(self, index_version: IndexVersion) -> None:
         with self._alone() as known:
-            following = _switched(known, edition)
+            following = _switched(known, index_version)
             with self._no_writer(known.active):
                 manifest.write(self._home, following)
             self._tidy(following)
 
-    def abandon(self) -> None:
+    def discard_build(self) -> None:
         with self._alone() as known:
             following = Register(active=known.active)
             manifest.write(self._home, following)
             self._tidy(following)
 
-    def _opened(self, edition: Edition, opening: Callable[[Placed], Opened]) -> Opened:
+    def _opened(self, index_version: IndexVersion, opening: Callable[[Placed], Opened]) -> Opened:
         """What is opened while a switch goes on may be of a folder that is gone: then, once more."""
         while True:
-            placed = manifest.read(self._home).active or self._first(edition)
-            if placed.edition.embedder != edition.embedder:
-                raise of_another(placed.edition, edition)
+            placed = manifest.read(self._home).active or self._first(index_version)
+            if placed.index_version.embedder != index_version.embedder:
+                raise of_another(placed.index_version, index_version)
             try:
                 return opening(placed)
-            except Superseded:
+            except IndexVersionReplacedError:
                 continue
 
-    def _first(self, edition: Edition) -> Placed:
+    def _first(self, index_version: IndexVersion) -> Placed:
         with self._alone() as known:
-            first = known.active or Placed(manifest.new_folder(edition), edition)
+            first = known.active or Placed(manifest.new_folder(index_version), index_version)
             if known.active is None:
                 manifest.write(self._home, replace(known, active=first))
             return first
 
-    def _index(self, placed: Placed) -> WatchedIndex:
+    def _index(self, placed: Placed) -> VersionCheckedIndex:
         watch = Watch(self._home, placed.folder)
         with watch.kept():
-            index = open_index(self._home / placed.folder, placed.edition.embedder)
-        return WatchedIndex(index, watch)
+            index = open_index(self._home / placed.folder, placed.index_version.embedder)
+        return VersionCheckedIndex(index, watch)
 
-    def _keeper(self, placed: Placed) -> WatchedKeeper:
+    def _writer(self, placed: Placed) -> VersionCheckedWriter:
         watch = Watch(self._home, placed.folder)
         with watch.kept():
-            folder, identity = self._home / placed.folder, placed.edition.embedder
-            keeper = open_keeper(folder, identity, watch.check)
-        return WatchedKeeper(keeper, watch)
+            folder, identity = self._home / placed.folder, placed.index_version.embedder
+            writer = open_writer(folder, identity, watch.check)
+        return VersionCheckedWriter(writer, watch)
 
     @contextmanager
     def _alone(self) -> Iterator[Register]:
@@ -114,7 +119,7 @@ class EmbeddedEditions:
             yield manifest.read(self._home)
 
     def _no_writer(self, placed: Placed | None) -> AbstractContextManager[None]:
-        """A write to the edition has either returned before the block or fails after it."""
+        """A write to the index version has either returned before the block or fails after it."""
         if placed is None or not (self._home / placed.folder).is_dir():
             return nullcontext()
         return sole_writer(self._home / placed.folder)
@@ -126,11 +131,15 @@ class EmbeddedEditions:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _switched(known: Register, edition: Edition) -> Register:
+def _switched(known: Register, index_version: IndexVersion) -> Register:
     match known:
-        case Register(building=Placed(edition=Edition(embedder))) if embedder == edition.embedder:
+        case Register(building=Placed(index_version=IndexVersion(embedder))) if (
+            embedder == index_version.embedder
+        ):
             return Register(active=known.building)
-        case Register(active=Placed(edition=Edition(embedder))) if embedder == edition.embedder:
+        case Register(active=Placed(index_version=IndexVersion(embedder))) if (
+            embedder == index_version.embedder
+        ):
             return known
         case _:
-            raise ValueError(f"neither being built nor active: {edition.called}")
+            raise ValueError(f"neither being built nor active: {index_version.called}")

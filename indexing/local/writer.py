@@ -31,15 +31,15 @@ from indexing.local.writer_lock import PATIENCE, sole_writer
 BATCH = BatchLimits(changes=1_024, chunks=4_096)
 """Enough chunks to make the commits of a batch cheap, few enough to hold in memory."""
 SURVEYED = 1_000
-"""Documents read at a time, so that a long survey holds up no writer."""
+"""Documents read at a time, so that a long scan holds up no writer."""
 
 
 def always() -> None:
     """Nothing stands in the way of a write."""
 
 
-class EmbeddedKeeper:
-    """An `IndexKeeper` over a folder. Several may be used at once; they write one after the other."""
+class LocalIndexWriter:
+    """An `IndexWriter` over a folder. Several may be used at once; they write one after the other."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class EmbeddedKeeper:
         patience: float = PATIENCE,
         check: Callable[[], None] = always,
     ) -> None:
-        """To be had from `open_keeper`.
+        """To be had from `open_writer`.
 
         Args:
             patience: seconds to wait for another writer.
@@ -60,10 +60,10 @@ class EmbeddedKeeper:
         self._check = check
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
-        """See `IndexKeeper.write`. Changes are taken in batches; each is whole or not there at all.
+        """See `IndexWriter.write`. Changes are taken in batches; each is whole or not there at all.
 
         Raises:
-            ValueError: see `IndexKeeper.write`; and chunks of one document that disagree on what is said of
+            ValueError: see `IndexWriter.write`; and chunks of one document that disagree on what is said of
                 all of it, or a boost below zero. Batches before the one at fault are written.
             TemporarilyUnavailableError: another writer did not end in time, or the disk is busy.
             ActionRequiredError: the index cannot be written.
@@ -74,13 +74,13 @@ class EmbeddedKeeper:
                 written += self._write(batch)
         return written
 
-    def survey(self) -> Iterator[IndexedDocument]:
-        """See `IndexKeeper.survey`. Documents written meanwhile may or may not be among them."""
+    def scan(self) -> Iterator[IndexedDocument]:
+        """See `IndexWriter.scan`. Documents written meanwhile may or may not be among them."""
         with closing(connect(self._folder)) as connection:
             last = ""
             while True:
                 with self._named_errors():
-                    found = connection.execute(sql.SURVEY, (last, SURVEYED)).fetchall()
+                    found = connection.execute(sql.SCAN, (last, SURVEYED)).fetchall()
                 if not found:
                     return
                 for each, generation, chunks, digest, tokens in found:
@@ -90,7 +90,7 @@ class EmbeddedKeeper:
                 last = found[-1][0]
 
     def export(self, after: str = "") -> Iterator[Replace]:
-        """See `IndexKeeper.export`. Each document is as one moment saw it; one is held at a time."""
+        """See `IndexWriter.export`. Each document is as one moment saw it; one is held at a time."""
         with closing(connect(self._folder)) as connection:
             while True:
                 with self._named_errors(), snapshot(connection):

@@ -32,7 +32,7 @@ ATTEMPTS = 20
 """At a document that is replaced while it is read."""
 
 
-def survey(client: OpenSearch, index: str, after: str = "") -> Iterator[DocumentRecord]:
+def scan(client: OpenSearch, index: str, after: str = "") -> Iterator[DocumentRecord]:
     """Every document whose id follows `after`, by id, as its page was when it was read."""
     while True:
         body = {
@@ -75,7 +75,7 @@ class Export:
     def after(self, document_id: str) -> Iterator[Replace]:
         group: list[DocumentRecord] = []
         chunks = 0
-        for record in survey(self._client, self._index, document_id):
+        for record in scan(self._client, self._index, document_id):
             if group and chunks + record.version.chunks > CHUNKS:
                 yield from self._whole(group)
                 group, chunks = [], 0

@@ -60,7 +60,7 @@ class IndexLayout:
 
 
 def index_body(name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Body:
-    """Of the request that creates an edition of that name."""
+    """Of the request that creates an index version of that name."""
     return {
         "settings": _settings(layout),
         "mappings": _mapping(identity, layout.vectors),

@@ -49,10 +49,10 @@ def written_alias(index: str) -> str:
 
 
 def active_alias(prefix: str) -> str:
-    """Stands before the edition that is searched."""
+    """Stands before the index version that is searched."""
     return f"{prefix}-active"
 
 
 def building_alias(prefix: str) -> str:
-    """Stands before the edition that is being built, where there is one."""
+    """Stands before the index version that is being built, where there is one."""
     return f"{prefix}-building"

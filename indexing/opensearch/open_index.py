@@ -13,7 +13,7 @@ from indexing.opensearch import errors
 from indexing.opensearch.mapping import FORMAT, IndexLayout, VectorSettings, index_body
 from indexing.opensearch.naming import edition_name
 from indexing.opensearch.searcher import OpenSearchIndex
-from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.text import tokenizer
 
 STARTING = 15
@@ -42,9 +42,9 @@ def open_index(
     return OpenSearchIndex(client, laid.name, identity.dimension, laid.vectors)
 
 
-def open_keeper(
+def open_writer(
     client: OpenSearch, prefix: str, identity: EmbedderIdentity, layout: IndexLayout | None = None
-) -> OpenSearchKeeper:
+) -> OpenSearchIndexWriter:
     """The index of this embedder, for the pipeline.
 
     Raises:
@@ -52,11 +52,11 @@ def open_keeper(
         TemporarilyUnavailableError: the cluster cannot be reached or is not whole.
     """
     laid = lay(client, edition_name(prefix, identity), identity, layout or IndexLayout())
-    return OpenSearchKeeper(client, laid.name, identity.dimension, laid.vectors)
+    return OpenSearchIndexWriter(client, laid.name, identity.dimension, laid.vectors)
 
 
 def lay(client: OpenSearch, name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Laid:
-    """The index of that name, made if there is none; several may do so at once. Raises as `open_keeper`."""
+    """The index of that name, made if there is none; several may do so at once. Raises as `open_writer`."""
     with errors.named_errors():
         if meta_of(client, name) is None:
             _make(client, name, identity, layout)

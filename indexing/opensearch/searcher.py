@@ -51,7 +51,7 @@ POINTS = 2
 
 
 class OpenSearchIndex(Closing):
-    """An `Index` over one edition on the cluster. Any number of threads and processes may use it."""
+    """An `Index` over one index version on the cluster. Any number of threads and processes may use it."""
 
     def __init__(
         self, client: OpenSearch, index: str, dimension: int, vectors: VectorSettings

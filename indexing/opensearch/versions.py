@@ -1,6 +1,6 @@
-"""The editions of an index on the cluster: an index each, and two aliases that say which is which.
+"""The index versions of an index on the cluster: an index each, and two aliases that say which is which.
 
-One alias stands before the edition that is searched, one before the edition that is being built. A switch is
+One alias stands before the index version that is searched, one before the index version that is being built. A switch is
 one change of aliases, which the cluster makes whole or not at all, and which removes the former index too:
 whoever still asks that one finds it gone, and is told that it was superseded.
 """
@@ -15,82 +15,87 @@ from opensearchpy import OpenSearch
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
-from indexing.index.version_guard import WatchedIndex, WatchedKeeper
-from indexing.index.versions import Edition, Superseded, already_building, of_another
+from indexing.index.version_guard import VersionCheckedIndex, VersionCheckedWriter
+from indexing.index.versions import (
+    IndexVersion,
+    IndexVersionReplacedError,
+    already_building,
+    of_another,
+)
 from indexing.opensearch import errors
 from indexing.opensearch.mapping import IndexLayout
 from indexing.opensearch.naming import active_alias, building_alias, edition_name
 from indexing.opensearch.open_index import Laid, fitting, lay, meta_of, note_called
 from indexing.opensearch.searcher import OpenSearchIndex
-from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.opensearch.writer import OpenSearchIndexWriter
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """An edition and the index that holds it."""
+    """An index version and the index that holds it."""
 
     index: str
-    edition: Edition
+    index_version: IndexVersion
     meta: Mapping[str, Any]
     """What the index says of itself."""
 
     @classmethod
     def of(cls, index: str, meta: Mapping[str, Any]) -> "_Placed":
         embedder = EmbedderIdentity(**meta["embedder"])
-        return cls(index, Edition(embedder, meta.get("called", embedder.model)), meta)
+        return cls(index, IndexVersion(embedder, meta.get("called", embedder.model)), meta)
 
 
-class OpenSearchEditions:
-    """Implements `indexing.index.versions.Editions` over the indexes of one prefix."""
+class OpenSearchIndexVersions:
+    """Implements `indexing.index.versions.IndexVersions` over the indexes of one prefix."""
 
     def __init__(self, client: OpenSearch, prefix: str, layout: IndexLayout | None = None) -> None:
         self._client = client
         self._prefix = prefix
         self._layout = layout or IndexLayout()
 
-    def active(self) -> Edition | None:
+    def active(self) -> IndexVersion | None:
         placed = self._behind(active_alias(self._prefix))
-        return placed.edition if placed else None
+        return placed.index_version if placed else None
 
-    def building(self) -> Edition | None:
+    def building(self) -> IndexVersion | None:
         placed = self._behind(building_alias(self._prefix))
-        return placed.edition if placed else None
+        return placed.index_version if placed else None
 
-    def open_index(self, edition: Edition) -> WatchedIndex:
-        return self._index(self._active(edition))
+    def open_index(self, index_version: IndexVersion) -> VersionCheckedIndex:
+        return self._index(self._active(index_version))
 
-    def open_keeper(self, edition: Edition) -> WatchedKeeper:
-        return self._keeper(self._active(edition))
+    def open_writer(self, index_version: IndexVersion) -> VersionCheckedWriter:
+        return self._writer(self._active(index_version))
 
-    def begin(self, edition: Edition) -> WatchedKeeper:
+    def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
         building = self._behind(building_alias(self._prefix))
         if building is None:
             # A name that was never used: who has the former index open must not take this one for it.
-            name = f"{edition_name(self._prefix, edition.embedder)}-{secrets.token_hex(3)}"
-            building = self._made(name, edition, building_alias(self._prefix))
-        if building.edition.embedder != edition.embedder:
-            raise already_building(building.edition, edition)
-        return self._keeper(building)
+            name = f"{edition_name(self._prefix, index_version.embedder)}-{secrets.token_hex(3)}"
+            building = self._made(name, index_version, building_alias(self._prefix))
+        if building.index_version.embedder != index_version.embedder:
+            raise already_building(building.index_version, index_version)
+        return self._writer(building)
 
-    def draft(self) -> WatchedKeeper | None:
+    def open_build_writer(self) -> VersionCheckedWriter | None:
         building = self._behind(building_alias(self._prefix))
-        return self._keeper(building) if building else None
+        return self._writer(building) if building else None
 
-    def preview(self) -> WatchedIndex:
+    def open_build_index(self) -> VersionCheckedIndex:
         building = self._behind(building_alias(self._prefix))
         if building is None:
-            raise ValueError("no edition is being built")
+            raise ValueError("no index version is being built")
         return self._index(building)
 
-    def switch(self, edition: Edition) -> None:
+    def activate(self, index_version: IndexVersion) -> None:
         active = self._behind(active_alias(self._prefix))
         building = self._behind(building_alias(self._prefix))
-        if building is not None and building.edition.embedder == edition.embedder:
+        if building is not None and building.index_version.embedder == index_version.embedder:
             self._change_aliases(self._switching(active, building))
-        elif active is None or active.edition.embedder != edition.embedder:
-            raise ValueError(f"neither being built nor active: {edition.called}")
+        elif active is None or active.index_version.embedder != index_version.embedder:
+            raise ValueError(f"neither being built nor active: {index_version.called}")
 
-    def abandon(self) -> None:
+    def discard_build(self) -> None:
         building = self._behind(building_alias(self._prefix))
         if building is not None:
             self._change_aliases([{"remove_index": {"index": building.index}}])
@@ -105,24 +110,24 @@ class OpenSearchEditions:
         ]
         return actions + ([{"remove_index": {"index": active.index}}] if active else [])
 
-    def _active(self, edition: Edition) -> _Placed:
-        """The active edition, made where there is none."""
+    def _active(self, index_version: IndexVersion) -> _Placed:
+        """The active index version, made where there is none."""
         alias = active_alias(self._prefix)
         placed = self._behind(alias)
         if placed is None:
-            self._made(edition_name(self._prefix, edition.embedder), edition, alias)
+            self._made(edition_name(self._prefix, index_version.embedder), index_version, alias)
             placed = self._behind(alias)
         if placed is None:
             raise TemporarilyUnavailableError(
                 "The index on the cluster was removed just now.", errors.SOON
             )
-        if placed.edition.embedder != edition.embedder:
-            raise of_another(placed.edition, edition)
+        if placed.index_version.embedder != index_version.embedder:
+            raise of_another(placed.index_version, index_version)
         return placed
 
-    def _made(self, index: str, edition: Edition, alias: str) -> _Placed:
-        lay(self._client, index, edition.embedder, self._layout)
-        meta = note_called(self._client, index, edition.called)
+    def _made(self, index: str, index_version: IndexVersion, alias: str) -> _Placed:
+        lay(self._client, index, index_version.embedder, self._layout)
+        meta = note_called(self._client, index, index_version.called)
         self._change_aliases([{"add": {"index": index, "alias": alias}}])
         return _Placed.of(index, meta)
 
@@ -150,23 +155,23 @@ class OpenSearchEditions:
         with errors.named_errors():
             self._client.indices.update_aliases(body={"actions": list(actions)})
 
-    def _index(self, placed: _Placed) -> WatchedIndex:
+    def _index(self, placed: _Placed) -> VersionCheckedIndex:
         laid = self._laid(placed)
-        dimension = placed.edition.embedder.dimension
+        dimension = placed.index_version.embedder.dimension
         index = OpenSearchIndex(self._client, laid.name, dimension, laid.vectors)
-        return WatchedIndex(index, _Watch(self, laid.name))
+        return VersionCheckedIndex(index, _Watch(self, laid.name))
 
-    def _keeper(self, placed: _Placed) -> WatchedKeeper:
+    def _writer(self, placed: _Placed) -> VersionCheckedWriter:
         laid = self._laid(placed)
-        dimension = placed.edition.embedder.dimension
-        keeper = OpenSearchKeeper(self._client, laid.name, dimension, laid.vectors)
-        return WatchedKeeper(keeper, _Watch(self, laid.name))
+        dimension = placed.index_version.embedder.dimension
+        writer = OpenSearchIndexWriter(self._client, laid.name, dimension, laid.vectors)
+        return VersionCheckedWriter(writer, _Watch(self, laid.name))
 
     def _laid(self, placed: _Placed) -> Laid:
-        return fitting(placed.index, placed.meta, placed.edition.embedder, self._layout)
+        return fitting(placed.index, placed.meta, placed.index_version.embedder, self._layout)
 
     def names(self) -> frozenset[str]:
-        """The indexes that are an edition now."""
+        """The indexes that are an index version now."""
         aliases = (active_alias(self._prefix), building_alias(self._prefix))
         return frozenset(placed.index for alias in aliases if (placed := self._behind(alias)))
 
@@ -174,8 +179,8 @@ class OpenSearchEditions:
 class _Watch:
     """Looks at the aliases when something failed: an index that is gone answers nothing by itself."""
 
-    def __init__(self, editions: OpenSearchEditions, index: str) -> None:
-        self._editions = editions
+    def __init__(self, index_versions: OpenSearchIndexVersions, index: str) -> None:
+        self._index_versions = index_versions
         self._index = index
 
     @contextmanager
@@ -183,6 +188,6 @@ class _Watch:
         try:
             yield
         except (ActionRequiredError, TemporarilyUnavailableError):
-            if self._index not in self._editions.names():
-                raise Superseded(self._editions.active()) from None
+            if self._index not in self._index_versions.names():
+                raise IndexVersionReplacedError(self._index_versions.active()) from None
             raise

@@ -43,7 +43,7 @@ class Writer:
         self._patience = patience
 
     def write(self, batch: Batch) -> Written:
-        """See `IndexKeeper.write`; not refreshed yet.
+        """See `IndexWriter.write`; not refreshed yet.
 
         Raises:
             TemporarilyUnavailableError: another writer did not leave a document alone, or the cluster is busy.

@@ -20,8 +20,8 @@ PATIENCE = 60.0
 """Seconds to wait for other writers, or for a busy cluster, without getting on."""
 
 
-class OpenSearchKeeper:
-    """An `IndexKeeper` over one index of a cluster. Any number of them, anywhere, may be used at once."""
+class OpenSearchIndexWriter:
+    """An `IndexWriter` over one index of a cluster. Any number of them, anywhere, may be used at once."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class OpenSearchKeeper:
         vectors: VectorSettings,
         patience: float = PATIENCE,
     ) -> None:
-        """To be had from `open_keeper`, which sees to it that the index is there and fits."""
+        """To be had from `open_writer`, which sees to it that the index is there and fits."""
         self._client = client
         self._index = index
         self._dimension = dimension
@@ -40,10 +40,10 @@ class OpenSearchKeeper:
         self._leftovers = Leftovers(client, index)
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
-        """See `IndexKeeper.write`. Every document is as one change left it, whatever happens.
+        """See `IndexWriter.write`. Every document is as one change left it, whatever happens.
 
         Raises:
-            ValueError: see `IndexKeeper.write`; and chunks of one document that disagree on what is said of
+            ValueError: see `IndexWriter.write`; and chunks of one document that disagree on what is said of
                 all of it, or a boost below zero. Batches before the one at fault are written.
             TemporarilyUnavailableError: the cluster cannot be reached or is busy, or another writer is at a document.
             ActionRequiredError: the index cannot be written.
@@ -71,12 +71,12 @@ class OpenSearchKeeper:
     def _refreshed(self) -> None:
         check_shards(self._client.indices.refresh(index=self._index))
 
-    def survey(self) -> Iterator[IndexedDocument]:
-        """See `IndexKeeper.survey`. Documents written meanwhile may or may not be among them."""
-        yield from map(contents.known, contents.survey(self._client, self._index))
+    def scan(self) -> Iterator[IndexedDocument]:
+        """See `IndexWriter.scan`. Documents written meanwhile may or may not be among them."""
+        yield from map(contents.known, contents.scan(self._client, self._index))
 
     def export(self, after: str = "") -> Iterator[Replace]:
-        """See `IndexKeeper.export`. Each document is as one moment saw it; few are held at a time."""
+        """See `IndexWriter.export`. Each document is as one moment saw it; few are held at a time."""
         documents = Documents(
             self._client, self._index, Bulk(self._client, self._index, self._patience)
         )

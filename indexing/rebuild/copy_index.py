@@ -21,8 +21,8 @@ from indexing.index.protocols import (
     Index,
     IndexChange,
     IndexedDocument,
-    IndexKeeper,
     IndexQuery,
+    IndexWriter,
     Replace,
 )
 from indexing.ingestion.reconciliation import Difference, differences
@@ -44,7 +44,7 @@ _SECONDS = 30.0
 class Place:
     """One of the two indexes: as it is kept, and as it is asked once it holds everything."""
 
-    keeper: IndexKeeper
+    writer: IndexWriter
     index: Callable[[], Index]
 
 
@@ -96,8 +96,8 @@ def move(
     """
     with ExitStack() as stack:
         go_on = yield from entered(stack, standstill)
-        wanted = _wanted(source.keeper, target.keeper)
-        yield from _copied(source.keeper, target.keeper, wanted, go_on)
+        wanted = _wanted(source.writer, target.writer)
+        yield from _copied(source.writer, target.writer, wanted, go_on)
         agreement = compared(source, target, go_on)
         _check(agreement)
         switch()
@@ -124,9 +124,9 @@ class _Wanted:
     """Those of them that the source has no more."""
 
 
-def _wanted(source: IndexKeeper, target: IndexKeeper) -> _Wanted:
+def _wanted(source: IndexWriter, target: IndexWriter) -> _Wanted:
     found = [each for each in _differences(source, target) if _is_outdated(each)]
-    stretches = tuple(_stretches(source.survey(), _differences(source, target)))
+    stretches = tuple(_stretches(source.scan(), _differences(source, target)))
     return _Wanted(
         stretches=stretches,
         documents=sum(1 for each in _differences(source, target) if each.told),
@@ -135,8 +135,8 @@ def _wanted(source: IndexKeeper, target: IndexKeeper) -> _Wanted:
     )
 
 
-def _differences(source: IndexKeeper, target: IndexKeeper) -> Iterator[Difference]:
-    return differences(source.survey(), target.survey())
+def _differences(source: IndexWriter, target: IndexWriter) -> Iterator[Difference]:
+    return differences(source.scan(), target.scan())
 
 
 def _is_outdated(difference: Difference) -> bool:
@@ -145,12 +145,10 @@ def _is_outdated(difference: Difference) -> bool:
     return held is not None and (told is None or held.generation > told.generation)
 
 
-def _stretches(
-    survey: Iterator[IndexedDocument], found: Iterator[Difference]
-) -> Iterator[_Stretch]:
+def _stretches(scan: Iterator[IndexedDocument], found: Iterator[Difference]) -> Iterator[_Stretch]:
     wanted = (each.id for each in found if each.told)
     coming, before, after = next(wanted, None), "", None
-    for document in survey:
+    for document in scan:
         if document.id == coming:
             after = before if after is None else after
             coming = next(wanted, None)
@@ -163,7 +161,7 @@ def _stretches(
 
 
 def _copied(
-    source: IndexKeeper, target: IndexKeeper, wanted: _Wanted, go_on: GoOn
+    source: IndexWriter, target: IndexWriter, wanted: _Wanted, go_on: GoOn
 ) -> Iterator[Copying]:
     documents = chunks = 0
     yield Copying(documents=0, total=wanted.documents, chunks=0)
@@ -176,7 +174,7 @@ def _copied(
         yield Copying(documents=documents, total=wanted.documents, chunks=chunks)
 
 
-def _changes(source: IndexKeeper, wanted: _Wanted) -> Iterator[IndexChange]:
+def _changes(source: IndexWriter, wanted: _Wanted) -> Iterator[IndexChange]:
     yield from map(Delete, wanted.outdated)
     for stretch in wanted.stretches:
         for each in source.export(stretch.after):
@@ -204,20 +202,20 @@ def compared(source: Place, target: Place, go_on: GoOn) -> Agreement:
     Raises:
         ActionRequiredError: they do not hold the same.
     """
-    if (different := next(_differences(source.keeper, target.keeper), None)) is not None:
+    if (different := next(_differences(source.writer, target.writer), None)) is not None:
         raise ActionRequiredError(
             f"The copy does not hold what the index holds: {different.id} is not the same in both."
             " Move again; what is right already is not copied again."
         )
     documents = chunks = 0
-    for each in source.keeper.survey():
+    for each in source.writer.scan():
         documents += each.chunks > 0
         chunks += each.chunks
     asked, index, copy = 0, source.index(), target.index()
     overlaps = np.zeros((0, 2))
-    for after, readers in _sample(source.keeper, documents):
+    for after, readers in _sample(source.writer, documents):
         go_on()
-        chunk, vector = _chunk_of(next(source.keeper.export(after)))
+        chunk, vector = _chunk_of(next(source.writer.export(after)))
         if chunk.hidden:
             continue
         asked += 1
@@ -228,11 +226,11 @@ def compared(source: Place, target: Place, go_on: GoOn) -> Agreement:
     return Agreement(documents=documents, chunks=chunks, asked=asked, words=words, vectors=vectors)
 
 
-def _sample(keeper: IndexKeeper, documents: int) -> Iterator[tuple[str, Readers]]:
+def _sample(writer: IndexWriter, documents: int) -> Iterator[tuple[str, Readers]]:
     """The ids before those of the sample, and who may ask for them."""
     step = max(1, documents // SAMPLE)
     number, before = 0, ""
-    for each in keeper.survey():
+    for each in writer.scan():
         if each.chunks and each.access.readers:
             if number % step == 0:
                 yield before, Readers.of(*each.access.readers)

@@ -25,7 +25,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Building:
-    """How far the new edition is."""
+    """How far the new index version is."""
 
     documents: int
     """That it holds as they are now, of `total`."""
@@ -41,7 +41,7 @@ class Building:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A document that the new edition cannot have."""
+    """A document that the new index version cannot have."""
 
     document_id: str
     reason: str
@@ -49,7 +49,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """The new edition is the active one."""
+    """The new index version is the active one."""
 
     documents: int
     """Cut and embedded anew in this run."""

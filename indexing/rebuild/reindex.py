@@ -1,9 +1,9 @@
-"""A new edition of the index, cut and embedded anew from the kept sections, while the old one is in use.
+"""A new index version of the index, cut and embedded anew from the kept sections, while the old one is in use.
 
-What is to be done is the difference between the ledger and the new edition, so that it can be stopped at any
+What is to be done is the difference between the ledger and the new index version, so that it can be stopped at any
 moment and gone on with, and what changes meanwhile is taken over by the next pass: a document that was
 edited, deleted or given other readers differs in generation, in being there, or in access. When a pass finds
-next to nothing, the sources are held still for a moment, the last pass is made, and the editions are switched.
+next to nothing, the sources are held still for a moment, the last pass is made, and the index versions are switched.
 """
 
 import time
@@ -18,7 +18,7 @@ from connectors.batched import portions
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexKeeper
+from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
 from indexing.ingestion.batching import BatchSize, weighed
 from indexing.ingestion.executor import Plan, Writing
 from indexing.ingestion.ledger import Entry, Failed, Ledger, LedgerChange, Restored
@@ -33,7 +33,7 @@ PASS = 50_000
 FEW = 200
 """Differences that are made up for while the sources stand still: seconds of work."""
 MOST_MISSING = 0.5
-"""Share of the documents that a new edition may lack."""
+"""Share of the documents that a new index version may lack."""
 GONE = "its kept text is gone; the next sync reads it from its source again"
 _LAST_PASSES = 5
 _PAGE = 500
@@ -55,13 +55,13 @@ class _Notes:
 
 
 class Reindexing:
-    """One run, begun or gone on with. The keeper is that of the edition which is being built."""
+    """One run, begun or gone on with. The writer is that of the index version which is being built."""
 
     def __init__(
-        self, embedder: Embedder, keeper: IndexKeeper, ledger: Ledger, pace: Pace | None = None
+        self, embedder: Embedder, writer: IndexWriter, ledger: Ledger, pace: Pace | None = None
     ) -> None:
         self._embedder = embedder
-        self._keeper = keeper
+        self._writer = writer
         self._ledger = ledger
         self._pace = pace or Pace()
         self._tally = Tally()
@@ -95,9 +95,9 @@ class Reindexing:
     def settle(self, go_on: GoOn) -> None:
         """Tell the ledger the chunks of each document, which another model may cut into other numbers.
 
-        Only while no source is synced, and after the switch: the ledger speaks of the active edition.
+        Only while no source is synced, and after the switch: the ledger speaks of the active index version.
         """
-        found = differences(self._told(), self._keeper.survey())
+        found = differences(self._told(), self._writer.scan())
         for page in portions((each for each in found if each.is_of_count), _PAGE):
             go_on()
             self._ledger.save([Restored.of(each.held) for each in page if each.held])
@@ -132,7 +132,7 @@ class Reindexing:
                 del self._missing[each]
 
     def _lacking(self) -> tuple[Missing, ...]:
-        """What the ledger holds and the new edition cannot have."""
+        """What the ledger holds and the new index version cannot have."""
         return tuple(Missing(each, self._missing[each][1]) for each, _ in self._missing_entries())
 
     def _missing_entries(self) -> Iterator[tuple[str, Entry]]:
@@ -141,7 +141,7 @@ class Reindexing:
             yield from self._ledger.entries(page).items()
 
     def _check(self, lacking: Sequence[Missing]) -> None:
-        """An edition that has next to nothing is no good; the old one finds documents still."""
+        """An index version that has next to nothing is no good; the old one finds documents still."""
         if len(lacking) > MOST_MISSING * self._total:
             raise ActionRequiredError(
                 f"{len(lacking):,} of {self._total:,} documents cannot be indexed anew,"
@@ -150,9 +150,9 @@ class Reindexing:
             )
 
     def _passed(self, found: Sequence[Difference], left: int, pace: Pace) -> Iterator[Building]:
-        """Make up for these differences, of `left` documents that the new edition has not as they are."""
+        """Make up for these differences, of `left` documents that the new index version has not as they are."""
         yield self._building(left)
-        writing = Writing(self._embedder, self._keeper, self._notes)
+        writing = Writing(self._embedder, self._writer, self._notes)
         meter, before = Meter("", "repairing"), self._tally.counts["restored"]
         steps = writing.carry_out_ahead(self._plans(found, pace), meter, self._tally)
         with closing(steps):
@@ -163,11 +163,11 @@ class Reindexing:
         self._give_up(found)
 
     def _compared(self) -> tuple[list[Difference], int]:
-        """The first differences, and how many documents the new edition has not as they are."""
+        """The first differences, and how many documents the new index version has not as they are."""
         self._total = sum(map(self._ledger.count, self._ledger.sources()))
         found: list[Difference] = []
         left = 0
-        for each in differences(self._told(), self._keeper.survey()):
+        for each in differences(self._told(), self._writer.scan()):
             if self._is_to_do(each):
                 left += each.told is not None
                 if len(found) < PASS:
@@ -176,7 +176,7 @@ class Reindexing:
 
     def _told(self) -> Iterator[IndexedDocument]:
         sources = sorted(self._ledger.sources())
-        return merge(*(self._ledger.survey(source, "") for source in sources), key=attrgetter("id"))
+        return merge(*(self._ledger.scan(source, "") for source in sources), key=attrgetter("id"))
 
     def _is_to_do(self, difference: Difference) -> bool:
         """Another number of chunks is no difference: another model cuts otherwise."""
@@ -210,7 +210,7 @@ class Reindexing:
     def _part(
         self, difference: Difference, entry: Entry | None, document: Document | None
     ) -> Prepared | Step | None:
-        """What a difference asks of the new edition, by the ledger as it is now."""
+        """What a difference asks of the new index version, by the ledger as it is now."""
         each, held = difference.id, difference.held
         if entry is None or (held is not None and held.generation > entry.generation):
             # An older version can only follow when the newer one is gone: with the next pass.
@@ -234,7 +234,7 @@ class Reindexing:
         for each in failed:
             self._missing[each.id] = (each.told, self._notes.failed.pop(each.id))
         if outdated := [Delete(each.id) for each in failed if each.held]:
-            self._keeper.write(outdated)
+            self._writer.write(outdated)
 
     @property
     def _elapsed(self) -> float:

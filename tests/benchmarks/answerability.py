@@ -48,7 +48,7 @@ from indexing.chunking.chunker import chunks_of, content_hash
 from indexing.embedding.language_support import Understanding, understanding_of
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery, Replace
-from indexing.local import EmbeddedIndex, open_index, open_keeper
+from indexing.local import LocalIndex, open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.models import MODEL_CACHE, minilm
 
@@ -101,7 +101,7 @@ class Sample:
 class Without:
     """An index that does not tell of some documents."""
 
-    index: EmbeddedIndex
+    index: LocalIndex
     hidden: frozenset[str]
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
@@ -185,14 +185,14 @@ def document(name: str, title: str, text: str) -> Document:
     )
 
 
-def index_of(collection: Collection) -> EmbeddedIndex:
+def index_of(collection: Collection) -> LocalIndex:
     """Kept by the name of the collection; made if it is not there, or was not finished."""
     folder = KEPT / f"answerability-{collection.name}-{len(collection.passages)}"
     if not folder.is_dir():
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        keeper = open_keeper(unfinished, minilm().identity)
-        keeper.write(map(whole, collection.passages))
+        writer = open_writer(unfinished, minilm().identity)
+        writer.write(map(whole, collection.passages))
         unfinished.rename(folder)
     return open_index(folder, minilm().identity)
 

@@ -40,7 +40,7 @@ from connectors.document import EVERYBODY, Access, Readers, Span
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import EmbedderIdentity, Vector, Vectors
 from indexing.index.protocols import Amend, Delete, Filters, IndexQuery, Replace
-from indexing.local import EmbeddedIndex, open_index, open_keeper, retrieval
+from indexing.local import LocalIndex, open_index, open_writer, retrieval
 from indexing.local.access_filter import Scope
 from indexing.local.snapshot import View
 from indexing.runtime.deadline import Deadline
@@ -312,8 +312,8 @@ class Bench:
 
     def run(self) -> dict[str, str]:
         start = time.perf_counter()
-        keeper = open_keeper(self.folder / "index", IDENTITY)
-        written = keeper.write(self.corpus.documents())
+        writer = open_writer(self.folder / "index", IDENTITY)
+        written = writer.write(self.corpus.documents())
         figures = {"chunks": f"{written.chunks:,}", "load at the start": _load()}
         figures["write, s"] = f"{time.perf_counter() - start:.0f}"
         figures["disk, MB"] = f"{_size(self.folder / 'index') / 1e6:.0f}"
@@ -326,7 +326,7 @@ class Bench:
         figures["peak memory of the run, MB"] = f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f}"
         return figures
 
-    def _keyword(self, index: EmbeddedIndex) -> dict[str, str]:
+    def _keyword(self, index: LocalIndex) -> dict[str, str]:
         texts = [query.text for query in self.corpus.queries()]
         fts5 = _fts5(self.folder, self.corpus)
         theirs, _ = _p50_p95(partial(_ask_fts5, fts5), texts)
@@ -353,7 +353,7 @@ class Bench:
                 figures |= process.submit(_against_numpy, self.folder, queries, name).result()
         return figures
 
-    def _find(self, index: EmbeddedIndex) -> dict[str, str]:
+    def _find(self, index: LocalIndex) -> dict[str, str]:
         queries = self.corpus.queries()
         pairs = list(zip(queries[::2], queries[1::2], strict=True))
         figures = {}
@@ -366,17 +366,17 @@ class Bench:
         figures["open and first find, ms"] = f"{(time.perf_counter() - start) * 1e3:.0f}"
         return figures
 
-    def _changes(self, index: EmbeddedIndex) -> dict[str, str]:
-        keeper = open_keeper(self.folder / "index", IDENTITY)
+    def _changes(self, index: LocalIndex) -> dict[str, str]:
+        writer = open_writer(self.folder / "index", IDENTITY)
         some = list(islice(self.corpus.documents(), 20))
-        replaced, _ = _p50_p95(lambda document: keeper.write([document]), some)
+        replaced, _ = _p50_p95(lambda document: writer.write([document]), some)
         amended, _ = _p50_p95(
-            lambda name: keeper.write([Amend(document_id=name, access=EVERYBODY)]),
+            lambda name: writer.write([Amend(document_id=name, access=EVERYBODY)]),
             [document.document_id for document in some],
         )
         refreshed = []
         for document in some:
-            keeper.write([Delete(document.document_id)])
+            writer.write([Delete(document.document_id)])
             start = time.perf_counter()
             _ask_find(index, ALL, self.corpus.queries()[:1])
             refreshed.append((time.perf_counter() - start) * 1e3)
@@ -395,7 +395,7 @@ def _ask_nearest(view: View, seen: Scope, vector: Vector) -> dict[int, float]:
     return retrieval.nearest(view, seen, [vector], WANTED)[0]
 
 
-def _ask_find(index: EmbeddedIndex, readers: Readers, queries: Sequence[IndexQuery]) -> None:
+def _ask_find(index: LocalIndex, readers: Readers, queries: Sequence[IndexQuery]) -> None:
     index.find(queries, readers, Deadline.after(60))
 
 

@@ -24,7 +24,7 @@ from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.embedder import Embedder
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import Report
-from indexing.local import open_keeper
+from indexing.local import open_writer
 from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 
@@ -47,8 +47,8 @@ def indexed(connector: FolderConnector, embedder: Embedder, home: Path) -> tuple
     with closing(open_database(sqlite_url(home / "quarry.db"))) as database:
         source = sources.add(database, connector.source, "folder", {})
         ledger = StoredLedger(database)
-        keeper = open_keeper(home / "index", embedder.identity)
-        pipeline = Pipeline(connector.source, embedder, keeper, ledger)
+        writer = open_writer(home / "index", embedder.identity)
+        pipeline = Pipeline(connector.source, embedder, writer, ledger)
         start = time.perf_counter()
         *_, report = sync(database, source, connector, pipeline)
         seconds = time.perf_counter() - start

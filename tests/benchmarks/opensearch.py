@@ -39,7 +39,7 @@ from opensearchpy.helpers import parallel_bulk
 from indexing.index.protocols import Index, IndexQuery, Replace
 from indexing.index.validation import BatchLimits, Prepared, batches
 from indexing.local import open_index as open_local
-from indexing.local import open_keeper as keep_local
+from indexing.local import open_writer as keep_local
 from indexing.opensearch import open_index as opening
 from indexing.opensearch.bulk_actions import put_chunks
 from indexing.opensearch.bulk_requests import IN_FLIGHT, REQUEST, Action, Bulk
@@ -323,8 +323,8 @@ def main() -> None:
 
 def _built(cluster: Cluster, stack: ExitStack, corpus: Corpus, kind: Quantisation) -> Built:
     prefix, layout = stack.enter_context(cluster.prefix()), _layout(kind)
-    keeper = opening.open_keeper(cluster.client, prefix, IDENTITY, layout)
-    seconds = _seconds(lambda: keeper.write(corpus.documents()))
+    writer = opening.open_writer(cluster.client, prefix, IDENTITY, layout)
+    seconds = _seconds(lambda: writer.write(corpus.documents()))
     name = edition_name(prefix, IDENTITY)
     return Built(name, prefix, cluster.index(prefix, layout), seconds)
 

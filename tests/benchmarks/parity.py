@@ -21,7 +21,7 @@ from backend.evaluation.dataset import Dataset, read_dataset
 from backend.settings import Settings
 from connectors.document import Readers
 from indexing.index.protocols import Index, IndexQuery
-from indexing.local import open_index, open_keeper
+from indexing.local import open_index, open_writer
 from indexing.opensearch import open_index as opening
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
@@ -39,8 +39,8 @@ def copied(container: Container, folder: Path, url: str) -> Iterator[Index]:
     client, prefix = connect(OpenSearchSettings(urls=(url,))), f"b-{secrets.token_hex(4)}"
     identity = container.embedder.identity
     try:
-        keeper = opening.open_keeper(client, prefix, identity, LAYOUT)
-        keeper.write(open_keeper(folder, identity).export())
+        writer = opening.open_writer(client, prefix, identity, LAYOUT)
+        writer.write(open_writer(folder, identity).export())
         with opening.open_index(client, prefix, identity, LAYOUT) as index:
             yield index
     finally:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from indexing.local import open_keeper
+from indexing.local import open_writer
 from tests.benchmarks.index_scale import Corpus
 from tests.support.models import minilm
 
@@ -41,8 +41,8 @@ def home(chunks: int = CHUNKS) -> Path:
     if not folder.is_dir():
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        keeper = open_keeper(unfinished / "index", minilm().identity)
-        keeper.write(Corpus(chunks, words=_words_by_frequency()).documents())
+        writer = open_writer(unfinished / "index", minilm().identity)
+        writer.write(Corpus(chunks, words=_words_by_frequency()).documents())
         unfinished.rename(folder)
     return folder
 

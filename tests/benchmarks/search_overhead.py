@@ -37,7 +37,7 @@ from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import understanding_of
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery
-from indexing.local import EmbeddedIndex, open_index
+from indexing.local import LocalIndex, open_index
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks import scale
 from tests.support.models import MODEL_CACHE, minilm
@@ -55,7 +55,7 @@ Call = Callable[[str], object]
 class Overheard:
     """An index that keeps the queries it was last asked."""
 
-    index: EmbeddedIndex
+    index: LocalIndex
     queries: Sequence[IndexQuery] = field(default=())
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
@@ -75,7 +75,7 @@ class Overheard:
 class Floor:
     """The embedding and the finding of what a search embeds and finds, by its question."""
 
-    index: EmbeddedIndex
+    index: LocalIndex
     embedder: Embedder
     queries: dict[str, Sequence[IndexQuery]]
 
@@ -88,7 +88,7 @@ class Floor:
         return self.index.find(asked, READERS, deadline)
 
 
-def search_tool(index: EmbeddedIndex | Overheard) -> SearchTool:
+def search_tool(index: LocalIndex | Overheard) -> SearchTool:
     return SearchTool(
         index=index,
         embedder=minilm(),
@@ -114,7 +114,7 @@ def run(tool: SearchTool, question: str) -> SearchDone:
     return done
 
 
-def floor_of(index: EmbeddedIndex, questions: Sequence[str]) -> Floor:
+def floor_of(index: LocalIndex, questions: Sequence[str]) -> Floor:
     """Runs every search once, to hear what it asks of the index."""
     queries, overheard = {}, Overheard(index)
     for question in questions:

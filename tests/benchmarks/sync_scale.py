@@ -38,11 +38,11 @@ from backend.sync.worker_threads import Workers
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import IndexKeeper
+from indexing.index.protocols import IndexWriter
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import Pipeline
-from indexing.local import open_keeper
+from indexing.local import open_writer
 from tests.support.alone import embed, texts_of
 from tests.support.models import minilm
 
@@ -117,8 +117,8 @@ class Place:
         return open_database(sqlite_url(self.folder / "quarry.db"))
 
     @cached_property
-    def keeper(self) -> IndexKeeper:
-        return open_keeper(self.folder / "index", self.embedder.identity)
+    def writer(self) -> IndexWriter:
+        return open_writer(self.folder / "index", self.embedder.identity)
 
     @cached_property
     def ledger(self) -> StoredLedger:
@@ -128,10 +128,10 @@ class Place:
         return self.connectors[source.name]
 
     def pipeline(self, source: Source) -> Pipeline:
-        return Pipeline(source.name, self.embedder, self.keeper, self.ledger)
+        return Pipeline(source.name, self.embedder, self.writer, self.ledger)
 
     def carrying(self) -> Carrying:
-        return Carrying(self.embedder, self.keeper, self.ledger)
+        return Carrying(self.embedder, self.writer, self.ledger)
 
     def add(self, made: Made) -> None:
         """A source that is read at once, and compared with no listing."""

@@ -29,8 +29,8 @@ from indexing.index.protocols import (
     Index,
     IndexChange,
     IndexedDocument,
-    IndexKeeper,
     IndexQuery,
+    IndexWriter,
     Replace,
     Written,
 )
@@ -70,8 +70,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def keeper(engine: Engine) -> IndexKeeper:
-    return engine.keeper()
+def writer(engine: Engine) -> IndexWriter:
+    return engine.writer()
 
 
 @pytest.fixture
@@ -92,14 +92,14 @@ def hits(index: Index, asked: IndexQuery, readers: Readers = PUBLIC) -> tuple[Hi
 # --- finding
 
 
-def test_an_empty_index_answers_with_nothing(index: Index, keeper: IndexKeeper) -> None:
+def test_an_empty_index_answers_with_nothing(index: Index, writer: IndexWriter) -> None:
     asked = query("anything", vector=vector("anything"), alpha=0.5, exact=("ERR-1",))
     assert index.find([asked, asked], PUBLIC, soon()) == Found(rankings=((), ()))
     assert index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon()) == [[]]
     assert index.facets(Filters(), PUBLIC, soon()) == Facets(
         sources={}, media_types={}, people={}, months={}
     )
-    assert list(keeper.survey()) == []
+    assert list(writer.scan()) == []
 
 
 def test_no_question_has_no_answer(index: Index) -> None:
@@ -107,7 +107,7 @@ def test_no_question_has_no_answer(index: Index) -> None:
     assert index.chunks([], PUBLIC, soon()) == []
 
 
-def test_what_was_written_is_found_as_it_was(index: Index, keeper: IndexKeeper) -> None:
+def test_what_was_written_is_found_as_it_was(index: Index, writer: IndexWriter) -> None:
     written = Chunk(
         document_id="a",
         position=0,
@@ -129,7 +129,7 @@ def test_what_was_written_is_found_as_it_was(index: Index, keeper: IndexKeeper) 
         created_at=MAY,
         updated_at=MAY + timedelta(microseconds=1),
     )
-    keeper.write(
+    writer.write(
         [
             Replace(
                 document_id="a",
@@ -145,9 +145,9 @@ def test_what_was_written_is_found_as_it_was(index: Index, keeper: IndexKeeper) 
     assert index.chunks([ChunkRange("a", 0, 1)], PUBLIC, soon()) == [[written]]
 
 
-def test_a_text_that_is_not_in_the_embedded_text_is_kept(index: Index, keeper: IndexKeeper) -> None:
+def test_a_text_that_is_not_in_the_embedded_text_is_kept(index: Index, writer: IndexWriter) -> None:
     written = chunk("a", 0, "| a | b |", embedded_text="columns a and b")
-    keeper.write(
+    writer.write(
         [
             Replace(
                 document_id="a",
@@ -162,15 +162,15 @@ def test_a_text_that_is_not_in_the_embedded_text_is_kept(index: Index, keeper: I
 
 
 def test_more_than_the_candidates_of_a_leg_can_be_asked_for(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
-    keeper.write([document("a", *["apples and pears"] * 500)])
+    writer.write([document("a", *["apples and pears"] * 500)])
     assert len(hits(index, query("apples", size=450))) == 450
     assert len(hits(index, query("", size=450, vector=vector("x"), alpha=1.0))) == 450
 
 
-def test_every_query_has_its_ranking_in_their_order(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "apples"), document("b", "pears"), document("c", "plums")])
+def test_every_query_has_its_ranking_in_their_order(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "apples"), document("b", "pears"), document("c", "plums")])
     asked = [query("pears"), query("quinces"), query("apples"), query("pears")]
     rankings = index.find(asked, PUBLIC, soon()).rankings
     assert [[hit.chunk.document_id for hit in ranking] for ranking in rankings] == [
@@ -181,8 +181,8 @@ def test_every_query_has_its_ranking_in_their_order(index: Index, keeper: IndexK
     ]
 
 
-def test_no_more_are_found_than_were_asked_for(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", *["apples and pears"] * 30)])
+def test_no_more_are_found_than_were_asked_for(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", *["apples and pears"] * 30)])
     for size in (1, 7, 30, 400):
         asked = query("apples", size=size, vector=vector("apples and pears"), alpha=0.5)
         assert len(hits(index, asked)) == min(size, 30)
@@ -201,24 +201,24 @@ def test_no_more_are_found_than_were_asked_for(index: Index, keeper: IndexKeeper
     ],
 )
 def test_words_are_found_in_their_forms_and_scripts(
-    index: Index, keeper: IndexKeeper, text: str, asked: str
+    index: Index, writer: IndexWriter, text: str, asked: str
 ) -> None:
-    keeper.write([document("a", text), document("b", "nothing of the kind")])
+    writer.write([document("a", text), document("b", "nothing of the kind")])
     assert found(index, query(asked)) == ["a"]
 
 
 @pytest.mark.parametrize(
     "text", ['") OR (', "words:x", "*", "a AND", "[1 TO 2]", "\\", "-", "^2", "~", "", " ", "the"]
 )
-def test_no_query_is_syntax(index: Index, keeper: IndexKeeper, text: str) -> None:
-    keeper.write([document("a", "entirely other things")])
+def test_no_query_is_syntax(index: Index, writer: IndexWriter, text: str) -> None:
+    writer.write([document("a", "entirely other things")])
     assert found(index, query(text, exact=(text,) if text.strip() else ())) == []
 
 
-def test_nearest_vectors_come_first_with_their_cosine(index: Index, keeper: IndexKeeper) -> None:
+def test_nearest_vectors_come_first_with_their_cosine(index: Index, writer: IndexWriter) -> None:
     asked = vector("asked")
     cosines = [0.1, 0.9, -0.4, 0.6]
-    keeper.write(
+    writer.write(
         document(f"{cosine}", "text", vectors_of=near(asked, cosine)[None]) for cosine in cosines
     )
     ranking = hits(index, query("", vector=asked, alpha=1.0))
@@ -228,9 +228,9 @@ def test_nearest_vectors_come_first_with_their_cosine(index: Index, keeper: Inde
     assert [hit.evidence.vector_rank for hit in ranking] == [1, 2, 3, 4]
 
 
-def test_alpha_changes_the_ranking(index: Index, keeper: IndexKeeper) -> None:
+def test_alpha_changes_the_ranking(index: Index, writer: IndexWriter) -> None:
     asked = vector("asked")
-    keeper.write(
+    writer.write(
         [
             document("by words", "refund refund refund", vectors_of=near(asked, 0.1)[None]),
             document("by both", "refund and other things", vectors_of=near(asked, 0.5)[None]),
@@ -250,14 +250,14 @@ def test_alpha_changes_the_ranking(index: Index, keeper: IndexKeeper) -> None:
     assert rankings[0.8] == ["by vector", "by both", "by words"]
 
 
-def test_without_a_vector_words_alone_decide(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "refund"), document("b", "money")])
+def test_without_a_vector_words_alone_decide(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "refund"), document("b", "money")])
     assert found(index, query("refund", vector=None, alpha=0.7)) == ["a"]
 
 
-def test_hits_say_why(index: Index, keeper: IndexKeeper) -> None:
+def test_hits_say_why(index: Index, writer: IndexWriter) -> None:
     asked = vector("asked")
-    keeper.write(
+    writer.write(
         [
             document("words", "travel costs are refunded", vectors_of=near(asked, 0.2)[None]),
             document("vector", "money comes back", vectors_of=near(asked, 0.8)[None]),
@@ -284,9 +284,9 @@ def test_hits_say_why(index: Index, keeper: IndexKeeper) -> None:
 
 
 def test_raw_evidence_does_not_depend_on_the_other_candidates(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
-    keeper.write(
+    writer.write(
         [document("a", "refund of costs"), *(document(f"{n}", "refund " * n) for n in range(2, 9))]
     )
     (one,) = [
@@ -297,25 +297,25 @@ def test_raw_evidence_does_not_depend_on_the_other_candidates(
     assert other.evidence.bm25 == pytest.approx(one)
 
 
-def test_a_keyword_hit_tells_its_cosine_too(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "refund", vectors_of=near(vector("asked"), 0.3)[None])])
+def test_a_keyword_hit_tells_its_cosine_too(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "refund", vectors_of=near(vector("asked"), 0.3)[None])])
     (hit,) = hits(index, query("refund", vector=vector("asked"), alpha=0.0))
     assert hit.evidence.cosine == pytest.approx(0.3, abs=2e-3)
     assert hit.evidence.vector_rank is None
 
 
-def test_equals_are_ranked_alike_each_time(index: Index, keeper: IndexKeeper) -> None:
+def test_equals_are_ranked_alike_each_time(index: Index, writer: IndexWriter) -> None:
     same = vector("same")[None]
-    keeper.write(document(f"{n}", "the very same text", vectors_of=same) for n in range(40))
+    writer.write(document(f"{n}", "the very same text", vectors_of=same) for n in range(40))
     asked = query("same text", vector=vector("same"), alpha=0.5, size=20)
     first = found(index, asked)
     assert len(set(first)) == 20
     assert all(found(index, asked) == first for _ in range(5))
 
 
-def test_boost_multiplies(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write(document(name, "the same text", vectors_of=vector("v")[None]) for name in "abc")
-    keeper.write([Amend(document_id="b", boost=2.0), Amend(document_id="c", boost=0.5)])
+def test_boost_multiplies(index: Index, writer: IndexWriter) -> None:
+    writer.write(document(name, "the same text", vectors_of=vector("v")[None]) for name in "abc")
+    writer.write([Amend(document_id="b", boost=2.0), Amend(document_id="c", boost=0.5)])
     ranking = hits(index, query("same text", vector=vector("v"), alpha=0.5))
     assert [(hit.chunk.document_id, hit.chunk.boost) for hit in ranking] == [
         ("b", 2.0),
@@ -356,7 +356,7 @@ EXACT = [
 )
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_what_holds_an_exact_term_comes_first_though_the_vectors_disagree(
-    index: Index, keeper: IndexKeeper, term: str, text: str, decoy: str, alpha: float
+    index: Index, writer: IndexWriter, term: str, text: str, decoy: str, alpha: float
 ) -> None:
     asked = vector("asked")
     decoys = [
@@ -364,15 +364,15 @@ def test_what_holds_an_exact_term_comes_first_though_the_vectors_disagree(
         for n in range(60)
     ]
     holder = document("holder", text, vectors_of=near(asked, -0.9)[None])
-    keeper.write([*decoys, holder])
+    writer.write([*decoys, holder])
     ranking = hits(index, query(f"restart gasket {term}", vector=asked, alpha=alpha, exact=(term,)))
     assert ranking[0].chunk.document_id == "holder"
     assert ranking[0].evidence.exact == 1
     assert all(hit.evidence.exact == 0 for hit in ranking[1:])
 
 
-def test_more_exact_terms_come_before_fewer(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write(
+def test_more_exact_terms_come_before_fewer(index: Index, writer: IndexWriter) -> None:
+    writer.write(
         [
             document("none", "E-1 E-2 E-30 E-20 E-10" + " valve" * 9),
             document("one", "E-10 valve valve valve"),
@@ -385,18 +385,18 @@ def test_more_exact_terms_come_before_fewer(index: Index, keeper: IndexKeeper) -
     assert ranking[:2] == [("two", 2), ("one", 1)]
 
 
-def test_a_longer_code_is_another_code(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "E-22.1 E-220 XE-22"), document("b", "E-22 here")])
+def test_a_longer_code_is_another_code(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "E-22.1 E-220 XE-22"), document("b", "E-22 here")])
     ranking = hits(index, query("E-22", exact=("E-22",)))
     assert {hit.chunk.document_id: hit.evidence.exact for hit in ranking} == {"b": 1, "a": 0}
 
 
-def test_a_code_that_very_many_hold_names_none(index: Index, keeper: IndexKeeper) -> None:
+def test_a_code_that_very_many_hold_names_none(index: Index, writer: IndexWriter) -> None:
     # 120 of 200 chunks is more than 50 and more than 5 %: the code counts as a word like any other.
-    keeper.write(
+    writer.write(
         document(f"{n}", f"report {'ISO-9001' if n < 120 else 'older'} page") for n in range(200)
     )
-    keeper.write([document("right", "travel report of the board")])
+    writer.write([document("right", "travel report of the board")])
     ranking = hits(index, query("travel ISO-9001", exact=("ISO-9001",), size=10))
     assert ranking[0].chunk.document_id == "right"
     assert {hit.evidence.exact for hit in ranking} == {0}
@@ -451,9 +451,9 @@ def secret(name: str, **fields: Any) -> Replace:
 
 
 def test_only_holders_of_a_token_see_a_document(
-    index: Index, keeper: IndexKeeper, door: Door
+    index: Index, writer: IndexWriter, door: Door
 ) -> None:
-    keeper.write(
+    writer.write(
         [
             secret("a", access=EVERYBODY),
             secret("b", access=Access.to(["user:ann@example.com"])),
@@ -475,9 +475,9 @@ def test_only_holders_of_a_token_see_a_document(
 
 
 def test_new_access_holds_when_the_write_returns(
-    index: Index, keeper: IndexKeeper, door: Door
+    index: Index, writer: IndexWriter, door: Door
 ) -> None:
-    keeper.write([secret("a"), secret("b")])
+    writer.write([secret("a"), secret("b")])
     steps = [
         (Access.to(["group:finance"]), {"b"}, {"a", "b"}),
         (NOBODY, {"b"}, {"b"}),
@@ -485,15 +485,15 @@ def test_new_access_holds_when_the_write_returns(
         (EVERYBODY, {"a", "b"}, {"a", "b"}),
     ]
     for access, public, ann in steps:
-        assert keeper.write([Amend(document_id="a", access=access)]) == Written(amended=1)
+        assert writer.write([Amend(document_id="a", access=access)]) == Written(amended=1)
         assert door(index, PUBLIC, Filters()) == public
         assert door(index, ANN, Filters()) == ann
 
 
 def test_an_amendment_leaves_text_and_vectors_as_they_are(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
-    keeper.write(
+    writer.write(
         [
             document(
                 "a", "first", "second", sets=frozenset({"old"}), tags=frozenset({"k=v"}), boost=2.0
@@ -502,7 +502,7 @@ def test_an_amendment_leaves_text_and_vectors_as_they_are(
     )
     asked = query("", vector=vector("first"), alpha=1.0)
     before = hits(index, asked)
-    keeper.write(
+    writer.write(
         [Amend(document_id="a", access=Access.to(["group:finance"]), sets=frozenset({"new"}))]
     )
     after = hits(index, asked, ANN)
@@ -511,27 +511,27 @@ def test_an_amendment_leaves_text_and_vectors_as_they_are(
         replace(hit.chunk, access=access, sets=sets) for hit in before
     ]
     assert [hit.evidence for hit in after] == [hit.evidence for hit in before]
-    assert list(keeper.survey()) == [IndexedDocument("a", 1, 2, "hash of a 1", access)]
+    assert list(writer.scan()) == [IndexedDocument("a", 1, 2, "hash of a 1", access)]
 
 
-def test_what_is_hidden_is_told_to_nobody(index: Index, keeper: IndexKeeper, door: Door) -> None:
-    keeper.write([secret("a", hidden=True), secret("b")])
+def test_what_is_hidden_is_told_to_nobody(index: Index, writer: IndexWriter, door: Door) -> None:
+    writer.write([secret("a", hidden=True), secret("b")])
     assert door(index, PUBLIC, Filters()) == {"b"}
-    keeper.write([Amend(document_id="a", hidden=False), Amend(document_id="b", hidden=True)])
+    writer.write([Amend(document_id="a", hidden=False), Amend(document_id="b", hidden=True)])
     assert door(index, PUBLIC, Filters()) == {"a"}
-    keeper.write([Amend(document_id="b", access=EVERYBODY)])
+    writer.write([Amend(document_id="b", access=EVERYBODY)])
     assert door(index, PUBLIC, Filters()) == {"a"}
 
 
-def test_a_replacement_brings_its_own_access(index: Index, keeper: IndexKeeper, door: Door) -> None:
-    keeper.write([secret("a")])
-    keeper.write([secret("a", generation=2, access=Access.to(["group:finance"]))])
+def test_a_replacement_brings_its_own_access(index: Index, writer: IndexWriter, door: Door) -> None:
+    writer.write([secret("a")])
+    writer.write([secret("a", generation=2, access=Access.to(["group:finance"]))])
     assert door(index, PUBLIC, Filters()) == set()
     assert door(index, ANN, Filters()) == {"a"}
 
 
 def test_a_crowd_of_forbidden_documents_does_not_stand_in_the_way(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
     asked = vector("asked")
     crowd = document(
@@ -541,7 +541,7 @@ def test_a_crowd_of_forbidden_documents_does_not_stand_in_the_way(
         vectors_of=np.repeat(asked[None], 700, axis=0),
     )
     mine = document("mine", "one refund of many X-77", vectors_of=near(asked, 0.1)[None])
-    keeper.write([crowd, mine])
+    writer.write([crowd, mine])
     assert found(index, query("refund")) == ["mine"]
     assert found(index, query("", vector=asked, alpha=1.0)) == ["mine"]
     assert found(index, query("?", exact=("X-77 X-77", "one refund"))) == ["mine"]
@@ -551,9 +551,9 @@ def test_a_crowd_of_forbidden_documents_does_not_stand_in_the_way(
 
 
 def test_each_filter_lets_pass_what_it_names(
-    index: Index, keeper: IndexKeeper, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_door: Door
 ) -> None:
-    keeper.write(
+    writer.write(
         [
             secret(
                 "a",
@@ -589,9 +589,9 @@ def test_each_filter_lets_pass_what_it_names(
 
 
 def test_a_person_is_the_same_by_every_name(
-    index: Index, keeper: IndexKeeper, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_door: Door
 ) -> None:
-    keeper.write(
+    writer.write(
         [
             secret("a", owners=(Person("Ann Lee", "Ann@Example.com"), Person("Bob"))),
             secret("b", owners=(Person("Lee, A.", "ann@example.com"),), tags=frozenset({"bob"})),
@@ -613,11 +613,11 @@ def test_a_person_is_the_same_by_every_name(
 
 
 def test_a_filter_by_person_outlasts_an_amendment_and_follows_a_new_version(
-    index: Index, keeper: IndexKeeper, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_door: Door
 ) -> None:
     ann, bob = (Person("Ann", "ann@example.com"),), (Person("Bob"),)
-    keeper.write([secret("a", owners=ann), secret("b", owners=ann, hidden=True)])
-    keeper.write(
+    writer.write([secret("a", owners=ann), secret("b", owners=ann, hidden=True)])
+    writer.write(
         [
             Amend(document_id="a", sets=frozenset({"hr"}), access=Access.to(["group:finance"])),
             Amend(document_id="b", hidden=False, boost=2.0),
@@ -629,14 +629,14 @@ def test_a_filter_by_person_outlasts_an_amendment_and_follows_a_new_version(
     )
     assert filtered_door(index, PUBLIC, by_ann) == {"b"}
     assert filtered_door(index, ANN, by_ann) == {"a", "b"}
-    keeper.write([secret("a", owners=bob, generation=2), Delete("b")])
+    writer.write([secret("a", owners=bob, generation=2), Delete("b")])
     assert filtered_door(index, ANN, by_ann) == set()
     assert filtered_door(index, PUBLIC, by_bob) == {"a"}
 
 
 @pytest.mark.parametrize("field", ["created", "updated"])
 def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
-    index: Index, keeper: IndexKeeper, filtered_door: Door, field: str
+    index: Index, writer: IndexWriter, filtered_door: Door, field: str
 ) -> None:
     moments = {
         "a": MAY - DAY,
@@ -645,7 +645,7 @@ def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
         "d": None,
         "e": datetime(1965, 1, 1, tzinfo=UTC),
     }
-    keeper.write([secret(name, **{f"{field}_at": moment}) for name, moment in moments.items()])
+    writer.write([secret(name, **{f"{field}_at": moment}) for name, moment in moments.items()])
 
     def passed(since: datetime | None, until: datetime | None) -> set[str]:
         dates: dict[str, Any] = {field: DateRange(since, until)}
@@ -663,17 +663,17 @@ def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
 
 
 def test_a_filter_follows_an_amendment(
-    index: Index, keeper: IndexKeeper, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_door: Door
 ) -> None:
-    keeper.write([secret("a", sets=frozenset({"hr"})), secret("b")])
-    keeper.write(
+    writer.write([secret("a", sets=frozenset({"hr"})), secret("b")])
+    writer.write(
         [Amend(document_id="a", sets=frozenset()), Amend(document_id="b", sets=frozenset({"hr"}))]
     )
     assert filtered_door(index, PUBLIC, Filters(sets=frozenset({"hr"}))) == {"b"}
 
 
-def test_queries_of_one_call_keep_their_own_filters(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([secret("a"), secret("b")])
+def test_queries_of_one_call_keep_their_own_filters(index: Index, writer: IndexWriter) -> None:
+    writer.write([secret("a"), secret("b")])
     asked = [
         query("secret", vector=vector("v"), alpha=0.5, filters=Filters(sources=frozenset({name})))
         for name in ("b", "none", "a")
@@ -686,8 +686,8 @@ def test_queries_of_one_call_keep_their_own_filters(index: Index, keeper: IndexK
     ]
 
 
-def test_facets_count_documents(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write(
+def test_facets_count_documents(index: Index, writer: IndexWriter) -> None:
+    writer.write(
         [
             document("a", "x", "y", "z", source="mail", updated_at=MAY, owners=(Person("Bob"),)),
             document(
@@ -713,12 +713,12 @@ def test_facets_count_documents(index: Index, keeper: IndexKeeper) -> None:
 
 
 def test_people_are_counted_and_called_as_most_documents_call_them(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
     def by(name: str, **fields: Any) -> Replace:
         return document(name, "x", "y", **fields)
 
-    keeper.write(
+    writer.write(
         [
             by("a", owners=(Person("A. Lee", "ann@example.com"),)),
             by("b", owners=(Person("Ann Lee", "ANN@example.com"), Person("Bob"))),
@@ -745,11 +745,11 @@ def test_people_are_counted_and_called_as_most_documents_call_them(
 
 
 def test_people_of_documents_that_one_may_not_read_are_not_told(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
     ann, informer = Person("Ann Lee", "ann@example.com"), Person("Mole", "mole@example.com")
     fired = Person("Ann Lee (leaves in May)", "ann@example.com")
-    keeper.write(
+    writer.write(
         [
             document("a", "x", owners=(ann,)),
             document("b", "x", owners=(fired, informer), readers=["group:finance"]),
@@ -768,20 +768,20 @@ def test_people_of_documents_that_one_may_not_read_are_not_told(
         "ann@example.com": PersonCount("Ann Lee (leaves in May)", 3),
         "mole@example.com": PersonCount("Mole", 1),
     }
-    keeper.write([Amend(document_id="b", access=EVERYBODY), Delete("c")])
+    writer.write([Amend(document_id="b", access=EVERYBODY), Delete("c")])
     assert people(PUBLIC) == {
         "ann@example.com": PersonCount("Ann Lee", 2),
         "mole@example.com": PersonCount("Mole", 1),
     }
-    keeper.write([Amend(document_id="b", hidden=True)])
+    writer.write([Amend(document_id="b", hidden=True)])
     assert people(ANN) == {"ann@example.com": PersonCount("Ann Lee", 1)}
 
 
 # --- chunks by place
 
 
-def test_chunks_come_by_place(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", *(f"part {n}" for n in range(6))), document("b", "other")])
+def test_chunks_come_by_place(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", *(f"part {n}" for n in range(6))), document("b", "other")])
     ranges = [
         ChunkRange("a", 2, 4),
         ChunkRange("b", 0, 1),
@@ -812,11 +812,11 @@ def test_chunks_come_by_place(index: Index, keeper: IndexKeeper) -> None:
 # --- writing
 
 
-def test_writing_tells_what_it_did(index: Index, keeper: IndexKeeper) -> None:
-    assert keeper.write([]) == Written()
-    first = keeper.write([document("a", "one", "two", generation=5), document("b", "three")])
+def test_writing_tells_what_it_did(index: Index, writer: IndexWriter) -> None:
+    assert writer.write([]) == Written()
+    first = writer.write([document("a", "one", "two", generation=5), document("b", "three")])
     assert first == Written(replaced=2, chunks=3)
-    second = keeper.write(
+    second = writer.write(
         [
             document("a", "older", generation=4),
             document("a", "newer", generation=6),
@@ -829,31 +829,31 @@ def test_writing_tells_what_it_did(index: Index, keeper: IndexKeeper) -> None:
     assert second == Written(
         replaced=1, chunks=1, deleted=1, amended=1, stale=("a",), missing=("b", "none")
     )
-    assert list(keeper.survey()) == [IndexedDocument("a", 6, 1, "hash of a 6", EVERYBODY)]
+    assert list(writer.scan()) == [IndexedDocument("a", 6, 1, "hash of a 6", EVERYBODY)]
     assert found(index, query("older newer one two three")) == ["a"]
 
 
-def test_what_comes_late_touches_no_later_version(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "text", generation=7), document("b", "text", generation=7)])
+def test_what_comes_late_touches_no_later_version(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "text", generation=7), document("b", "text", generation=7)])
     late: list[IndexChange] = [Delete("a", up_to=6), Amend(document_id="b", access=NOBODY, up_to=6)]
-    assert keeper.write(late) == Written(stale=("a", "b"))
+    assert writer.write(late) == Written(stale=("a", "b"))
     assert sorted(found(index, query("text"))) == ["a", "b"]
     in_time: list[IndexChange] = [
         Delete("a", up_to=7),
         Amend(document_id="b", access=NOBODY, up_to=8),
     ]
-    assert keeper.write(in_time) == Written(deleted=1, amended=1)
+    assert writer.write(in_time) == Written(deleted=1, amended=1)
     assert found(index, query("text")) == []
-    assert keeper.write([Delete("a", up_to=1)]) == Written(missing=("a",))
+    assert writer.write([Delete("a", up_to=1)]) == Written(missing=("a",))
 
 
-def test_the_same_generation_may_be_written_again(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "before"), document("a", "after")])
+def test_the_same_generation_may_be_written_again(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "before"), document("a", "after")])
     assert found(index, query("before")) == []
     assert found(index, query("after")) == ["a"]
 
 
-def test_changes_are_made_in_their_order(index: Index, keeper: IndexKeeper) -> None:
+def test_changes_are_made_in_their_order(index: Index, writer: IndexWriter) -> None:
     changes: list[IndexChange] = [
         document("a", "first"),
         Amend(document_id="a", access=NOBODY),
@@ -862,48 +862,48 @@ def test_changes_are_made_in_their_order(index: Index, keeper: IndexKeeper) -> N
         document("a", "again", generation=1),
         Delete("b"),
     ]
-    assert keeper.write(iter(changes)) == Written(replaced=3, chunks=3, deleted=2, amended=1)
+    assert writer.write(iter(changes)) == Written(replaced=3, chunks=3, deleted=2, amended=1)
     assert found(index, query("first again")) == ["a"]
 
 
-def test_of_an_old_version_nothing_is_left(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "apples", "pears", "plums")])
-    keeper.write([document("a", "cherries", generation=2)])
+def test_of_an_old_version_nothing_is_left(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "apples", "pears", "plums")])
+    writer.write([document("a", "cherries", generation=2)])
     assert found(index, query("apples pears plums")) == []
     everything = hits(index, query("", vector=vector("pears"), alpha=1.0))
     assert [hit.chunk.text for hit in everything] == ["cherries"]
     assert len(index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon())[0]) == 1
-    keeper.write([Delete("a")])
+    writer.write([Delete("a")])
     assert found(index, query("cherries", vector=vector("cherries"), alpha=0.5)) == []
-    assert list(keeper.survey()) == []
+    assert list(writer.scan()) == []
 
 
 def test_a_document_without_chunks_is_known_and_not_found(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
-    keeper.write([document("a", "text"), document("empty"), document("b", "text")])
-    keeper.write([document("a", generation=2)])
-    assert list(keeper.survey()) == [
+    writer.write([document("a", "text"), document("empty"), document("b", "text")])
+    writer.write([document("a", generation=2)])
+    assert list(writer.scan()) == [
         IndexedDocument("a", 2, 0, "hash of a 2"),
         IndexedDocument("b", 1, 1, "hash of b 1", EVERYBODY),
         IndexedDocument("empty", 1, 0, "hash of empty 1"),
     ]
     assert found(index, query("text", vector=vector("text"), alpha=0.5)) == ["b"]
     assert index.facets(Filters(), PUBLIC, soon()).sources == {"folder": 1}
-    assert keeper.write([Amend(document_id="empty", access=EVERYBODY), Delete("empty")]) == Written(
+    assert writer.write([Amend(document_id="empty", access=EVERYBODY), Delete("empty")]) == Written(
         amended=1, deleted=1
     )
 
 
-def test_the_survey_is_by_id(keeper: IndexKeeper) -> None:
+def test_the_survey_is_by_id(writer: IndexWriter) -> None:
     names = [f"{n:05}" for n in range(2_500)]
-    keeper.write(document(name) for name in reversed(names))
-    assert [known.id for known in keeper.survey()] == names
+    writer.write(document(name) for name in reversed(names))
+    assert [known.id for known in writer.scan()] == names
 
 
-def test_the_survey_tells_who_finds_what(keeper: IndexKeeper) -> None:
+def test_the_survey_tells_who_finds_what(writer: IndexWriter) -> None:
     finance = Access.to(["group:finance", "user:ann@example.com"])
-    keeper.write(
+    writer.write(
         [
             document("a", "one"),
             document("b", "two", access=finance),
@@ -912,11 +912,11 @@ def test_the_survey_tells_who_finds_what(keeper: IndexKeeper) -> None:
             document("e"),
         ]
     )
-    keeper.write([Amend(document_id="e", access=EVERYBODY)])
-    known = {each.id: each.access for each in keeper.survey()}
+    writer.write([Amend(document_id="e", access=EVERYBODY)])
+    known = {each.id: each.access for each in writer.scan()}
     assert known == {"a": EVERYBODY, "b": finance, "c": NOBODY, "d": finance, "e": NOBODY}
-    keeper.write([Amend(document_id="a", access=finance), Amend(document_id="b", boost=2.0)])
-    known = {each.id: each.access for each in keeper.survey()}
+    writer.write([Amend(document_id="a", access=finance), Amend(document_id="b", boost=2.0)])
+    known = {each.id: each.access for each in writer.scan()}
     assert known == {"a": finance, "b": finance, "c": NOBODY, "d": finance, "e": NOBODY}
 
 
@@ -948,10 +948,10 @@ def _odd_documents() -> list[Replace]:
     ]
 
 
-def test_what_is_exported_is_what_was_written(keeper: IndexKeeper) -> None:
+def test_what_is_exported_is_what_was_written(writer: IndexWriter) -> None:
     written = _odd_documents()
-    keeper.write(written)
-    exported = list(keeper.export())
+    writer.write(written)
+    exported = list(writer.export())
     assert [_told(each) for each in exported] == [_told(each) for each in written]
     for before, after in zip(written, exported, strict=True):
         assert after.vectors.shape == before.vectors.shape
@@ -961,40 +961,40 @@ def test_what_is_exported_is_what_was_written(keeper: IndexKeeper) -> None:
 
 
 def test_what_is_exported_can_be_written_and_is_the_same_there(
-    index: Index, keeper: IndexKeeper
+    index: Index, writer: IndexWriter
 ) -> None:
     """A second index is had by emptying the first: nothing of the old is left to be exported."""
-    keeper.write(_odd_documents())
-    first, surveyed = list(keeper.export()), list(keeper.survey())
-    keeper.write([Delete(each.document_id) for each in first])
-    assert list(keeper.export()) == []
-    assert keeper.write(first).stale == ()
-    assert list(keeper.survey()) == surveyed
-    for before, after in zip(first, keeper.export(), strict=True):
+    writer.write(_odd_documents())
+    first, scanned = list(writer.export()), list(writer.scan())
+    writer.write([Delete(each.document_id) for each in first])
+    assert list(writer.export()) == []
+    assert writer.write(first).stale == ()
+    assert list(writer.scan()) == scanned
+    for before, after in zip(first, writer.export(), strict=True):
         assert _told(before) == _told(after)
         assert np.array_equal(before.vectors, after.vectors)
     assert found(index, query("hidden nobody")) == []
     assert found(index, query("leave"), ANN) == ["休暇/規程 é"]
 
 
-def test_an_export_follows_amendments_and_replacements(keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "old words"), document("b", "gone"), document("c", "stays")])
+def test_an_export_follows_amendments_and_replacements(writer: IndexWriter) -> None:
+    writer.write([document("a", "old words"), document("b", "gone"), document("c", "stays")])
     finance, chosen = Access.to(["group:finance"]), frozenset({"chosen"})
-    keeper.write([document("a", "new", "words", generation=2), Delete("b")])
-    keeper.write([Amend(document_id="c", access=finance, sets=chosen, boost=3.0, hidden=True)])
-    a, c = keeper.export()
+    writer.write([document("a", "new", "words", generation=2), Delete("b")])
+    writer.write([Amend(document_id="c", access=finance, sets=chosen, boost=3.0, hidden=True)])
+    a, c = writer.export()
     assert _told(a) == _told(document("a", "new", "words", generation=2))
     amended = document("c", "stays", access=finance, sets=chosen, boost=3.0, hidden=True)
     assert _told(c) == _told(amended)
 
 
-def test_an_export_goes_on_after_an_id(keeper: IndexKeeper) -> None:
+def test_an_export_goes_on_after_an_id(writer: IndexWriter) -> None:
     names = [f"{n:04}" for n in range(1_100)]
-    keeper.write(document(name, name) for name in reversed(names))
-    assert [each.document_id for each in keeper.export()] == names
-    assert [each.document_id for each in keeper.export(after="1097")] == ["1098", "1099"]
-    assert [each.document_id for each in keeper.export(after="10975")] == ["1098", "1099"]
-    assert list(keeper.export(after="1099")) == []
+    writer.write(document(name, name) for name in reversed(names))
+    assert [each.document_id for each in writer.export()] == names
+    assert [each.document_id for each in writer.export(after="1097")] == ["1098", "1099"]
+    assert [each.document_id for each in writer.export(after="10975")] == ["1098", "1099"]
+    assert list(writer.export(after="1099")) == []
 
 
 def _wrong() -> Iterator[tuple[str, Replace]]:
@@ -1018,12 +1018,12 @@ def _wrong() -> Iterator[tuple[str, Replace]]:
 @pytest.mark.parametrize(
     "wrong", [case for _, case in _wrong()], ids=[name for name, _ in _wrong()]
 )
-def test_what_cannot_be_right_is_refused(index: Index, keeper: IndexKeeper, wrong: Replace) -> None:
-    keeper.write([document("a", "former text")])
+def test_what_cannot_be_right_is_refused(index: Index, writer: IndexWriter, wrong: Replace) -> None:
+    writer.write([document("a", "former text")])
     with pytest.raises(ValueError, match=r"a|id"):
-        keeper.write([wrong])
+        writer.write([wrong])
     assert found(index, query("former one two")) == ["a"]
-    assert keeper.write([document("b", "one")]) == Written(replaced=1, chunks=1)
+    assert writer.write([document("b", "one")]) == Written(replaced=1, chunks=1)
 
 
 def test_a_query_vector_of_another_dimension_is_refused(index: Index) -> None:
@@ -1049,9 +1049,9 @@ IDS = [
 ]
 
 
-def test_ids_are_of_any_script(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write(document(name, f"text number{n}", source=name) for n, name in enumerate(IDS))
-    assert [known.id for known in keeper.survey()] == sorted(IDS)
+def test_ids_are_of_any_script(index: Index, writer: IndexWriter) -> None:
+    writer.write(document(name, f"text number{n}", source=name) for n, name in enumerate(IDS))
+    assert [known.id for known in writer.scan()] == sorted(IDS)
     for number, name in enumerate(IDS):
         assert found(index, query(f"number{number}")) == [name]
         only = Filters(document_ids=frozenset({name}))
@@ -1059,22 +1059,22 @@ def test_ids_are_of_any_script(index: Index, keeper: IndexKeeper) -> None:
         assert index.facets(Filters(sources=frozenset({name})), PUBLIC, soon()).sources == {name: 1}
         (part,) = index.chunks([ChunkRange(name, 0, 1)], PUBLIC, soon())
         assert [chunk.document_id for chunk in part] == [name]
-    keeper.write(Delete(name) for name in IDS[::2])
-    assert [known.id for known in keeper.survey()] == sorted(IDS[1::2])
+    writer.write(Delete(name) for name in IDS[::2])
+    assert [known.id for known in writer.scan()] == sorted(IDS[1::2])
 
 
 @pytest.mark.parametrize(
     "text", ["\x00nul", "🙂" * 50, "w" * 70_000, "a\tb\r\nc\u2028d", "\ufeffbom", " "]
 )
-def test_texts_are_whatever_they_are(index: Index, keeper: IndexKeeper, text: str) -> None:
-    keeper.write([document("a", text, "findable")])
+def test_texts_are_whatever_they_are(index: Index, writer: IndexWriter, text: str) -> None:
+    writer.write([document("a", text, "findable")])
     assert [hit.chunk.document_id for hit in hits(index, query("findable"))] == ["a"]
     (part,) = index.chunks([ChunkRange("a", 0, 1)], PUBLIC, soon())
     assert [chunk.text for chunk in part] == [text]
 
 
-def test_when_the_time_is_up_it_is_said(index: Index, keeper: IndexKeeper) -> None:
-    keeper.write([document("a", "text")])
+def test_when_the_time_is_up_it_is_said(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "text")])
     over = Deadline(time.monotonic() - 1.0)
     with pytest.raises(DeadlineExceeded):
         index.find([query("text")], PUBLIC, over)
@@ -1088,24 +1088,24 @@ def test_when_the_time_is_up_it_is_said(index: Index, keeper: IndexKeeper) -> No
 
 
 def test_what_was_opened_before_a_write_sees_it(engine: Engine) -> None:
-    keeper, index = engine.keeper(), engine.index()
+    writer, index = engine.writer(), engine.index()
     assert found(index, query("late")) == []
-    engine.keeper().write([document("a", "late")])
+    engine.writer().write([document("a", "late")])
     assert found(index, query("late")) == ["a"]
-    assert [known.id for known in keeper.survey()] == ["a"]
+    assert [known.id for known in writer.scan()] == ["a"]
     assert found(engine.index(), query("late")) == ["a"]
 
 
 def test_a_document_is_never_absent_or_mixed_while_it_is_replaced(
-    index: Index, engine: Engine, keeper: IndexKeeper
+    index: Index, engine: Engine, writer: IndexWriter
 ) -> None:
-    keeper.write([version("a", 1), document("other", "version of nothing")])
-    writer = threading.Thread(target=replace_again_and_again, args=(engine, "a", 24))
-    writer.start()
+    writer.write([version("a", 1), document("other", "version of nothing")])
+    other = threading.Thread(target=replace_again_and_again, args=(engine, "a", 24))
+    other.start()
     seen: list[list[list[int]]] = []
-    while writer.is_alive():
+    while other.is_alive():
         seen.append(generations_seen(index, "a"))
-    writer.join()
+    other.join()
     assert all(is_whole(generations) for doors in seen for generations in doors)
     assert len({doors[0][0] for doors in seen}) > 3, (
         "the searches should have seen several versions"
@@ -1113,16 +1113,16 @@ def test_a_document_is_never_absent_or_mixed_while_it_is_replaced(
     assert {doors[0] for doors in generations_seen(index, "a")} == {25}
 
 
-def test_threads_share_an_index_and_keepers_wait_for_each_other(engine: Engine) -> None:
+def test_threads_share_an_index_and_writers_wait_for_each_other(engine: Engine) -> None:
     index = engine.index()
-    engine.keeper().write(version(f"{n}", 1) for n in range(3))
+    engine.writer().write(version(f"{n}", 1) for n in range(3))
     writers = [
         threading.Thread(target=replace_again_and_again, args=(engine, f"{n}", 6)) for n in range(3)
     ]
     broken: list[list[int]] = []
 
     def search() -> None:
-        while any(writer.is_alive() for writer in writers):
+        while any(other.is_alive() for other in writers):
             for name in "012":
                 broken.extend(g for g in generations_seen(index, name) if not is_whole(g))
 
@@ -1139,16 +1139,16 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def test_one_process_writes_while_another_reads(
-    index: Index, engine: Engine, keeper: IndexKeeper
+    index: Index, engine: Engine, writer: IndexWriter
 ) -> None:
-    keeper.write([version("a", 1)])
-    writer = SPAWN.Process(target=replace_again_and_again, args=(engine, "a", 15))
-    writer.start()
+    writer.write([version("a", 1)])
+    other = SPAWN.Process(target=replace_again_and_again, args=(engine, "a", 15))
+    other.start()
     seen = []
-    while writer.is_alive():
+    while other.is_alive():
         seen.append(generations_seen(index, "a"))
-    writer.join()
-    assert writer.exitcode == 0
+    other.join()
+    assert other.exitcode == 0
     assert all(is_whole(generations) for doors in seen for generations in doors)
     assert {doors[0] for doors in generations_seen(index, "a")} == {16}
 
@@ -1159,17 +1159,17 @@ def test_a_killed_writer_leaves_nothing_half(engine: Engine, tmp_path: Path) -> 
     for _ in range(6):
         # What was under way is done again: every change may be.
         first = _number(log, "done") + 1
-        writer = SPAWN.Process(target=write_until_killed, args=(engine, log, first))
-        writer.start()
+        other = SPAWN.Process(target=write_until_killed, args=(engine, log, first))
+        other.start()
         last = first + rng.randrange(8)
         while _number(log, "done") < last:
             time.sleep(0.002)
-            assert writer.is_alive()
+            assert other.is_alive()
         time.sleep(rng.uniform(0.0, 0.04))
-        writer.kill()
-        writer.join()
+        other.kill()
+        other.join()
         for index in (before, engine.index()):
-            _check_after_kill(index, engine.keeper(), log)
+            _check_after_kill(index, engine.writer(), log)
     assert _number(log, "done") >= 6
 
 
@@ -1179,9 +1179,9 @@ def _number(log: Path, what: str) -> int:
     return max((int(line.split()[1]) for line in lines if line.startswith(what)), default=-1)
 
 
-def _check_after_kill(index: Index, keeper: IndexKeeper, log: Path) -> None:
+def _check_after_kill(index: Index, writer: IndexWriter, log: Path) -> None:
     """Every document is as its last acknowledged change left it, or as the change under way would."""
-    known = {document.id: document for document in keeper.survey()}
+    known = {document.id: document for document in writer.scan()}
     done, begun = _number(log, "done"), _number(log, "begun")
     for name in {step(number)[0] for number in range(done + 1)}:
         numbers = [n for n in range(done + 1) if step(n)[0] == name]
@@ -1213,7 +1213,7 @@ def _expected(numbers: list[int]) -> tuple[int | None, int | None]:
 
 def test_a_hundred_thousand_chunks(engine: Engine) -> None:
     quick = quick_to_fill(engine)
-    index, keeper = quick.index(), quick.keeper()
+    index, writer = quick.index(), quick.writer()
     rng = np.random.default_rng(3)
     base = unit(rng.standard_normal((100, DIMENSION)))
 
@@ -1226,7 +1226,7 @@ def test_a_hundred_thousand_chunks(engine: Engine) -> None:
             readers = ["group:few"] if n % 100 == 0 else ["group:many"]
             yield document(f"{n:04}", *texts, readers=readers, vectors_of=around(n))
 
-    assert keeper.write(corpus()) == Written(replaced=1_000, chunks=100_000)
+    assert writer.write(corpus()) == Written(replaced=1_000, chunks=100_000)
     many, few = Readers.of("group:many"), Readers.of("group:few")
     assert [hit.chunk.key for hit in hits(index, query("chunk777x42"), many)] == [("0777", 42)]
     assert len(hits(index, query("everything", size=200), few)) == 200
@@ -1234,7 +1234,7 @@ def test_a_hundred_thousand_chunks(engine: Engine) -> None:
     (nearest, *_) = hits(index, query("", vector=own, alpha=1.0), few)
     assert nearest.chunk.key == ("0500", 7)
     assert index.facets(Filters(), few, soon()).sources == {"folder": 10}
-    assert sum(known.chunks for known in keeper.survey()) == 100_000
-    keeper.write(Delete(f"{n:04}") for n in range(500))
+    assert sum(known.chunks for known in writer.scan()) == 100_000
+    writer.write(Delete(f"{n:04}") for n in range(500))
     assert found(index, query("chunk400x0"), few) == []
     assert index.facets(Filters(), few, soon()).sources == {"folder": 5}

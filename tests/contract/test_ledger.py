@@ -128,7 +128,7 @@ def test_a_new_version_takes_the_place_of_the_old(ledger: Ledger) -> None:
     ledger.save([stored(new, generation=2, content_hash="h2")])
     assert ledger.document("desk:a") == new
     assert ledger.entries(["desk:a"])["desk:a"].access == NOBODY
-    assert list(ledger.survey("desk", "")) == [IndexedDocument("desk:a", 2, 1, "h2", NOBODY)]
+    assert list(ledger.scan("desk", "")) == [IndexedDocument("desk:a", 2, 1, "h2", NOBODY)]
     assert ledger.count("desk") == 1
 
 
@@ -205,7 +205,7 @@ def test_restoring_keeps_content_and_failure(ledger: Ledger) -> None:
     ledger.save([stored(document("desk:a"))])
     ledger.save([failed("desk:a")])
     ledger.save([Restored(document_id="desk:a", content_hash="h9", generation=7, chunks=3)])
-    assert list(ledger.survey("desk", "")) == [IndexedDocument("desk:a", 7, 3, "h9", EVERYBODY)]
+    assert list(ledger.scan("desk", "")) == [IndexedDocument("desk:a", 7, 3, "h9", EVERYBODY)]
     assert ledger.document("desk:a") == document("desk:a", version="")
 
 
@@ -213,10 +213,10 @@ def test_a_survey_tells_who_is_to_find_what(ledger: Ledger) -> None:
     hr = Access.to(["group:hr", "user:ann@example.com"])
     ledger.save([stored(document("desk:a", access=hr)), stored(document("desk:b", access=NOBODY))])
     ledger.save([replace(stored(document("desk:c")), chunks=0), stored(document("web:d"))])
-    told = {each.id: each.access for each in ledger.survey("desk", "")}
+    told = {each.id: each.access for each in ledger.scan("desk", "")}
     assert told == {"desk:a": hr, "desk:b": NOBODY, "desk:c": NOBODY}
     ledger.save([Amended("desk:a", EVERYBODY), Amended("desk:b", hr)])
-    told = {each.id: each.access for each in ledger.survey("desk", "")}
+    told = {each.id: each.access for each in ledger.scan("desk", "")}
     assert told == {"desk:a": EVERYBODY, "desk:b": hr, "desk:c": NOBODY}
 
 
@@ -224,14 +224,14 @@ def test_a_survey_goes_by_code_points_from_where_it_is_told(ledger: Ledger) -> N
     names = [f"desk:{name}" for name in ("a", "B", "é", "z", "休", "\U0001f600", "～", "a b", "a-")]
     ledger.save([stored(document(name)) for name in names])
     ledger.save([stored(document("web:a"))])
-    assert [each.id for each in ledger.survey("desk", "")] == sorted(names)
-    assert [each.id for each in ledger.survey("desk", "desk:z")] == sorted(names)[-4:]
+    assert [each.id for each in ledger.scan("desk", "")] == sorted(names)
+    assert [each.id for each in ledger.scan("desk", "desk:z")] == sorted(names)[-4:]
 
 
 def test_surveys_and_listings_are_whole_beyond_a_page(ledger: Ledger) -> None:
     names = [f"desk:{number:05}" for number in range(2_345)]
     ledger.save([stored(document(name)) for name in names])
-    assert [each.id for each in ledger.survey("desk", "")] == names
+    assert [each.id for each in ledger.scan("desk", "")] == names
     ledger.see("desk", 4, names[::2])
     assert list(ledger.unseen("desk", 4)) == names[1::2]
     assert ledger.entries(names[:500]).keys() == set(names[:500])

@@ -8,9 +8,9 @@ from opensearchpy import OpenSearch
 from indexing.index.protocols import Found, Hit, IndexQuery, Replace
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.opensearch.naming import edition_name
-from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.searcher import OpenSearchIndex
-from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, query, vector
 from tests.support.index_engines import PUBLIC, is_whole, version
@@ -20,7 +20,7 @@ ALL = 3_000
 
 
 class Tried:
-    """One index of `version`s, and the keeper and the reader that are tried on it."""
+    """One index of `version`s, and the writer and the reader that are tried on it."""
 
     def __init__(
         self,
@@ -29,11 +29,11 @@ class Tried:
         layout: IndexLayout | None = None,
         patience: float = 60.0,
     ) -> None:
-        """`patience`: of the keeper, in seconds."""
+        """`patience`: of the writer, in seconds."""
         self.client = client
         self.name = edition_name(prefix, IDENTITY)
-        open_keeper(client, prefix, IDENTITY, layout)
-        self.keeper = OpenSearchKeeper(
+        open_writer(client, prefix, IDENTITY, layout)
+        self.writer = OpenSearchIndexWriter(
             client, self.name, DIMENSION, VectorSettings(), patience=patience
         )
         self.index: OpenSearchIndex = open_index(client, prefix, IDENTITY)
@@ -46,8 +46,8 @@ class Tried:
     def check_holds(self, expected: Mapping[str, int]) -> None:
         """These documents in these generations, each whole and once, to whoever asks; and nothing else at all."""
         chunks = {name: 2 + generation % 5 for name, generation in expected.items()}
-        surveyed = {each.id: (each.generation, each.chunks) for each in self.keeper.survey()}
-        assert surveyed == {name: (expected[name], chunks[name]) for name in expected}
+        scanned = {each.id: (each.generation, each.chunks) for each in self.writer.scan()}
+        assert scanned == {name: (expected[name], chunks[name]) for name in expected}
         for asked in (everything(), by_words(), by_vector()):
             found = self.find(asked=asked)
             assert not found.partial

@@ -11,8 +11,8 @@ import opensearchpy
 
 from connectors.document import EVERYBODY, NOBODY, Readers
 from indexing.chunking.chunk import ChunkRange
-from indexing.index.protocols import Amend, Delete, Index, IndexChange, IndexKeeper, Replace
-from indexing.local import open_index, open_keeper
+from indexing.index.protocols import Amend, Delete, Index, IndexChange, IndexWriter, Replace
+from indexing.local import open_index, open_writer
 from indexing.opensearch import open_index as opening
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
@@ -28,7 +28,7 @@ class Engine(Protocol):
 
     def index(self) -> Index: ...
 
-    def keeper(self) -> IndexKeeper: ...
+    def writer(self) -> IndexWriter: ...
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Embedded:
     def index(self) -> Index:
         return open_index(self.folder, IDENTITY)
 
-    def keeper(self) -> IndexKeeper:
-        return open_keeper(self.folder, IDENTITY)
+    def writer(self) -> IndexWriter:
+        return open_writer(self.folder, IDENTITY)
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class OpenSearch:
     def index(self) -> Index:
         return opening.open_index(_client(self.url), self.prefix, IDENTITY, self.layout)
 
-    def keeper(self) -> IndexKeeper:
-        return opening.open_keeper(_client(self.url), self.prefix, IDENTITY, self.layout)
+    def writer(self) -> IndexWriter:
+        return opening.open_writer(_client(self.url), self.prefix, IDENTITY, self.layout)
 
     def remove(self) -> None:
         _client(self.url).indices.delete(index=f"{self.prefix}-*")
@@ -110,9 +110,9 @@ def is_whole(generations: list[int]) -> bool:
 
 
 def replace_again_and_again(engine: Engine, document_id: str, times: int) -> None:
-    keeper = engine.keeper()
+    writer = engine.writer()
     for generation in range(2, times + 2):
-        keeper.write([version(document_id, generation)])
+        writer.write([version(document_id, generation)])
 
 
 DOCUMENTS = 5
@@ -134,12 +134,12 @@ def step(number: int) -> tuple[str, IndexChange]:
 
 def write_until_killed(engine: Engine, log: Path, start: int) -> None:
     """Note the number of every change when it begins and when it has been acknowledged."""
-    keeper = engine.keeper()
+    writer = engine.writer()
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     number = start
     while True:
         os.write(descriptor, f"begun {number}\n".encode())
-        keeper.write([step(number)[1]])
+        writer.write([step(number)[1]])
         os.write(descriptor, f"done {number}\n".encode())
         number += 1
         time.sleep(0.001)

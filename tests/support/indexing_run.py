@@ -63,7 +63,7 @@ def index_changes(
     run = runs.begin(database, pipeline.source, "incremental", holder, lambda _: True)
     runs.enter(database, run, "indexing")
     queue = _Queue(database, pipeline.source, run, holder)
-    worker = Carrying(pipeline.embedder, pipeline.keeper, pipeline.ledger)
+    worker = Carrying(pipeline.embedder, pipeline.writer, pipeline.ledger)
     with closing(pipeline.read(changes)) as stream:
         coming = queue.claim_all(stream)
         yield from worker.carry_out(coming, Meter(pipeline.source, "indexing"), tally)

@@ -29,12 +29,12 @@ from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.index.protocols import IndexKeeper
+from indexing.index.protocols import IndexWriter
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.ledger import Ledger
 from indexing.ingestion.pipeline import Pipeline
-from indexing.local import open_keeper
+from indexing.local import open_writer
 
 SOURCE = "desk"
 DRAWERS = 8
@@ -54,7 +54,7 @@ class Kept(Protocol):
     def database(self) -> Database: ...
 
     @property
-    def keeper(self) -> IndexKeeper: ...
+    def index_writer(self) -> IndexWriter: ...
 
     @property
     def ledger(self) -> Ledger: ...
@@ -123,8 +123,8 @@ class Place:
         return open_database(self.url)
 
     @cached_property
-    def keeper(self) -> IndexKeeper:
-        return open_keeper(self.folder / "index", EMBEDDER.identity)
+    def index_writer(self) -> IndexWriter:
+        return open_writer(self.folder / "index", EMBEDDER.identity)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -134,10 +134,10 @@ class Place:
         return FolderConnector(source.name, FolderSettings(path=self.files))
 
     def pipeline(self, source: Source) -> Pipeline:
-        return Pipeline(source.name, EMBEDDER, self.keeper, self.ledger, _SIZE)
+        return Pipeline(source.name, EMBEDDER, self.index_writer, self.ledger, _SIZE)
 
     def carrying(self) -> Carrying:
-        return Carrying(EMBEDDER, self.keeper, self.ledger)
+        return Carrying(EMBEDDER, self.index_writer, self.ledger)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,8 +272,8 @@ class Trial:
 def check(place: Kept, name: str) -> None:
     """That source, ledger and index agree to the last word; no other source is there. Raises AssertionError."""
     expected = {each.id: each for each in _in_source(place, name)}
-    told = {each.id: each for each in place.ledger.survey(name, "")}
-    held = {each.document_id: each for each in place.keeper.export()}
+    told = {each.id: each for each in place.ledger.scan(name, "")}
+    held = {each.document_id: each for each in place.index_writer.export()}
     assert told.keys() == expected.keys()
     assert held.keys() == expected.keys()
     for document_id, document in expected.items():
@@ -281,7 +281,7 @@ def check(place: Kept, name: str) -> None:
         assert place.ledger.document(document_id) == document
         assert (line.generation, line.chunks) == (entry.generation, len(entry.chunks))
         assert entry.chunks == tuple(chunks_of(document, place.embedder))
-    assert {each.id for each in place.keeper.survey()} == expected.keys()
+    assert {each.id for each in place.index_writer.scan()} == expected.keys()
     assert batches.count(place.database, name) == 0
 
 
@@ -297,7 +297,7 @@ def _in_source(place: Kept, name: str) -> Iterator[Document]:
 def _work(place: Place) -> None:
     """A worker process: it works until it is killed."""
     # Made once, before several threads ask for them.
-    for part in ("database", "keeper", "ledger"):
+    for part in ("database", "index_writer", "ledger"):
         getattr(place, part)
     Workers(Engine(lambda: place), _at_once, pause=0.05).start()
     threading.Event().wait()

@@ -89,7 +89,7 @@ class MemoryLedger:
         lines = self._of(source)
         return iter([key for key, line in lines.items() if line.kept and line.content == "gone"])
 
-    def survey(self, source: str, after: str) -> Iterator[IndexedDocument]:
+    def scan(self, source: str, after: str) -> Iterator[IndexedDocument]:
         for each, line in self._of(source).items():
             if each > after:
                 access = line.document.access if line.chunks else NOBODY

@@ -12,10 +12,10 @@ from connectors.document import Readers
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.index.protocols import Index, IndexKeeper, IndexQuery
+from indexing.index.protocols import Index, IndexQuery, IndexWriter
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.pipeline import Pipeline
-from indexing.local import open_index, open_keeper
+from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.store import Store
 
@@ -53,13 +53,13 @@ class Office:
         return connector
 
     def pipeline(self, source: Source) -> Pipeline:
-        return Pipeline(source.name, self.embedder, self._keeper(), self.store.ledger)
+        return Pipeline(source.name, self.embedder, self._writer(), self.store.ledger)
 
     def carrying(self) -> Carrying:
-        return Carrying(self.embedder, self._keeper(), self.store.ledger)
+        return Carrying(self.embedder, self._writer(), self.store.ledger)
 
-    def _keeper(self) -> IndexKeeper:
-        return open_keeper(self.folder, self.embedder.identity)
+    def _writer(self) -> IndexWriter:
+        return open_writer(self.folder, self.embedder.identity)
 
     @cached_property
     def index(self) -> Index:

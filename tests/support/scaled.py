@@ -112,9 +112,9 @@ class Scaled:
 
     def check(self, documents: int) -> None:
         """That ledger and index agree, document by document. Raises AssertionError."""
-        told = list(self.container.ledger.survey(SOURCE, ""))
+        told = list(self.container.ledger.scan(SOURCE, ""))
         assert len(told) == documents
-        assert told == list(self.container.keeper.survey())
+        assert told == list(self.container.index_writer.scan())
 
     def serving(self, queue: str) -> list[int]:
         """The processes that have said that they work on this queue."""

@@ -49,7 +49,7 @@ class ScaledPlace:
     @property
     def crew(self) -> Sequence[Callable[[], BaseProcess]]:
         """The index is made before, so that all open the same."""
-        self.home.keeper.write([])
+        self.home.index_writer.write([])
         workers = [
             partial(started, _worker, self.folder, self.settings, queue)
             for queue in QUEUES

@@ -9,7 +9,7 @@ from opensearchpy import OpenSearch
 from indexing.index.protocols import Amend, Delete, Written
 from indexing.opensearch import bulk_requests
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY, document
 from tests.support.opensearch_server import SERVERS, Server
 
@@ -41,12 +41,12 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
     before = refused(narrow)
     told: list[Written] = []
 
-    def write(writer: int) -> None:
-        keeper = open_keeper(narrow, "t-busy", IDENTITY)
-        own = [f"{writer}-{n}" for n in range(20)]
-        told.append(keeper.write(document(name, *["some words"] * 20) for name in own))
-        told.append(keeper.write(Amend(document_id=name, boost=2.0) for name in own[:10]))
-        told.append(keeper.write(map(Delete, own[10:])))
+    def write(number: int) -> None:
+        writer = open_writer(narrow, "t-busy", IDENTITY)
+        own = [f"{number}-{n}" for n in range(20)]
+        told.append(writer.write(document(name, *["some words"] * 20) for name in own))
+        told.append(writer.write(Amend(document_id=name, boost=2.0) for name in own[:10]))
+        told.append(writer.write(map(Delete, own[10:])))
 
     threads = [threading.Thread(target=write, args=(n,)) for n in range(WRITERS)]
     for thread in threads:
@@ -58,8 +58,8 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
         WRITERS * [Written(replaced=20, chunks=400), Written(amended=10), Written(deleted=10)],
         key=repr,
     )
-    left = list(open_keeper(narrow, "t-busy", IDENTITY).export())
+    left = list(open_writer(narrow, "t-busy", IDENTITY).export())
     assert {(each.document_id, len(each.chunks)) for each in left} == {
-        (f"{writer}-{n}", 20) for writer in range(WRITERS) for n in range(10)
+        (f"{number}-{n}", 20) for number in range(WRITERS) for n in range(10)
     }
     assert {chunk.boost for each in left for chunk in each.chunks} == {2.0}

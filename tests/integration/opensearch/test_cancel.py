@@ -11,7 +11,7 @@ from opensearchpy import OpenSearch
 from connectors.document import Readers
 from indexing.opensearch.cancellable_connection import cut_by
 from indexing.opensearch.naming import edition_name
-from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.search_requests import Searches, at_one_point, best_effort, whole
 from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
 from tests.support.chunks import IDENTITY, document, query
@@ -34,12 +34,12 @@ SLOW: dict[str, Any] = {
 @pytest.fixture
 def name(client: OpenSearch, prefix: str) -> str:
     """Of an index with enough chunks for `SLOW` to take many seconds."""
-    keeper, name = open_keeper(client, prefix, IDENTITY), edition_name(prefix, IDENTITY)
+    writer, name = open_writer(client, prefix, IDENTITY), edition_name(prefix, IDENTITY)
     client.indices.put_settings(
         index=name, body={"index.merge.policy.segments_per_tier": 2 * SEGMENTS}
     )
     for n in range(SEGMENTS):
-        keeper.write([document(f"{n}", *["text"] * CHUNKS)])
+        writer.write([document(f"{n}", *["text"] * CHUNKS)])
     return name
 
 

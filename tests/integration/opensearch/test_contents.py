@@ -5,7 +5,7 @@ from opensearchpy import OpenSearch
 
 from indexing.index.protocols import Delete
 from indexing.opensearch import export as contents
-from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY, document
 
 
@@ -14,12 +14,12 @@ def test_what_is_replaced_during_an_export_comes_whole_and_what_is_deleted_does_
 ) -> None:
     # One document a request.
     monkeypatch.setattr(contents, "CHUNKS", 2)
-    keeper = open_keeper(client, prefix, IDENTITY)
-    keeper.write(document(name, f"{name} one", f"{name} two") for name in "abcde")
-    export = keeper.export()
+    writer = open_writer(client, prefix, IDENTITY)
+    writer.write(document(name, f"{name} one", f"{name} two") for name in "abcde")
+    export = writer.export()
     assert next(export).document_id == "a"
     newer = document("c", "c uno", "c due", "c tre", generation=2)
-    keeper.write([newer, Delete("d"), document("e", generation=2)])
+    writer.write([newer, Delete("d"), document("e", generation=2)])
     left = list(export)
     assert [(each.document_id, each.generation) for each in left] == [("b", 1), ("c", 2), ("e", 2)]
     assert [chunk.text for chunk in left[0].chunks] == ["b one", "b two"]
@@ -34,9 +34,9 @@ def test_pages_of_any_size_tell_everything_once(
 ) -> None:
     monkeypatch.setattr(contents, "PAGE", page)
     monkeypatch.setattr(contents, "CHUNKS", page)
-    keeper = open_keeper(client, prefix, IDENTITY)
+    writer = open_writer(client, prefix, IDENTITY)
     written = [document(f"{n}", *["text"] * n) for n in range(7)]
-    keeper.write(written)
-    assert [known.id for known in keeper.survey()] == [each.document_id for each in written]
-    assert [each.chunks for each in keeper.export()] == [each.chunks for each in written]
-    assert [each.document_id for each in keeper.export("3")] == ["4", "5", "6"]
+    writer.write(written)
+    assert [known.id for known in writer.scan()] == [each.document_id for each in written]
+    assert [each.chunks for each in writer.export()] == [each.chunks for each in written]
+    assert [each.document_id for each in writer.export("3")] == ["4", "5", "6"]

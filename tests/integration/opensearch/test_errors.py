@@ -15,36 +15,36 @@ from indexing.opensearch.client import OpenSearchSettings, connect, within
 from indexing.opensearch.errors import named_errors
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.naming import edition_name
-from indexing.opensearch.open_index import open_keeper
-from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.opensearch.open_index import open_writer
+from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline, DeadlineExceeded
 from tests.support.chunks import IDENTITY, document, vectors
 
 
 @pytest.fixture
-def keeper(client: OpenSearch, prefix: str) -> OpenSearchKeeper:
-    return open_keeper(client, prefix, IDENTITY)
+def writer(client: OpenSearch, prefix: str) -> OpenSearchIndexWriter:
+    return open_writer(client, prefix, IDENTITY)
 
 
 @pytest.fixture
 def index(prefix: str) -> str:
-    """Its name; the keeper has made it."""
+    """Its name; the writer has made it."""
     return edition_name(prefix, IDENTITY)
 
 
 def test_an_index_that_was_removed_is_not_brought_back_by_a_write(
-    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+    client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
     client.indices.delete(index=index)
     with pytest.raises(ActionRequiredError, match="is not there"):
-        keeper.write([document("a", "one")])
+        writer.write([document("a", "one")])
     with pytest.raises(ActionRequiredError, match="is not there"):
-        list(keeper.survey())
+        list(writer.scan())
     assert not client.indices.exists(index=index)
 
 
 def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
-    client: OpenSearch, keeper: OpenSearchKeeper, index: str, monkeypatch: pytest.MonkeyPatch
+    client: OpenSearch, writer: OpenSearchIndexWriter, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send = client.bulk
 
@@ -54,20 +54,20 @@ def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
 
     monkeypatch.setattr(client, "bulk", bulk)
     with pytest.raises(ActionRequiredError, match="is not there"):
-        keeper.write([document("a", "one")])
+        writer.write([document("a", "one")])
     assert not client.indices.exists(index=index)
 
 
 def test_what_the_index_does_not_take_is_told_with_its_document(
-    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+    client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
-    narrow = OpenSearchKeeper(client, index, 7, VectorSettings())
+    narrow = OpenSearchIndexWriter(client, index, 7, VectorSettings())
     short = document("short", "three", vectors_of=vectors(["three"], 7))
-    keeper.write([document("good", "one")])
+    writer.write([document("good", "one")])
     with pytest.raises(ActionRequiredError, match=r"^short: .*dimension"):
         narrow.write([short])
-    assert [known.id for known in keeper.survey()] == ["good"]
-    assert keeper.write([document("short", "three")]) == Written(replaced=1, chunks=1)
+    assert [known.id for known in writer.scan()] == ["good"]
+    assert writer.write([document("short", "three")]) == Written(replaced=1, chunks=1)
 
 
 @contextmanager
@@ -78,10 +78,10 @@ def block(client: OpenSearch, index: str, name: str) -> Iterator[None]:
 
 
 def test_a_full_disk_is_told_in_words(
-    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+    client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
     """The block is the one that the cluster sets at the flood stage; it lets nothing pass but deletions."""
-    keeper.write([document("a", "one")])
+    writer.write([document("a", "one")])
     with block(client, index, "read_only_allow_delete"):
         for change in (
             document("a", "two"),
@@ -89,21 +89,21 @@ def test_a_full_disk_is_told_in_words(
             Amend(document_id="a", boost=2.0),
         ):
             with pytest.raises(ActionRequiredError, match="disk of the cluster is nearly full"):
-                keeper.write([change])
-    assert keeper.write([document("a", "two"), Delete("b")]) == Written(
+                writer.write([change])
+    assert writer.write([document("a", "two"), Delete("b")]) == Written(
         replaced=1, chunks=1, missing=("b",)
     )
 
 
 def test_a_block_that_somebody_set_is_told(
-    client: OpenSearch, keeper: OpenSearchKeeper, index: str
+    client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
     with (
         block(client, index, "write"),
         pytest.raises(ActionRequiredError, match="refuses to write"),
     ):
-        keeper.write([document("a", "one")])
-    assert keeper.write([document("a", "one")]) == Written(replaced=1, chunks=1)
+        writer.write([document("a", "one")])
+    assert writer.write([document("a", "one")]) == Written(replaced=1, chunks=1)
 
 
 # --- what is no server, or does not answer

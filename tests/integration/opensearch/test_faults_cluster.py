@@ -112,7 +112,7 @@ class Traffic:
     def _write_until_done(self, names: list[str], generation: int) -> None:
         while True:
             try:
-                self.tried.keeper.write(versions(names, generation))
+                self.tried.writer.write(versions(names, generation))
             except TemporarilyUnavailableError:
                 self.repeated += 1
             else:
@@ -148,7 +148,7 @@ def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
     cluster: Cluster, client: OpenSearch, prefix: str, chosen: Callable[[Cluster, Tried], Server]
 ) -> None:
     tried, bare = Tried(client, prefix, REPLICATED), Tried(client, f"{prefix}-bare", BARE)
-    bare.keeper.write(versions(DOCUMENTS, 1))
+    bare.writer.write(versions(DOCUMENTS, 1))
     with Traffic(tried) as traffic:
         traffic.await_more()
         lost = chosen(cluster, tried)
@@ -188,8 +188,8 @@ def check_partial(bare: Tried) -> None:
     for whole in (
         lambda: bare.index.facets(Filters(), PUBLIC, Deadline.after(20)),
         lambda: bare.index.chunks([ChunkRange(gone, 0, 9)], PUBLIC, Deadline.after(20)),
-        lambda: list(bare.keeper.survey()),
-        lambda: list(bare.keeper.export()),
+        lambda: list(bare.writer.scan()),
+        lambda: list(bare.writer.export()),
     ):
         with pytest.raises(TemporarilyUnavailableError, match="not whole"):
             whole()

@@ -60,7 +60,7 @@ CHUNKS = 30 * 4
 @pytest.fixture
 def tried(client: OpenSearch, prefix: str) -> Tried:
     tried = Tried(client, prefix)
-    tried.keeper.write(versions(OLD, 1))
+    tried.writer.write(versions(OLD, 1))
     return tried
 
 
@@ -75,7 +75,7 @@ def test_a_write_outlasts_a_server_that_is_killed_and_started_again(
             restarts.append(pool.submit(server.start))
 
         with line.suffering(Meanwhile(crash, after=20_000), "_bulk", spared=1, times=1):
-            written = tried.keeper.write(changes())
+            written = tried.writer.write(changes())
         restarts.pop().result()
     assert written == Written(replaced=30, chunks=CHUNKS, deleted=1)
     tried.check_holds(AFTER)
@@ -104,11 +104,11 @@ def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
         line.suffering(Meanwhile(crash, arrived), "_bulk", spared=number, times=1),
         pytest.raises(TemporarilyUnavailableError, match="cannot be reached"),
     ):
-        hasty.keeper.write(changes())
+        hasty.writer.write(changes())
     assert time.monotonic() - begun < wait + 0.5 + SLACK
     server.start()
     check_none_is_lost(tried)
-    tried.keeper.write(changes())
+    tried.writer.write(changes())
     tried.check_holds(AFTER)
 
 
@@ -118,8 +118,8 @@ def check_none_is_lost(tried: Tried) -> None:
     assert not found.partial
     check_none_is_mixed(found)
     shown = {name: told[0] for name, told in generations(found).items()}
-    surveyed = {each.id: each.generation for each in tried.keeper.survey()}
-    assert surveyed == shown
+    scanned = {each.id: each.generation for each in tried.writer.scan()}
+    assert scanned == shown
     assert {name: shown[name] for name in OLD[11:]} == dict.fromkeys(OLD[11:], 1)
     assert {shown[name] for name in OLD[:10]} <= {1, 2}
     assert shown.get(OLD[10]) in (1, None)
@@ -199,16 +199,16 @@ def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
     hasty = Tried(impatient, prefix, patience=2.0)
     for number in range(3):
-        tried.keeper.write([*map(Delete, NEW), *versions(OLD, 1)])
+        tried.writer.write([*map(Delete, NEW), *versions(OLD, 1)])
         with ThreadPoolExecutor(1) as pool:
             freezing = frozen(server)
             with (
                 line.suffering(Meanwhile(freezing.__enter__, 0), "_bulk", spared=number, times=1),
                 pytest.raises(TemporarilyUnavailableError, match="did not answer in time"),
             ):
-                pool.submit(hasty.keeper.write, changes()).result()
+                pool.submit(hasty.writer.write, changes()).result()
             freezing.__exit__(None, None, None)
         check_none_is_lost(tried)
-        tried.keeper.write(changes())
+        tried.writer.write(changes())
         tried.check_holds(AFTER)
     impatient.close()

@@ -53,7 +53,7 @@ def line(url: str) -> Iterator[FaultProxy]:
 def tried(line: FaultProxy, prefix: str) -> Iterator[Tried]:
     client = connect(OpenSearchSettings(urls=(line.url,), timeout=20.0))
     tried = Tried(client, prefix)
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write(versions(NAMES, 1))
     yield tried
     client.close()
 
@@ -138,13 +138,13 @@ DONE = Written(replaced=5, chunks=20, deleted=1, amended=1)
 def requests_of(tried: Tried, line: FaultProxy) -> list[str]:
     """What a write of the changes asks the server, one after the other."""
     before = len(line.seen)
-    assert tried.keeper.write(changes()) == DONE
+    assert tried.writer.write(changes()) == DONE
     return [seen.line for seen in line.seen[before:]]
 
 
 def start_again(tried: Tried) -> None:
-    tried.keeper.write([Delete("new"), *map(Delete, NAMES)])
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write([Delete("new"), *map(Delete, NAMES)])
+    tried.writer.write(versions(NAMES, 1))
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,13 @@ def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
         start_again(tried)
         with line.suffering(fault, spared=number, times=1):
             if request.endswith("_bulk"):
-                assert tried.keeper.write(changes()) == DONE, number
+                assert tried.writer.write(changes()) == DONE, number
             else:
                 written = None
                 try:
-                    written = tried.keeper.write(changes())
+                    written = tried.writer.write(changes())
                 except TemporarilyUnavailableError:
-                    tried.keeper.write(changes())
+                    tried.writer.write(changes())
                 assert written in (None, DONE), number
         tried.check_holds(AFTER)
 
@@ -182,11 +182,11 @@ def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
         line.suffering(AnswerCut(0), "_bulk"),
         pytest.raises(TemporarilyUnavailableError, match="OpenSearch cannot be reached"),
     ):
-        hasty.keeper.write(versions(["new"], 1))
+        hasty.writer.write(versions(["new"], 1))
     assert time.monotonic() - begun < 2.0 + 5 * SLACK
     # 0.1, 0.2, 0.4, 0.8 s between them, give or take a half: a steady 0.1 would be 20.
     assert 3 <= len(line.asked("_bulk")) - before <= 8
-    hasty.keeper.write(versions(["new"], 1))
+    hasty.writer.write(versions(["new"], 1))
     tried.check_holds({**dict.fromkeys(NAMES, 1), "new": 1})
 
 
@@ -197,10 +197,10 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
     tried = Tried(client, prefix)
     slow = Tried(impatient, prefix)
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write(versions(NAMES, 1))
     for number in range(3):
         with line.suffering(Late(1.0), "_bulk", spared=number, times=1):
-            slow.keeper.write(versions(NAMES, number + 2))
+            slow.writer.write(versions(NAMES, number + 2))
         tried.check_holds(dict.fromkeys(NAMES, number + 2))
     impatient.close()
 
@@ -211,10 +211,10 @@ def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: Fault
             line.suffering(AnswerCut(after), "_search"),
             pytest.raises(TemporarilyUnavailableError),
         ):
-            list(tried.keeper.survey())
+            list(tried.writer.scan())
         with line.suffering(AnswerCut(after), "_mget"), pytest.raises(TemporarilyUnavailableError):
-            list(tried.keeper.export())
-    assert [each.id for each in tried.keeper.survey()] == sorted(NAMES)
+            list(tried.writer.export())
+    assert [each.id for each in tried.writer.scan()] == sorted(NAMES)
 
 
 @contextmanager

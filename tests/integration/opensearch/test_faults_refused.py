@@ -11,7 +11,7 @@ from opensearchpy import OpenSearch
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY
 from tests.support.fault_index import Tried, generations, versions
 from tests.support.fault_proxy import FaultProxy, fault_proxy
@@ -105,7 +105,7 @@ def test_a_queue_that_is_full_is_waited_for_with_growing_pauses(
     tried = Tried(client, prefix)
     with jammed(direct, prefix, 4.0) as end:
         before = len(line.asked("_bulk"))
-        written = tried.keeper.write(versions(NAMES, 1))
+        written = tried.writer.write(versions(NAMES, 1))
         assert time.time() > end
     assert written == Written(replaced=10, chunks=30)
     # 0.1, 0.2, 0.4, 0.8, 1.6 s, give or take a half, and the steps of the write; a steady 0.1 s would be 40.
@@ -117,18 +117,18 @@ def test_a_queue_that_stays_full_is_told_when_patience_has_run_out(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix, patience=1.5)
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write(versions(NAMES, 1))
     with jammed(direct, prefix, 8.0):
         begun = time.monotonic()
         with pytest.raises(
             TemporarilyUnavailableError, match=r"document 0: OpenSearch is busy .*rejected"
         ) as told:
-            tried.keeper.write(versions(NAMES, 2))
+            tried.writer.write(versions(NAMES, 2))
         assert time.monotonic() - begun < 1.5 + SLACK
         assert told.value.retry_after.total_seconds() > 0
         # It is writing that waits.
         assert generations(tried.find()) == {name: [1] * 3 for name in NAMES}
-    tried.keeper.write(versions(NAMES, 2))
+    tried.writer.write(versions(NAMES, 2))
     tried.check_holds(dict.fromkeys(NAMES, 2))
 
 
@@ -140,14 +140,14 @@ def test_a_server_short_of_memory_is_waited_for(
     hasty = Tried(client, prefix, patience=1.0)
     with limited(direct, {"network.breaker.inflight_requests.limit": "1kb"}):
         with pytest.raises(TemporarilyUnavailableError, match="OpenSearch is busy"):
-            hasty.keeper.write(versions(NAMES, 1))
+            hasty.writer.write(versions(NAMES, 1))
         with pytest.raises(TemporarilyUnavailableError, match="OpenSearch is busy"):
             tried.find()
         lifting = threading.Timer(
             1.0, limit, (direct, {"network.breaker.inflight_requests.limit": None})
         )
         lifting.start()
-        assert tried.keeper.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
+        assert tried.writer.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
         lifting.join()
     tried.check_holds(dict.fromkeys(NAMES, 1))
 
@@ -180,7 +180,7 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix)
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write(versions(NAMES, 1))
     right = tried.find()
     refused: list[list[IndexChange]] = [
         [*versions(NAMES[:1], 2)],
@@ -196,17 +196,17 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
             with pytest.raises(
                 ActionRequiredError, match=r"disk of the cluster is nearly full.*Free space"
             ):
-                tried.keeper.write(changes)
+                tried.writer.write(changes)
             assert time.monotonic() - begun < SLACK, "nothing is gained by waiting"
         assert tried.find() == right
-        assert [each.id for each in tried.keeper.survey()] == NAMES
+        assert [each.id for each in tried.writer.scan()] == NAMES
         # Whoever opens it anew may search it; a new one cannot be made.
         assert Tried(client, prefix).find() == right
         with pytest.raises(
             ActionRequiredError, match=r"makes no new index.*disks of all its nodes"
         ):
-            open_keeper(client, f"{prefix}-other", IDENTITY)
+            open_writer(client, f"{prefix}-other", IDENTITY)
     await_that(lambda: not is_blocked(direct, tried.name))
     for changes in refused:
-        tried.keeper.write(changes)
+        tried.writer.write(changes)
     tried.check_holds({**dict.fromkeys(NAMES[1:], 1), "new": 1})

@@ -33,12 +33,12 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
     writes it, and only then the other clears."""
     clients = [connect(OpenSearchSettings(urls=(line.url,))) for line in lines]
     slow, other = (Tried(client, prefix) for client in clients)
-    slow.keeper.write(versions(["a"], 1))
+    slow.writer.write(versions(["a"], 1))
     claimed, written = threading.Event(), threading.Event()
     told: list[Written] = []
 
     def take_over() -> None:
-        told.append(other.keeper.write([Amend(document_id="a", boost=2.0)]))
+        told.append(other.writer.write([Amend(document_id="a", boost=2.0)]))
 
     thread = threading.Thread(target=take_over)
 
@@ -55,7 +55,7 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
         lines[0].suffering(Afterwards(wait_for_claim), "_bulk", times=1),
         lines[1].suffering(Afterwards(wait_for_chunks), "_bulk", times=1),
     ):
-        assert slow.keeper.write(versions(["a"], 2)) == Written(replaced=1, chunks=4)
+        assert slow.writer.write(versions(["a"], 2)) == Written(replaced=1, chunks=4)
         written.set()
         thread.join()
     assert told == [Written(amended=1)]

@@ -15,9 +15,9 @@ from indexing.index.protocols import Amend, Delete, Filters, Written
 from indexing.opensearch.client import OpenSearchSettings, Password, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
 from indexing.opensearch.naming import document_key, edition_name
-from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.searcher import OpenSearchIndex
-from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector, vectors
 from tests.support.fault_index import Tried, by_vector, versions
@@ -60,15 +60,15 @@ def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
             )
         )
         tried = Tried(signed, prefix)
-        tried.keeper.write(versions(NAMES, 1))
+        tried.writer.write(versions(NAMES, 1))
         door.status = status
         for call in (
             lambda: open_index(signed, prefix, IDENTITY),
-            lambda: open_keeper(signed, prefix, IDENTITY),
+            lambda: open_writer(signed, prefix, IDENTITY),
             tried.find,
             lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
-            lambda: tried.keeper.write(versions(NAMES, 2)),
-            lambda: list(tried.keeper.survey()),
+            lambda: tried.writer.write(versions(NAMES, 2)),
+            lambda: list(tried.writer.scan()),
         ):
             begun = time.monotonic()
             with pytest.raises(ActionRequiredError, match=words):
@@ -90,31 +90,31 @@ def test_a_mapping_that_lacks_a_field_is_told_with_the_document_and_the_way_out(
     client: OpenSearch, prefix: str
 ) -> None:
     strange(client, prefix, lambda fields: fields.pop("place"))
-    keeper = open_keeper(client, prefix, IDENTITY)
+    writer = open_writer(client, prefix, IDENTITY)
     with pytest.raises(ActionRequiredError, match=r"^document \d: .*\[place\].*quarry reindex"):
-        keeper.write(versions(NAMES, 1))
-    assert list(keeper.survey()) == []
+        writer.write(versions(NAMES, 1))
+    assert list(writer.scan()) == []
 
 
 def test_a_field_of_another_kind_is_told_with_the_document_and_the_way_out(
     client: OpenSearch, prefix: str
 ) -> None:
     strange(client, prefix, lambda fields: fields.update(words={"type": "integer"}))
-    keeper = open_keeper(client, prefix, IDENTITY)
+    writer = open_writer(client, prefix, IDENTITY)
     with pytest.raises(ActionRequiredError, match=r"^document \d: .*\[words\].*quarry reindex"):
-        keeper.write(versions(NAMES, 1))
-    assert list(keeper.survey()) == []
+        writer.write(versions(NAMES, 1))
+    assert list(writer.scan()) == []
 
 
 def test_vectors_of_another_dimension_are_stopped_at_the_door(
     client: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix)
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write(versions(NAMES, 1))
     with pytest.raises(ValueError, match=r"\(7,\).*64 dimensions"):
         tried.find(asked=query("", vector=vector("any", 7), alpha=1.0))
     with pytest.raises(ValueError, match=r"vectors of shape \(2, 7\) where \(2, 64\) is due"):
-        tried.keeper.write([document("a", "one", "two", vectors_of=vectors(["one", "two"], 7))])
+        tried.writer.write([document("a", "one", "two", vectors_of=vectors(["one", "two"], 7))])
     tried.check_holds(dict.fromkeys(NAMES, 1))
 
 
@@ -123,9 +123,9 @@ def test_an_index_of_another_dimension_is_told_to_its_owner(
 ) -> None:
     """Its own description says otherwise: only the cluster can notice."""
     strange(client, prefix, lambda fields: fields["vector"].update(dimension=7))
-    keeper = open_keeper(client, prefix, IDENTITY)
+    writer = open_writer(client, prefix, IDENTITY)
     with pytest.raises(ActionRequiredError, match=r"^document \d: .*dimension.*quarry reindex"):
-        keeper.write(versions(NAMES, 1))
+        writer.write(versions(NAMES, 1))
     index = OpenSearchIndex(client, edition_name(prefix, IDENTITY), DIMENSION, VectorSettings())
     with pytest.raises(ActionRequiredError, match="dimension"):
         index.find([by_vector()], PUBLIC, Deadline.after(20))
@@ -135,28 +135,28 @@ def test_an_index_that_was_removed_is_told_by_whatever_is_done(
     client: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix)
-    tried.keeper.write(versions(NAMES, 1))
+    tried.writer.write(versions(NAMES, 1))
     client.indices.delete(index=tried.name)
     for call in (
         tried.find,
         lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
-        lambda: tried.keeper.write(versions(NAMES, 2)),
-        lambda: tried.keeper.write([Delete(NAMES[0])]),
-        lambda: tried.keeper.write([Amend(document_id=NAMES[0], boost=2.0)]),
-        tried.keeper.refresh,
-        lambda: list(tried.keeper.survey()),
-        lambda: list(tried.keeper.export()),
+        lambda: tried.writer.write(versions(NAMES, 2)),
+        lambda: tried.writer.write([Delete(NAMES[0])]),
+        lambda: tried.writer.write([Amend(document_id=NAMES[0], boost=2.0)]),
+        tried.writer.refresh,
+        lambda: list(tried.writer.scan()),
+        lambda: list(tried.writer.export()),
     ):
         with pytest.raises(ActionRequiredError, match=r"index is not there.*sync its sources"):
             call()
     again = Tried(client, prefix)
-    again.keeper.write(versions(NAMES, 2))
+    again.writer.write(versions(NAMES, 2))
     again.check_holds(dict.fromkeys(NAMES, 2))
 
 
 @pytest.fixture
-def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchKeeper, list[str]]:
-    """A keeper of an index one of whose two shards has no place, and the documents of the other."""
+def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndexWriter, list[str]]:
+    """A writer of an index one of whose two shards has no place, and the documents of the other."""
     name = edition_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout(shards=2))
     body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1
@@ -164,7 +164,7 @@ def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchKeeper, list[str]]:
     while client.cluster.health(index=name)["active_shards"] != 1:
         time.sleep(0.05)
     return (
-        OpenSearchKeeper(client, name, DIMENSION, VectorSettings(), patience=1.0),
+        OpenSearchIndexWriter(client, name, DIMENSION, VectorSettings(), patience=1.0),
         [each for each in NAMES if is_there(client, name, each)],
     )
 
@@ -175,19 +175,19 @@ def is_there(client: OpenSearch, name: str, document_id: str) -> bool:
 
 
 def test_what_a_missing_shard_holds_is_not_taken_for_deleted(
-    client: OpenSearch, prefix: str, half: tuple[OpenSearchKeeper, list[str]]
+    client: OpenSearch, prefix: str, half: tuple[OpenSearchIndexWriter, list[str]]
 ) -> None:
-    keeper, there = half
+    writer, there = half
     gone = [name for name in NAMES if name not in there]
     assert there
     assert gone
     with pytest.raises(TemporarilyUnavailableError, match="not whole"):
-        keeper.write(versions(gone, 1))
-    for whole in (keeper.survey, keeper.export):
+        writer.write(versions(gone, 1))
+    for whole in (writer.scan, writer.export):
         with pytest.raises(TemporarilyUnavailableError, match=r"not whole.*missing shards"):
             next(iter(whole()))
     lift = {"index.routing.allocation.total_shards_per_node": None}
     client.indices.put_settings(index=edition_name(prefix, IDENTITY), body=lift)
     client.cluster.health(index=edition_name(prefix, IDENTITY), params={"wait_for_status": "green"})
-    assert keeper.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
+    assert writer.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
     Tried(client, prefix).check_holds(dict.fromkeys(NAMES, 1))

@@ -3,7 +3,7 @@
 from opensearchpy import OpenSearch
 
 from indexing.opensearch.cluster_health import examine
-from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY, document
 
 
@@ -18,7 +18,7 @@ def test_a_cluster_without_our_indexes(client: OpenSearch, prefix: str) -> None:
 
 
 def test_records_are_counted_and_blocks_are_seen(client: OpenSearch, prefix: str) -> None:
-    open_keeper(client, prefix, IDENTITY).write([document("a", "one", "two")])
+    open_writer(client, prefix, IDENTITY).write([document("a", "one", "two")])
     (index,) = examine(client, prefix).indexes
     assert (index.status, index.records) == ("green", 3)
     client.indices.put_settings(

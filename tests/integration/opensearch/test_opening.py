@@ -12,28 +12,28 @@ from indexing.index.protocols import Written
 from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.opensearch.naming import edition_name
-from indexing.opensearch.open_index import lay, open_keeper
+from indexing.opensearch.open_index import lay, open_writer
 from indexing.text import tokenizer
 from tests.support.chunks import IDENTITY, document
 
 
 def test_any_number_may_open_what_is_not_there_yet(client: OpenSearch, prefix: str) -> None:
     with ThreadPoolExecutor(8) as pool:
-        keepers = list(pool.map(lambda _: open_keeper(client, prefix, IDENTITY), range(8)))
+        writers = list(pool.map(lambda _: open_writer(client, prefix, IDENTITY), range(8)))
         written = list(
             pool.map(
                 lambda numbered: numbered[1].write([document(f"{numbered[0]}", "text")]),
-                enumerate(keepers),
+                enumerate(writers),
             )
         )
     assert written == [Written(replaced=1, chunks=1)] * 8
-    assert [known.id for known in keepers[0].survey()] == [f"{n}" for n in range(8)]
+    assert [known.id for known in writers[0].scan()] == [f"{n}" for n in range(8)]
 
 
 def test_each_embedder_has_an_index_of_its_own(client: OpenSearch, prefix: str) -> None:
     other = replace(IDENTITY, version="2")
-    open_keeper(client, prefix, IDENTITY).write([document("a", "text")])
-    assert list(open_keeper(client, prefix, other).survey()) == []
+    open_writer(client, prefix, IDENTITY).write([document("a", "text")])
+    assert list(open_writer(client, prefix, other).scan()) == []
 
 
 def test_an_index_of_another_making_is_refused(
@@ -62,12 +62,12 @@ def test_an_index_keeps_the_vectors_that_it_was_laid_out_for(
     client: OpenSearch, prefix: str, quantisation: mapping.Quantisation
 ) -> None:
     layout = IndexLayout(vectors=VectorSettings(quantisation=quantisation, m=8))
-    open_keeper(client, prefix, IDENTITY, layout)
+    open_writer(client, prefix, IDENTITY, layout)
     # Whatever is set later, what counts is how the index was made.
-    keeper = open_keeper(client, prefix, IDENTITY)
+    writer = open_writer(client, prefix, IDENTITY)
     written = document("a", *(f"text {n}" for n in range(20)))
-    keeper.write([written])
-    (exported,) = keeper.export()
+    writer.write([written])
+    (exported,) = writer.export()
     cosines = (exported.vectors * written.vectors).sum(axis=1)
     # A component of a byte vector is off by 1 / 254 at most, and by half of that on average.
     assert cosines.min() > (0.999 if quantisation == "byte" else 0.999_999)

@@ -49,7 +49,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Container:
 def pair(request: pytest.FixtureRequest, local: Container) -> Iterator[Pair]:
     client, prefix = connect(OpenSearchSettings(urls=(url_of(request.param),))), _prefix()
     identity = minilm().identity
-    open_index.open_keeper(client, prefix, identity, EXACT).write(local.keeper.export())
+    open_index.open_writer(client, prefix, identity, EXACT).write(local.index_writer.export())
     with open_index.open_index(client, prefix, identity, EXACT) as cluster:
         yield Pair(local.index, cluster)
     client.indices.delete(index=f"{prefix}-*")

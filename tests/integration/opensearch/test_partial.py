@@ -11,7 +11,7 @@ from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
 from indexing.opensearch.naming import document_key, edition_name
-from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.record_mapping import Version, record_of
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.runtime.deadline import Deadline
@@ -81,7 +81,7 @@ def test_an_index_that_is_nowhere_is_to_be_asked_later(client: OpenSearch, prefi
 
 def test_an_index_that_is_gone_is_a_matter_for_its_owner(client: OpenSearch, prefix: str) -> None:
     name = edition_name(prefix, IDENTITY)
-    open_keeper(client, prefix, IDENTITY)
+    open_writer(client, prefix, IDENTITY)
     index = open_index(client, prefix, IDENTITY)
     client.indices.delete(index=name)
     with pytest.raises(ActionRequiredError, match="not there"):
@@ -91,7 +91,7 @@ def test_an_index_that_is_gone_is_a_matter_for_its_owner(client: OpenSearch, pre
 
 
 def test_a_closed_index_is_a_matter_for_its_owner(client: OpenSearch, prefix: str) -> None:
-    open_keeper(client, prefix, IDENTITY).write([document("a", "text")])
+    open_writer(client, prefix, IDENTITY).write([document("a", "text")])
     index = open_index(client, prefix, IDENTITY)
     client.indices.close(index=edition_name(prefix, IDENTITY))
     with pytest.raises(ActionRequiredError):

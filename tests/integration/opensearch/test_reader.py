@@ -12,10 +12,10 @@ from opensearchpy import OpenSearch
 from connectors.document import Access, Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
-from indexing.index.protocols import Filters, IndexKeeper, IndexQuery, Replace
+from indexing.index.protocols import Filters, IndexQuery, IndexWriter, Replace
 from indexing.opensearch import chunk_lookup
 from indexing.opensearch.mapping import IndexLayout, Quantisation, Search, VectorSettings
-from indexing.opensearch.open_index import open_index, open_keeper
+from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.query_bodies import MOST_SPANS
 from indexing.opensearch.record_mapping import Version, record_of
 from indexing.opensearch.searcher import OpenSearchIndex
@@ -33,8 +33,8 @@ def soon() -> Deadline:
 
 
 @pytest.fixture
-def keeper(client: OpenSearch, prefix: str) -> IndexKeeper:
-    return open_keeper(client, prefix, IDENTITY)
+def writer(client: OpenSearch, prefix: str) -> IndexWriter:
+    return open_writer(client, prefix, IDENTITY)
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def _held(names: str) -> list[Replace]:
 
 
 @pytest.fixture
-def half_written(client: OpenSearch, prefix: str, keeper: IndexKeeper) -> None:
+def half_written(client: OpenSearch, prefix: str, writer: IndexWriter) -> None:
     """Five documents, and a new version of the first that does not count yet."""
-    keeper.write(_held("abcde"))
+    writer.write(_held("abcde"))
     # 300 chunks that are better by each leg than all that counts, and fill the candidates of each.
     near_asked = np.repeat(near(vector("asked"), 0.99)[None], COMING.chunks, axis=0)
     texts = ["valve of steel, gasket and valve"] * COMING.chunks
@@ -127,11 +127,11 @@ def test_a_point_in_time_that_is_lost_is_opened_anew(
 
 def test_where_nothing_is_half_written_no_point_in_time_is_opened(
     client: OpenSearch,
-    keeper: IndexKeeper,
+    writer: IndexWriter,
     index: OpenSearchIndex,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    keeper.write(_held("abcde"))
+    writer.write(_held("abcde"))
     with _points(client, monkeypatch) as points:
         assert all(sorted(_found(index, asked)) == list("abcde") for asked in ASKED)
         index.chunks([ChunkRange("a", 0, 2**80)], PUBLIC, soon())
@@ -140,10 +140,10 @@ def test_where_nothing_is_half_written_no_point_in_time_is_opened(
 
 @pytest.mark.parametrize("asked", ASKED, ids=["words", "vector", "exact"])
 def test_the_record_of_a_document_decides_though_its_chunks_say_otherwise(
-    client: OpenSearch, prefix: str, keeper: IndexKeeper, index: OpenSearchIndex, asked: IndexQuery
+    client: OpenSearch, prefix: str, writer: IndexWriter, index: OpenSearchIndex, asked: IndexQuery
 ) -> None:
     # What an amendment leaves for a while: the chunk is found by more than its document is told to.
-    keeper.write(_held("bc"))
+    writer.write(_held("bc"))
     item = prepared(_held("a")[0])
     labelled = record_of(item, Version("v", 1))
     closed = replace(labelled, access=Access.to(["group:finance"]), sets=frozenset({"new"}))
@@ -158,9 +158,9 @@ def test_the_record_of_a_document_decides_though_its_chunks_say_otherwise(
 
 
 def test_very_many_words_and_phrases_are_no_error(
-    keeper: IndexKeeper, index: OpenSearchIndex
+    writer: IndexWriter, index: OpenSearchIndex
 ) -> None:
-    keeper.write([document("a", "w17x and others"), document("b", "w4999x only")])
+    writer.write([document("a", "w17x and others"), document("b", "w4999x only")])
     terms = tuple(f"{'日本語の長い引用文' * 20}{n}" for n in range(tokenizer.MOST_EXACT_TERMS))
     everything = Filters(
         sources=frozenset({"folder"}),
@@ -172,9 +172,9 @@ def test_very_many_words_and_phrases_are_no_error(
     assert _found(index, asked) == ["a"]
 
 
-def test_more_hits_than_one_search_gives(keeper: IndexKeeper, index: OpenSearchIndex) -> None:
+def test_more_hits_than_one_search_gives(writer: IndexWriter, index: OpenSearchIndex) -> None:
     texts = [f"page {n}" for n in range(10_050)]
-    keeper.write([document("long", *texts), document("short", "one", "two")])
+    writer.write([document("long", *texts), document("short", "one", "two")])
     ranges = [
         ChunkRange("long", 0, 10**9),
         ChunkRange("short", 1, 10**9),
@@ -204,7 +204,7 @@ def test_cosines_are_those_of_the_vectors(
 ) -> None:
     layout = IndexLayout(vectors=VectorSettings(quantisation=quantisation, search=search))
     changes = _corpus()
-    open_keeper(client, prefix, IDENTITY, layout).write(changes)
+    open_writer(client, prefix, IDENTITY, layout).write(changes)
     index = open_index(client, prefix, IDENTITY, layout)
     asked = vector("asked")
     true = {each.document_id: float(each.vectors[0] @ asked) for each in changes}
@@ -220,8 +220,8 @@ def test_cosines_are_those_of_the_vectors(
     assert len(set(found) & set(mine[-10:])) >= (10 if quantisation == "float" else 8)
 
 
-def test_words_score_alike_on_every_version(keeper: IndexKeeper, index: OpenSearchIndex) -> None:
-    keeper.write([document(f"{n}", "valve") for n in range(3)])
+def test_words_score_alike_on_every_version(writer: IndexWriter, index: OpenSearchIndex) -> None:
+    writer.write([document(f"{n}", "valve") for n in range(3)])
     (ranking,) = index.find([query("valve")], PUBLIC, soon()).rankings
     # All 3 of 3 chunks hold it: idf = ln(1 + 0.5 / 3.5); of average length and once: 2.2 / (1 + 1.2).
     assert [hit.evidence.bm25 for hit in ranking] == pytest.approx([np.log(8 / 7)] * 3, rel=1e-5)

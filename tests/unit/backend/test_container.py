@@ -8,7 +8,7 @@ import pytest
 from backend.container import Container
 from backend.settings import DEFAULT_MODEL, Settings
 from connectors.errors import ActionRequiredError
-from indexing.index.versions import Superseded
+from indexing.index.versions import IndexVersionReplacedError
 from tests.support.chunks import document, vectors
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 
@@ -38,19 +38,19 @@ def test_before_there_is_an_index_the_usual_model_is_taken(tmp_path: Path) -> No
 def test_where_none_is_set_the_model_of_the_index_is_taken(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    keeper = open_container(tmp_path, server.url, "first").keeper
-    keeper.write([document("a", "apples", vectors_of=vectors(["a"], 64))])
+    writer = open_container(tmp_path, server.url, "first").index_writer
+    writer.write([document("a", "apples", vectors_of=vectors(["a"], 64))])
     opened = open_container(tmp_path, server.url)
     assert opened.embedding_model == "first"
-    assert [each.id for each in opened.keeper.survey()] == ["a"]
+    assert [each.id for each in opened.index_writer.scan()] == ["a"]
 
 
 def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    _ = open_container(tmp_path, server.url, "first").keeper
+    _ = open_container(tmp_path, server.url, "first").index_writer
     other = open_container(tmp_path, server.url, "second")
-    for open_it in (lambda: other.index, lambda: other.keeper):
+    for open_it in (lambda: other.index, lambda: other.index_writer):
         with pytest.raises(
             ActionRequiredError, match=r"the model first .* the model second"
         ) as told:
@@ -62,20 +62,20 @@ def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
 def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    _ = open_container(tmp_path, server.url, "first").keeper
+    _ = open_container(tmp_path, server.url, "first").index_writer
     late = open_container(tmp_path, server.url)
     assert late.embedding_model == "first"
     second = open_container(tmp_path, server.url, "second")
-    second.editions.begin(second.edition)
-    second.editions.switch(second.edition)
-    for open_it in (lambda: late.index, lambda: late.keeper):
-        with pytest.raises(Superseded, match="built anew with the model second"):
+    second.index_versions.start_build(second.index_version)
+    second.index_versions.activate(second.index_version)
+    for open_it in (lambda: late.index, lambda: late.index_writer):
+        with pytest.raises(IndexVersionReplacedError, match="built anew with the model second"):
             open_it()
-    assert list(open_container(tmp_path, server.url).keeper.survey()) == []
+    assert list(open_container(tmp_path, server.url).index_writer.scan()) == []
 
 
 def test_a_model_behind_an_endpoint_needs_it(tmp_path: Path, server: EmbeddingServer) -> None:
-    _ = open_container(tmp_path, server.url, "first").keeper
+    _ = open_container(tmp_path, server.url, "first").index_writer
     with pytest.raises(ActionRequiredError, match="QUARRY_EMBEDDING_URL"):
         _ = open_container(tmp_path).embedder
 
@@ -90,4 +90,4 @@ def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> 
 
 def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
     with pytest.raises(ActionRequiredError, match="QUARRY_OPENSEARCH_URL"):
-        open_container(tmp_path).editions_in("opensearch")
+        open_container(tmp_path).index_versions_in("opensearch")

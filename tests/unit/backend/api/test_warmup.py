@@ -119,7 +119,7 @@ def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None
     )
     with started(ready):
         assert ready.wait(SOON)
-        switches.append("to another edition")
+        switches.append("to another index version")
         end = time.monotonic() + SOON
         while (len(made) < 4 or not ready.wait(0)) and time.monotonic() < end:
             time.sleep(0.01)

@@ -12,19 +12,19 @@ from backend.store import runs, sources
 from backend.sync.maintenance_lock import sole_change
 from backend.sync.process_identity import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.index.versions import Edition
-from indexing.local import EmbeddedEditions
+from indexing.index.versions import IndexVersion
+from indexing.local import LocalIndexVersions
 from indexing.rebuild.copy_index import Moved
 from indexing.rebuild.standstill import Waiting
 from tests.support.chunks import IDENTITY, document
 
-EDITION = Edition(IDENTITY, "test")
+INDEX_VERSION = IndexVersion(IDENTITY, "test")
 
 
 @pytest.fixture
 def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Container:
-    far = EmbeddedEditions(tmp_path / "far")
-    monkeypatch.setattr(Container, "_opensearch_editions", lambda _: far)
+    far = LocalIndexVersions(tmp_path / "far")
+    monkeypatch.setattr(Container, "_opensearch_index_versions", lambda _: far)
     container = Container(Settings(home=tmp_path / "home"))
     sources.add(container.database, "desk", "folder", {"path": "/srv/desk"})
     return container
@@ -37,15 +37,15 @@ def moved(container: Container, to: Engine) -> Moved:
 
 
 def test_there_and_back_again(container: Container) -> None:
-    near, far = container.editions_in("embedded"), container.editions_in("opensearch")
-    near.open_keeper(EDITION).write(document(f"{n}", f"apples {n}") for n in range(20))
+    near, far = container.index_versions_in("embedded"), container.index_versions_in("opensearch")
+    near.open_writer(INDEX_VERSION).write(document(f"{n}", f"apples {n}") for n in range(20))
     done = moved(container, "opensearch")
     assert done.documents == 20
-    assert far.active() == EDITION
-    far.open_keeper(EDITION).write([document("20", "apples 20")])
+    assert far.active() == INDEX_VERSION
+    far.open_writer(INDEX_VERSION).write([document("20", "apples 20")])
     back = moved(container, "embedded")
     assert back.documents == 1  # the rest is there still
-    assert len(list(near.open_keeper(EDITION).survey())) == 21
+    assert len(list(near.open_writer(INDEX_VERSION).scan())) == 21
     told = encoded("embedded", back)
     assert (told.copied, told.documents, told.words, told.vectors) == (1, 21, 1.0, 1.0)
     assert "unset QUARRY_OPENSEARCH_URL" in told.advice
@@ -59,22 +59,24 @@ def test_no_index_cannot_be_moved(container: Container) -> None:
 def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(
     container: Container,
 ) -> None:
-    near, far = container.editions_in("embedded"), container.editions_in("opensearch")
-    near.open_keeper(EDITION).write(document(f"{n}", f"apples {n}") for n in range(1_500))
-    former = Edition(replace(IDENTITY, model="former"), "former")
-    far.open_keeper(former).write([document("old", "pears")])
+    near, far = container.index_versions_in("embedded"), container.index_versions_in("opensearch")
+    near.open_writer(INDEX_VERSION).write(document(f"{n}", f"apples {n}") for n in range(1_500))
+    former = IndexVersion(replace(IDENTITY, model="former"), "former")
+    far.open_writer(former).write([document("old", "pears")])
     steps = move_index(container, "opensearch")
     next(steps)
     next(steps)
     steps.close()  # type: ignore[attr-defined]
-    assert (far.active(), far.building()) == (former, EDITION)
+    assert (far.active(), far.building()) == (former, INDEX_VERSION)
     assert 0 < moved(container, "opensearch").documents < 1_500
-    assert (far.active(), far.building()) == (EDITION, None)
+    assert (far.active(), far.building()) == (INDEX_VERSION, None)
 
 
 def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
-    container.editions_in("embedded").open_keeper(EDITION).write([document("a", "apples")])
+    container.index_versions_in("embedded").open_writer(INDEX_VERSION).write(
+        [document("a", "apples")]
+    )
     run = runs.begin(container.database, "desk", "sync", this_process(), is_gone)
     steps = move_index(container, "opensearch")
     assert isinstance(next(steps), Waiting)
@@ -85,7 +87,7 @@ def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPa
 
 
 def test_while_the_index_is_rebuilt_it_is_not_moved(container: Container) -> None:
-    container.editions_in("embedded").open_keeper(EDITION)
+    container.index_versions_in("embedded").open_writer(INDEX_VERSION)
     with (
         sole_change(container.home),
         pytest.raises(TemporarilyUnavailableError, match="rebuilt or moved"),

@@ -14,7 +14,7 @@ from backend.sync.foreground_run import sync
 from backend.sync.maintenance_lock import sole_change
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters
-from indexing.index.versions import Superseded
+from indexing.index.versions import IndexVersionReplacedError
 from indexing.ingestion.progress import Report
 from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
 from indexing.rebuild.reindex import Reindexing
@@ -90,7 +90,7 @@ def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
     after = desk.container(tokens=64)
     assert after.embedding_model == "second"
     assert documents(after) == 2
-    with pytest.raises(Superseded, match="second"):
+    with pytest.raises(IndexVersionReplacedError, match="second"):
         documents(before)
     report = desk.sync(after)
     assert (report.embedded, report.restored) == (0, 0)
@@ -98,10 +98,10 @@ def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
 
 def test_a_process_that_was_opened_before_cannot_sync_into_what_is_gone(desk: Desk) -> None:
     before = desk.container()
-    _ = before.keeper
+    _ = before.index_writer
     last(commands.change_model(desk.container(), "second", Pace()))
     desk.note("new", "A note that came late.")
-    with pytest.raises(Superseded):
+    with pytest.raises(IndexVersionReplacedError):
         desk.sync(before)
     assert desk.sync().documents == 1
     assert documents(desk.container()) == 3
@@ -136,8 +136,8 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
     for _ in range(2):
         report = desk.sync(desk.container(tokens=64))
         assert (report.restored, report.embedded) == (0, 0)
-    told = {each.id: each.chunks for each in desk.container().ledger.survey("desk", "")}
-    held = {each.id: each.chunks for each in desk.container(tokens=64).keeper.survey()}
+    told = {each.id: each.chunks for each in desk.container().ledger.scan("desk", "")}
+    held = {each.id: each.chunks for each in desk.container(tokens=64).index_writer.scan()}
     assert told == held
     assert held["desk:long.md"] > 1
 
@@ -147,7 +147,7 @@ def test_the_same_model_is_built_anew_only_when_that_is_asked_for(desk: Desk) ->
     before = desk.container()
     assert documents(before) == 2
     assert last(commands.rebuild(desk.container(), Pace())).documents == 2
-    with pytest.raises(Superseded):
+    with pytest.raises(IndexVersionReplacedError):
         documents(before)
     assert documents(desk.container()) == 2
 

@@ -12,7 +12,7 @@ from backend.evaluation.evaluation import EvaluationReport, Parts, run_evaluatio
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING, Understanding
-from indexing.local import open_index, open_keeper
+from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 
 SUBJECTS = ["tea", "coffee", "cocoa", "lemonade", "water", "juice", "milk", "cider"]
@@ -81,7 +81,7 @@ def evaluating(tmp_path: Path) -> Evaluating:
     embedder = CountingEmbedder()
     parts = Parts(
         open_index=lambda name, identity: open_index(tmp_path / "cache" / name, identity),
-        open_keeper=lambda name, identity: open_keeper(tmp_path / "cache" / name, identity),
+        open_writer=lambda name, identity: open_writer(tmp_path / "cache" / name, identity),
         embedder=embedder,
         understanding=EVERYTHING,
     )
@@ -104,7 +104,7 @@ def test_every_leg_is_scored(evaluating: Evaluating) -> None:
 def test_the_legs_of_an_embedder_that_understands_nothing(evaluating: Evaluating) -> None:
     deaf = Parts(
         open_index=evaluating.parts.open_index,
-        open_keeper=evaluating.parts.open_keeper,
+        open_writer=evaluating.parts.open_writer,
         embedder=evaluating.embedder,
         understanding=Understanding({}),
     )

@@ -16,7 +16,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Amend, Replace
-from indexing.local import EmbeddedIndex, open_index, open_keeper
+from indexing.local import LocalIndex, open_index, open_writer
 from tests.support.search import chunk, request
 
 EMBEDDER = HashingEmbedder()
@@ -34,7 +34,7 @@ CORPUS = (
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[EmbeddedIndex]:
+def index(tmp_path: Path) -> Iterator[LocalIndex]:
     changes = [
         Replace(
             document_id=document_id,
@@ -45,12 +45,12 @@ def index(tmp_path: Path) -> Iterator[EmbeddedIndex]:
         )
         for document_id, of_document in groupby(CORPUS, key=lambda one: one.document_id)
     ]
-    open_keeper(tmp_path, EMBEDDER.identity).write(changes)
+    open_writer(tmp_path, EMBEDDER.identity).write(changes)
     with open_index(tmp_path, EMBEDDER.identity) as opened:
         yield opened
 
 
-def search(index: EmbeddedIndex, asked: SearchRequest) -> SearchResult:
+def search(index: LocalIndex, asked: SearchRequest) -> SearchResult:
     tool = SearchTool(
         index=index,
         embedder=EMBEDDER,
@@ -64,7 +64,7 @@ def search(index: EmbeddedIndex, asked: SearchRequest) -> SearchResult:
     return done.result
 
 
-def test_a_code_is_found_first_and_read_with_its_neighbours(index: EmbeddedIndex) -> None:
+def test_a_code_is_found_first_and_read_with_its_neighbours(index: LocalIndex) -> None:
     first = search(index, request("What does E-2207 of the scanner mean?")).docs[0]
     assert first.document_id == "errors"
     assert first.content == "\n".join(one.text for one in CORPUS[:3])
@@ -72,11 +72,11 @@ def test_a_code_is_found_first_and_read_with_its_neighbours(index: EmbeddedIndex
     assert {"original", "keyword"} == {why.variant for why in first.why}
 
 
-def test_a_question_in_japanese_finds_its_document(index: EmbeddedIndex) -> None:
+def test_a_question_in_japanese_finds_its_document(index: LocalIndex) -> None:
     assert search(index, request("有給休暇は何日ありますか")).docs[0].document_id == "休暇"
 
 
-def test_the_evidence_stays_raw(index: EmbeddedIndex) -> None:
+def test_the_evidence_stays_raw(index: LocalIndex) -> None:
     best = search(index, request("notice period quarter")).sections[0].best
     assert best.evidence.word_share == 1.0
     assert best.evidence.cosine is not None
@@ -85,7 +85,7 @@ def test_the_evidence_stays_raw(index: EmbeddedIndex) -> None:
     assert best.evidence.bm25 > 1.0
 
 
-def test_restricted_documents_are_there_for_their_readers_only(index: EmbeddedIndex) -> None:
+def test_restricted_documents_are_there_for_their_readers_only(index: LocalIndex) -> None:
     question = "notice period of six months that the board decided"
     assert "six months" not in search(index, request(question)).for_model
     board = request(question, readers=Readers.of("group:board"))
@@ -93,10 +93,10 @@ def test_restricted_documents_are_there_for_their_readers_only(index: EmbeddedIn
 
 
 def test_a_document_withdrawn_between_two_searches_is_gone(
-    index: EmbeddedIndex, tmp_path: Path
+    index: LocalIndex, tmp_path: Path
 ) -> None:
     asked = request("notice period")
     assert search(index, asked).docs[0].document_id == "notice"
-    keeper = open_keeper(tmp_path, EMBEDDER.identity)
-    keeper.write([Amend(document_id="notice", access=BOARD)])
+    writer = open_writer(tmp_path, EMBEDDER.identity)
+    writer.write([Amend(document_id="notice", access=BOARD)])
     assert "notice" not in [doc.document_id for doc in search(index, asked).docs]

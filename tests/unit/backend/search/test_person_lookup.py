@@ -8,8 +8,8 @@ import pytest
 from backend.search.person_lookup import meant
 from connectors.document import Person, Readers
 from indexing.index.protocols import Index
-from indexing.local import open_index, open_keeper
-from indexing.local.searcher import EmbeddedIndex
+from indexing.local import open_index, open_writer
+from indexing.local.searcher import LocalIndex
 from tests.support.chunks import IDENTITY, document
 from tests.support.index_engines import PUBLIC, soon
 
@@ -17,8 +17,8 @@ FINANCE = Readers.of("group:finance")
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[EmbeddedIndex]:
-    open_keeper(tmp_path, IDENTITY).write(
+def index(tmp_path: Path) -> Iterator[LocalIndex]:
+    open_writer(tmp_path, IDENTITY).write(
         [
             document("a", "x", owners=(Person("Ann Lee", "ann@example.com"), Person("Bob"))),
             document("b", "x", owners=(Person("Ann Lee"),)),
@@ -33,19 +33,19 @@ def whom(index: Index, *said: str, readers: Readers = PUBLIC) -> frozenset[str]:
     return meant(index, said, readers, soon())
 
 
-def test_a_name_means_all_who_are_called_so(index: EmbeddedIndex) -> None:
+def test_a_name_means_all_who_are_called_so(index: LocalIndex) -> None:
     assert whom(index, " ANN  lee") == {"ann lee", "ann@example.com"}
     assert whom(index, "Bob", readers=FINANCE) == {"bob", "bob@x.y"}
 
 
-def test_whom_only_others_may_know_of_is_not_looked_up(index: EmbeddedIndex) -> None:
+def test_whom_only_others_may_know_of_is_not_looked_up(index: LocalIndex) -> None:
     assert whom(index, "Bob") == {"bob"}
 
 
-def test_an_address_means_itself_known_or_not(index: EmbeddedIndex) -> None:
+def test_an_address_means_itself_known_or_not(index: LocalIndex) -> None:
     assert whom(index, "Eve@Example.com") == {"eve@example.com"}
     assert whom(index, "Ann@Example.com", "nobody") == {"ann@example.com", "nobody"}
 
 
-def test_nobody_named_is_nobody(index: EmbeddedIndex) -> None:
+def test_nobody_named_is_nobody(index: LocalIndex) -> None:
     assert whom(index, " ") == frozenset()

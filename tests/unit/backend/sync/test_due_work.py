@@ -29,7 +29,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import Pipeline
-from tests.support.keeper import MemoryKeeper
+from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import Store, document, store_at
 
 EMBEDDER = HashingEmbedder()
@@ -93,7 +93,7 @@ class Office:
     """Implements `backend.sync.due_work.Home`."""
 
     store: Store
-    keeper: MemoryKeeper
+    writer: MemoryIndexWriter
     shelves: dict[str, Shelf]
 
     @property
@@ -105,10 +105,10 @@ class Office:
 
     def pipeline(self, source: Source) -> Pipeline:
         size = BatchSize(documents=2)
-        return Pipeline(source.name, EMBEDDER, self.keeper, self.store.ledger, size)
+        return Pipeline(source.name, EMBEDDER, self.writer, self.store.ledger, size)
 
     def carrying(self) -> Carrying:
-        return Carrying(EMBEDDER, self.keeper, self.store.ledger)
+        return Carrying(EMBEDDER, self.writer, self.store.ledger)
 
     def engine(self, still: float = 900.0) -> Engine:
         """Gives up what does not move for so many seconds."""
@@ -122,10 +122,8 @@ class Office:
         return None if run is None else run.state
 
     def agrees(self) -> bool:
-        told = [
-            each for name in sorted(self.shelves) for each in self.store.ledger.survey(name, "")
-        ]
-        return told == list(self.keeper.survey())
+        told = [each for name in sorted(self.shelves) for each in self.store.ledger.scan(name, "")]
+        return told == list(self.writer.scan())
 
     def fill(self, source: str, count: int) -> None:
         self.shelves[source].documents = [
@@ -137,8 +135,8 @@ class Office:
 def office(database_url: str) -> Iterator[Office]:
     with store_at(database_url, "desk", "web") as store:
         sources.set_paused(store.database, "web", datetime.now(UTC))
-        keeper = MemoryKeeper(EMBEDDER.dimension)
-        yield Office(store, keeper, {name: Shelf(name) for name in ("desk", "web")})
+        writer = MemoryIndexWriter(EMBEDDER.dimension)
+        yield Office(store, writer, {name: Shelf(name) for name in ("desk", "web")})
 
 
 def worked(office: Office, until: Callable[[], bool]) -> None:
@@ -225,7 +223,7 @@ def test_what_left_the_source_is_found_by_a_prune_and_new_readers_by_a_permissio
     office.shelves["desk"].documents = [replace(first, access=hr), *rest]
     due_again(office, "permissions")
     worked(office, done(office, "first", "permissions"))
-    assert office.keeper.held[first.id].chunks[0].access == hr
+    assert office.writer.held[first.id].chunks[0].access == hr
     assert office.store.ledger.count("desk") == 5
     due_again(office, "prune")
     worked(office, done(office, "first", "permissions", "prune"))
@@ -257,7 +255,7 @@ def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> No
 def test_what_shrank_within_the_limit_is_pruned(office: Office, held: int, left: int) -> None:
     """Fifty may go, or a fifth, whichever is more."""
     office.store.hold(*(document(f"desk:{number:04}") for number in range(held)))
-    for each in office.store.ledger.survey("desk", ""):
+    for each in office.store.ledger.scan("desk", ""):
         assert each.chunks == 2
     office.fill("desk", left)
     schedule.note(office.database, "desk", ["incremental"], datetime.now(UTC))
@@ -404,7 +402,7 @@ def test_a_deleted_source_leaves_nothing(office: Office) -> None:
     source_control.delete(office.database, "desk")
     assert source_control.status(office.database, "desk").state == "being removed"
     worked(office, lambda: [each.name for each in sources.listing(office.database)] == ["web"])
-    assert office.keeper.held == {}
+    assert office.writer.held == {}
 
 
 def test_a_run_whose_process_died_is_begun_again_at_once(office: Office) -> None:
@@ -420,7 +418,7 @@ def test_a_run_whose_process_died_is_begun_again_at_once(office: Office) -> None
 
 def test_an_index_that_is_away_is_waited_for_and_named(office: Office) -> None:
     office.fill("desk", 4)
-    write, away = office.keeper.write, threading.Event()
+    write, away = office.writer.write, threading.Event()
     away.set()
 
     def refused(changes: object) -> object:
@@ -430,7 +428,7 @@ def test_an_index_that_is_away_is_waited_for_and_named(office: Office) -> None:
             )
         return write(changes)  # type: ignore[arg-type]
 
-    office.keeper.write = refused  # type: ignore[method-assign, assignment]
+    office.writer.write = refused  # type: ignore[method-assign, assignment]
     engine = office.engine()
     workers = Workers(engine, at_once, pause=0.1)
     workers.start()
@@ -532,7 +530,7 @@ def test_who_comes_back_late_writes_nothing(office: Office) -> None:
     back.set()
     thread.join(SOON)
     assert [run.state for run in runs.history(office.database, "desk")][:1] == ["done"]
-    assert office.keeper.held["desk:0000"].chunks[0].access == EVERYBODY
+    assert office.writer.held["desk:0000"].chunks[0].access == EVERYBODY
     assert office.agrees()
 
 
@@ -542,7 +540,7 @@ def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
     """The thread that indexes is left behind, another takes its place; what it held is tried again later."""
     office.fill("desk", 6)
     monkeypatch.setattr(batches, "back_off", lambda tries: timedelta(seconds=0.1 * tries))
-    write, hung, back = office.keeper.write, threading.Event(), threading.Event()
+    write, hung, back = office.writer.write, threading.Event(), threading.Event()
 
     def hang(changes: object) -> object:
         if not hung.is_set():
@@ -550,7 +548,7 @@ def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
             back.wait(SOON)
         return write(changes)  # type: ignore[arg-type]
 
-    office.keeper.write = hang  # type: ignore[method-assign, assignment]
+    office.writer.write = hang  # type: ignore[method-assign, assignment]
     with working(office.engine(STILL)):
         wait_for(lambda: office.state() == "done")
         assert office.agrees()
@@ -565,13 +563,13 @@ def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
 ) -> None:
     office.fill("desk", 2)
     monkeypatch.setattr(random, "uniform", max)
-    write = office.keeper.write
+    write = office.writer.write
 
     def broken(changes: object) -> object:
         del changes
         raise KeyError("tags")
 
-    office.keeper.write = broken  # type: ignore[method-assign, assignment]
+    office.writer.write = broken  # type: ignore[method-assign, assignment]
     engine = office.engine()
     reader = threading.Thread(target=engine.fetch_due)
     reader.start()
@@ -587,7 +585,7 @@ def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
         assert not engine.index_due()
         with office.database.writing() as connection:
             connection.execute(update(tables.batches).values(next_try=None))
-    office.keeper.write = write  # type: ignore[method-assign]
+    office.writer.write = write  # type: ignore[method-assign]
     while reader.is_alive():
         engine.index_due()
     assert office.latest().state == "done"

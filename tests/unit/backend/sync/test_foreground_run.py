@@ -30,9 +30,9 @@ from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Progress, Report
-from indexing.local import open_index, open_keeper
+from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
-from tests.support.keeper import MemoryKeeper
+from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import Store, document, kept_texts, store_at, store_with
 
 EMBEDDER = HashingEmbedder()
@@ -86,7 +86,7 @@ def shelf(count: int) -> Shelf:
 @dataclass(frozen=True)
 class Room:
     store: Store
-    keeper: MemoryKeeper
+    writer: MemoryIndexWriter
     pipeline: Pipeline
 
     def sync(self, connector: Shelf, when_empty: EmptyListing = EmptyListing.REFUSE) -> Report:
@@ -114,15 +114,15 @@ class Elsewhere:
         raise AssertionError(f"nothing is read here, of {source.name}")
 
     def carrying(self) -> Carrying:
-        return Carrying(EMBEDDER, self.room.keeper, self.room.store.ledger)
+        return Carrying(EMBEDDER, self.room.writer, self.room.store.ledger)
 
 
 @pytest.fixture
 def room(database_url: str) -> Iterator[Room]:
-    keeper = MemoryKeeper(EMBEDDER.dimension)
+    writer = MemoryIndexWriter(EMBEDDER.dimension)
     size = BatchSize(documents=2)
     with store_at(database_url, "desk") as store:
-        yield Room(store, keeper, Pipeline("desk", EMBEDDER, keeper, store.ledger, size))
+        yield Room(store, writer, Pipeline("desk", EMBEDDER, writer, store.ledger, size))
 
 
 def report_of(steps: Iterator[Progress | Report]) -> Report:
@@ -138,7 +138,7 @@ def test_a_run_indexes_reports_and_is_closed(room: Room) -> None:
     assert (room.last().state, room.last().error) == ("done", None)
     counted = {name: count for name, count in room.last().counts.items() if count}
     assert counted == {"documents": 5, "chunks": 5, "embedded": 5}
-    assert len(room.keeper.held) == 5
+    assert len(room.writer.held) == 5
 
 
 def test_the_next_run_goes_on_from_the_last_checkpoint_and_embeds_nothing(room: Room) -> None:
@@ -181,7 +181,7 @@ def test_a_source_that_fails_closes_the_run_with_its_words(room: Room, error: Ex
     assert (room.last().state, room.last().error) == ("failed", str(error))
     desk.before = nothing
     assert room.sync(desk).deleted == 0
-    assert len(room.keeper.held) == 5
+    assert len(room.writer.held) == 5
     assert desk.asked[1] is not None
 
 
@@ -197,7 +197,7 @@ def test_an_interrupt_leaves_a_state_to_go_on_from(room: Room) -> None:
     assert room.last().state == "interrupted"
     desk.before = nothing
     room.sync(desk)
-    assert (room.last().state, len(room.keeper.held)) == ("done", 5)
+    assert (room.last().state, len(room.writer.held)) == ("done", 5)
 
 
 def test_a_run_that_nobody_follows_to_its_end_is_closed(room: Room) -> None:
@@ -250,7 +250,7 @@ def test_what_others_indexed_for_a_run_is_in_its_report(room: Room) -> None:
     others.start()
     assert report_of(steps).documents == 40
     others.join()
-    assert (room.last().counts["documents"], len(room.keeper.held)) == (40, 40)
+    assert (room.last().counts["documents"], len(room.writer.held)) == (40, 40)
 
 
 def test_a_run_that_was_taken_over_stops_before_it_writes_on(room: Room) -> None:
@@ -267,7 +267,7 @@ def test_removing_a_source_leaves_nothing_of_it(room: Room) -> None:
     room.sync(shelf(3))
     source = sources.find(room.store.database, "desk")
     assert report_of(remove(room.store.database, source, room.pipeline)).deleted == 3
-    assert room.keeper.held == {}
+    assert room.writer.held == {}
     assert sources.listing(room.store.database) == []
     assert kept_texts(room.store.database) == 0
 
@@ -293,8 +293,8 @@ def _opened(folder: Path) -> Store:
 
 
 def _pipeline(store: Store, folder: Path) -> Pipeline:
-    keeper = open_keeper(folder / "index", EMBEDDER.identity)
-    return Pipeline("desk", EMBEDDER, keeper, store.ledger, BatchSize(documents=2))
+    writer = open_writer(folder / "index", EMBEDDER.identity)
+    return Pipeline("desk", EMBEDDER, writer, store.ledger, BatchSize(documents=2))
 
 
 def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> None:
@@ -316,8 +316,8 @@ def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> Non
     report = report_of(sync(store.database, source, shelf(9), pipeline))
     assert report.documents == 3
     assert [run.state for run in runs.history(store.database, "desk")] == ["done", "interrupted"]
-    told = [each.id for each in store.ledger.survey("desk", "")]
-    assert told == [each.id for each in pipeline.keeper.survey()]
+    told = [each.id for each in store.ledger.scan("desk", "")]
+    assert told == [each.id for each in pipeline.writer.scan()]
 
 
 def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:

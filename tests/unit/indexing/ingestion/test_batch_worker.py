@@ -18,8 +18,8 @@ from indexing.ingestion.batching import DocumentChange, Held
 from indexing.ingestion.deletion_guard import NeedsDecision, Shrinkage
 from indexing.ingestion.ledger import LostLease
 from indexing.ingestion.progress import Meter, Tally
-from tests.support.keeper import MemoryKeeper
 from tests.support.ledger import MemoryLedger
+from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import document
 
 EMBEDDER = HashingEmbedder()
@@ -28,7 +28,7 @@ EMBEDDER = HashingEmbedder()
 @dataclass
 class Desk:
     embedder: Embedder = EMBEDDER
-    keeper: MemoryKeeper = field(default_factory=lambda: MemoryKeeper(EMBEDDER.dimension))
+    writer: MemoryIndexWriter = field(default_factory=lambda: MemoryIndexWriter(EMBEDDER.dimension))
     ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger("desk", "web"))
     tally: Tally = field(default_factory=Tally)
 
@@ -36,7 +36,7 @@ class Desk:
         self.carry_out_all(iter(coming))
 
     def carry_out_all(self, coming: Iterator[Held | None]) -> None:
-        carrying = Carrying(self.embedder, self.keeper, self.ledger)
+        carrying = Carrying(self.embedder, self.writer, self.ledger)
         for _ in carrying.carry_out(coming, Meter("desk", "indexing"), self.tally):
             pass
 
@@ -72,7 +72,7 @@ def test_each_batch_is_finished_with_what_came_of_it() -> None:
     assert counted == {"documents": 2, "chunks": 2, "embedded": 2, "unreadable": 1}
     assert (first.item, third.item) == ("c.pdf", "desk:a")
     assert {name: count for name, count in third.counts.items() if count} == {"deleted": 1}
-    assert desk.keeper.held.keys() == {"desk:b", "web:a"}
+    assert desk.writer.held.keys() == {"desk:b", "web:a"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def test_two_batches_are_embedded_at_once() -> None:
     assert [each.batch for each in desk.ledger.finished] == [1, 2, 3, 4]
 
 
-class FullKeeper(MemoryKeeper):
+class FullIndexWriter(MemoryIndexWriter):
     def write(self, changes: Iterable[IndexChange]) -> Written:
         batch = list(changes)
         if any(change.document_id == "desk:2" for change in batch):
@@ -101,10 +101,10 @@ class FullKeeper(MemoryKeeper):
 
 
 def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
-    desk = Desk(keeper=FullKeeper(EMBEDDER.dimension))
+    desk = Desk(writer=FullIndexWriter(EMBEDDER.dimension))
     with pytest.raises(TemporarilyUnavailableError, match="full"):
         desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
-    assert desk.keeper.held.keys() == {"desk:1"}
+    assert desk.writer.held.keys() == {"desk:1"}
     assert [each.batch for each in desk.ledger.finished] == [1]
 
 
@@ -112,16 +112,16 @@ def test_what_a_batch_writes_is_no_older_than_its_number() -> None:
     """So a later batch's version is newer than anything that this one may write late."""
     desk = Desk()
     desk.carry_out(held(7, [document("desk:a")]))
-    assert desk.keeper.held["desk:a"].generation == 7
+    assert desk.writer.held["desk:a"].generation == 7
     desk.carry_out(held(9, [document("desk:a", text="Leave is 30 days.")]))
-    assert desk.keeper.held["desk:a"].generation == 9
+    assert desk.writer.held["desk:a"].generation == 9
 
 
 def test_a_batch_that_was_taken_over_is_not_written() -> None:
     desk = Desk()
     with pytest.raises(LostLease):
         desk.carry_out(held(1, [document("desk:a")], still=False))
-    assert (desk.keeper.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
+    assert (desk.writer.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after
     stalled = Held(number=5, fence=1, source="desk", changes=(late,), is_still=others_go_on)
     with pytest.raises(TemporarilyUnavailableError, match="newer versions"):
         desk.carry_out(stalled)
-    assert desk.keeper.held["desk:a"].generation == 6
+    assert desk.writer.held["desk:a"].generation == 6
     assert [each.batch for each in desk.ledger.finished] == [4, 5, 6]
 
 
@@ -155,10 +155,10 @@ def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -
     """A worker that was killed between index and ledger leaves this to the next one."""
     desk, again = Desk(), Desk()
     desk.carry_out(held(4, [document("desk:a")]))
-    again.keeper = desk.keeper
-    before = desk.keeper.held["desk:a"]
+    again.writer = desk.writer
+    before = desk.writer.held["desk:a"]
     again.carry_out(held(4, [document("desk:a")]))
-    after = again.keeper.held["desk:a"]
+    after = again.writer.held["desk:a"]
     assert isinstance(after, Replace)
     assert (after.generation, after.chunks) == (before.generation, before.chunks)
 

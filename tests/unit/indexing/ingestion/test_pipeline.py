@@ -36,7 +36,7 @@ from indexing.index.protocols import (
     Delete,
     IndexChange,
     IndexedDocument,
-    IndexKeeper,
+    IndexWriter,
     Replace,
     Written,
 )
@@ -46,7 +46,7 @@ from indexing.ingestion.ledger import Removed, Restored
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Progress, Report, Tally, UnreadableItem
 from tests.support.indexing_run import StrictLedger, index_changes
-from tests.support.keeper import MemoryKeeper
+from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import damage_texts, lose_texts, store_with
 
 HR = Access.to(["group:hr"])
@@ -75,7 +75,7 @@ class Desk:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.embedder = CountingEmbedder()
-        self.keeper = MemoryKeeper(self.embedder.dimension)
+        self.writer = MemoryIndexWriter(self.embedder.dimension)
         self.ledger = StrictLedger(database)
         self.size = BatchSize()
         self.listings = 0
@@ -85,7 +85,7 @@ class Desk:
         return self.pipeline_of("desk")
 
     def pipeline_of(self, source: str) -> Pipeline:
-        return Pipeline(source, self.embedder, self.keeper, self.ledger, self.size)
+        return Pipeline(source, self.embedder, self.writer, self.ledger, self.size)
 
     @property
     def checkpoint(self) -> Checkpoint | None:
@@ -97,7 +97,7 @@ class Desk:
 
     def documents(self) -> list[IndexedDocument]:
         """What the ledger holds."""
-        return list(self.ledger.survey("desk", ""))
+        return list(self.ledger.scan("desk", ""))
 
     def index(self, *changes: Change) -> Report:
         return self.run(lambda tally: self.indexing(changes, tally))
@@ -126,15 +126,15 @@ class Desk:
         return tally.report()
 
     def written(self, kind: type[IndexChange]) -> list[str]:
-        return [change.document_id for change in self.keeper.log if type(change) is kind]
+        return [change.document_id for change in self.writer.log if type(change) is kind]
 
     def agrees(self) -> bool:
         """Whether ledger and index hold the same versions, shown to the same readers."""
         told = [each for each in self.documents() if each.chunks]
-        held = [each for each in self.keeper.survey() if each.chunks]
+        held = [each for each in self.writer.scan() if each.chunks]
         readers = {
             each: chunk.access
-            for each, replace_ in self.keeper.held.items()
+            for each, replace_ in self.writer.held.items()
             for chunk in replace_.chunks
         }
         entries = self.ledger.entries(list(readers))
@@ -194,7 +194,7 @@ def counts(report: Report) -> dict[str, int]:
 def test_a_new_document_is_embedded_written_and_entered(desk: Desk) -> None:
     report = desk.index(document(), Checkpoint("7"))
     assert counts(report) == {"documents": 1, "chunks": 1, "embedded": 1}
-    assert desk.keeper.held["desk:a"].generation == 1
+    assert desk.writer.held["desk:a"].generation == 1
     assert desk.ledger.document("desk:a") == document()
     assert desk.checkpoint == Checkpoint("7")
     assert desk.agrees()
@@ -204,8 +204,8 @@ def test_a_change_of_text_is_the_next_generation(desk: Desk) -> None:
     desk.index(document())
     report = desk.index(document(text="Leave is 30 days.", version="2"))
     assert counts(report) == {"documents": 1, "chunks": 1, "embedded": 1}
-    assert desk.keeper.held["desk:a"].generation == 2
-    assert desk.keeper.held["desk:a"].chunks[0].text == "Leave is 30 days."
+    assert desk.writer.held["desk:a"].generation == 2
+    assert desk.writer.held["desk:a"].chunks[0].text == "Leave is 30 days."
     assert desk.ledger.versions(["desk:a"]) == {"desk:a": "2"}
 
 
@@ -228,10 +228,10 @@ def test_everything_that_is_indexed_counts_as_content(
 
 def test_the_same_content_is_noted_and_nothing_is_written(desk: Desk) -> None:
     desk.index(document())
-    before = len(desk.keeper.log)
+    before = len(desk.writer.log)
     report = desk.index(document(version="2"), Unchanged("desk:b", "9"))
     assert counts(report) == {"unchanged": 2}
-    assert len(desk.keeper.log) == before
+    assert len(desk.writer.log) == before
     assert desk.ledger.versions(["desk:a", "desk:b"]) == {"desk:a": "2"}
 
 
@@ -239,7 +239,7 @@ def test_other_readers_are_amended_without_new_vectors(desk: Desk) -> None:
     desk.index(document())
     report = desk.index(document(version="2", access=HR))
     assert counts(report) == {"amended": 1}
-    assert desk.keeper.log[-1] == Amend(document_id="desk:a", access=HR, up_to=2)
+    assert desk.writer.log[-1] == Amend(document_id="desk:a", access=HR, up_to=2)
     assert desk.ledger.document("desk:a") == document(version="2", access=HR)
     assert desk.agrees()
 
@@ -247,7 +247,7 @@ def test_other_readers_are_amended_without_new_vectors(desk: Desk) -> None:
 def test_a_deletion_goes_through_index_and_ledger(desk: Desk) -> None:
     desk.index(document())
     assert counts(desk.index(Deletion("desk:a"), Deletion("desk:never was"))) == {"deleted": 1}
-    assert desk.keeper.held == {}
+    assert desk.writer.held == {}
     assert desk.documents() == []
 
 
@@ -278,7 +278,7 @@ def test_two_versions_of_a_document_keep_their_order(desk: Desk) -> None:
         Deletion("desk:a"),
         document(text="Leave is 35 days.", version="3"),
     )
-    assert desk.keeper.held["desk:a"].chunks[0].text == "Leave is 35 days."
+    assert desk.writer.held["desk:a"].chunks[0].text == "Leave is 35 days."
     assert desk.ledger.versions(["desk:a"]) == {"desk:a": "3"}
     assert desk.agrees()
 
@@ -288,7 +288,7 @@ def test_a_next_version_is_planned_only_when_the_one_before_is_saved(desk: Desk)
     desk.embedder = CountingEmbedder(seconds=0.05)
     versions = [document(text=f"Leave is {number} days.") for number in range(25, 31)]
     desk.index(*versions)
-    assert desk.keeper.held["desk:a"].generation == 6
+    assert desk.writer.held["desk:a"].generation == 6
     assert desk.agrees()
 
 
@@ -316,7 +316,7 @@ def test_one_bad_document_fails_alone(desk: Desk, bad: Document, reason: str) ->
         "unreadable_count": 1,
     }
     assert reason in report.unreadable[0].reason
-    assert desk.keeper.held.keys() == {"desk:a", "desk:c"}
+    assert desk.writer.held.keys() == {"desk:a", "desk:c"}
     assert reason in desk.failures["desk:bad"].reason
     assert desk.checkpoint == Checkpoint("1")
 
@@ -339,7 +339,7 @@ def test_a_document_that_became_unreadable_stays_findable_and_its_failure_is_cou
     assert report.unreadable == (UnreadableItem("leave.pdf", "it is encrypted"),)
     desk.index(unreadable("desk:a"))
     assert desk.failures["desk:a"].tries == 2
-    assert desk.keeper.held.keys() == {"desk:a"}
+    assert desk.writer.held.keys() == {"desk:a"}
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def test_what_a_slow_source_yielded_is_indexed_while_it_is_waited_for(desk: Desk
         yield document("desk:b")
 
     for progress in desk.indexing(changes(), Tally()):
-        held.append(len(desk.keeper.held))
+        held.append(len(desk.writer.held))
         if progress.done == 1:
             done.set()
     assert held[0] == 0
@@ -486,7 +486,7 @@ def test_a_listing_amends_access_and_deletes_what_it_lacks(desk: Desk) -> None:
     embedded = list(desk.embedder.calls)
     report = desk.reconcile(Listed("desk:a", HR), Listed("desk:b", EVERYBODY))
     assert counts(report) == {"amended": 1, "deleted": 1}
-    assert desk.keeper.held.keys() == {"desk:a", "desk:b"}
+    assert desk.writer.held.keys() == {"desk:a", "desk:b"}
     assert desk.ledger.entries(["desk:a"])["desk:a"].access == HR
     assert desk.failures == {}
     assert desk.embedder.calls == embedded
@@ -511,13 +511,13 @@ def test_a_listing_leaves_other_sources_alone(desk: Desk) -> None:
     desk.index_other_source()
     desk.index(document())
     desk.reconcile(Listed("desk:a", EVERYBODY))
-    assert desk.keeper.held.keys() == {"desk:a", "web:a"}
+    assert desk.writer.held.keys() == {"desk:a", "web:a"}
 
 
 def test_a_document_that_nobody_may_read_any_more_is_amended_not_deleted(desk: Desk) -> None:
     desk.index(document())
     assert counts(desk.reconcile(Listed("desk:a", NOBODY))) == {"amended": 1}
-    assert desk.keeper.held["desk:a"].chunks[0].access == NOBODY
+    assert desk.writer.held["desk:a"].chunks[0].access == NOBODY
 
 
 def test_an_empty_listing_is_refused_until_it_is_accepted(desk: Desk) -> None:
@@ -527,9 +527,9 @@ def test_an_empty_listing_is_refused_until_it_is_accepted(desk: Desk) -> None:
         ActionRequiredError, match="2 of its documents are indexed; nothing was deleted"
     ):
         desk.reconcile()
-    assert len(desk.keeper.held) == 2
+    assert len(desk.writer.held) == 2
     assert counts(desk.reconcile(when_empty=EmptyListing.ACCEPT)) == {"deleted": 2}
-    assert desk.keeper.held == {}
+    assert desk.writer.held == {}
 
 
 def test_a_listing_that_breaks_off_deletes_nothing(desk: Desk) -> None:
@@ -541,20 +541,20 @@ def test_a_listing_that_breaks_off_deletes_nothing(desk: Desk) -> None:
 
     with pytest.raises(TemporarilyUnavailableError):
         desk.run(lambda tally: desk.pipeline.reconcile(listing(), 9, tally))
-    assert desk.keeper.held.keys() == {"desk:a", "desk:b"}
+    assert desk.writer.held.keys() == {"desk:a", "desk:b"}
 
 
 def test_nothing_wrong_is_nothing_to_repair(desk: Desk) -> None:
     desk.index(document("desk:a"), document("desk:b"))
-    before = len(desk.keeper.log)
+    before = len(desk.writer.log)
     assert counts(desk.repair()) == {}
-    assert len(desk.keeper.log) == before
+    assert len(desk.writer.log) == before
 
 
 def test_a_lost_index_is_made_again_from_what_is_kept(desk: Desk) -> None:
     desk.size = BatchSize(documents=2)
     desk.index(*(document(f"desk:{name}", access=HR) for name in "abcde"), unreadable("desk:a"))
-    desk.keeper.held.clear()
+    desk.writer.held.clear()
     report = desk.repair()
     assert counts(report) == {"restored": 5, "chunks": 5, "embedded": 5}
     assert desk.agrees()
@@ -566,10 +566,10 @@ def test_what_only_the_index_has_is_deleted(desk: Desk) -> None:
     desk.index(document("desk:a"), document("desk:b"))
     desk.index_other_source()
     desk.ledger.save([Removed("desk:b"), Removed("web:a")])
-    desk.keeper.held["gone:x"] = replace(desk.keeper.held["desk:a"], document_id="gone:x")
+    desk.writer.held["gone:x"] = replace(desk.writer.held["desk:a"], document_id="gone:x")
     assert counts(desk.repair()) == {"deleted": 2}
     # What another source has is that source's affair: its run may be writing now.
-    assert desk.keeper.held.keys() == {"desk:a", "web:a"}
+    assert desk.writer.held.keys() == {"desk:a", "web:a"}
 
 
 def test_lost_contents_are_read_again_from_the_beginning(desk: Desk) -> None:
@@ -589,7 +589,7 @@ def test_with_index_and_contents_both_lost_the_source_is_read_once(
 ) -> None:
     desk.index(document("desk:a"), Checkpoint("9"))
     spoil(desk.database, "desk:a")
-    desk.keeper.held.clear()
+    desk.writer.held.clear()
     desk.repair()
     assert desk.checkpoint is None
     desk.index(Checkpoint("10"))
@@ -601,7 +601,7 @@ def test_with_index_and_contents_both_lost_the_source_is_read_once(
 
 def test_repair_takes_back_access_that_only_the_index_has(desk: Desk) -> None:
     desk.index(document("desk:a", access=HR), document("desk:b"), document("desk:c", text=""))
-    desk.keeper.write([Amend(document_id="desk:a", access=EVERYBODY)])
+    desk.writer.write([Amend(document_id="desk:a", access=EVERYBODY)])
     assert not desk.agrees()
     assert counts(desk.repair()) == {"amended": 1}
     assert desk.agrees()
@@ -611,7 +611,7 @@ def test_repair_takes_back_access_that_only_the_index_has(desk: Desk) -> None:
 def test_repair_restores_and_amends_by_the_ledger_at_once(desk: Desk) -> None:
     desk.index(*(document(f"desk:{n}", access=HR) for n in range(4)))
     drifted = [Amend(document_id=f"desk:{n}", access=NOBODY) for n in (0, 1)]
-    desk.keeper.write([*drifted, Delete("desk:2")])
+    desk.writer.write([*drifted, Delete("desk:2")])
     assert counts(desk.repair()) == {"amended": 2, "restored": 1, "chunks": 1, "embedded": 1}
     assert desk.agrees()
 
@@ -627,10 +627,10 @@ def test_a_wrong_number_of_chunks_in_the_ledger_alone_embeds_nothing(desk: Desk)
 
 def test_chunks_that_the_index_lacks_are_restored(desk: Desk) -> None:
     desk.index(document("desk:a", text="Leave is 25 days. " * 400))
-    held = desk.keeper.held["desk:a"]
+    held = desk.writer.held["desk:a"]
     assert len(held.chunks) > 1
     less = replace(held, chunks=held.chunks[:-1], vectors=held.vectors[:-1])
-    desk.keeper.held["desk:a"] = less
+    desk.writer.held["desk:a"] = less
     assert desk.repair().restored == 1
     assert desk.agrees()
 
@@ -640,10 +640,10 @@ class Crash(Exception):
 
 
 @dataclass
-class CrashingKeeper:
+class CrashingIndexWriter:
     """Crashes at a chosen call, before or after the index has taken it."""
 
-    inner: MemoryKeeper
+    inner: MemoryIndexWriter
     calls_left: int
     after: bool
 
@@ -656,8 +656,8 @@ class CrashingKeeper:
             raise Crash
         return written
 
-    def survey(self) -> Iterator[IndexedDocument]:
-        return self.inner.survey()
+    def scan(self) -> Iterator[IndexedDocument]:
+        return self.inner.scan()
 
     def export(self, after: str = "") -> Iterator[Replace]:
         return self.inner.export(after)
@@ -669,9 +669,9 @@ STATES = st.dictionaries(
 )
 
 
-def _sync(desk: Desk, keeper: IndexKeeper, state: dict[str, tuple[str, Access]]) -> None:
+def _sync(desk: Desk, writer: IndexWriter, state: dict[str, tuple[str, Access]]) -> None:
     """A whole run over a source that is in this state."""
-    pipeline, tally = replace(desk.pipeline, keeper=keeper), Tally()
+    pipeline, tally = replace(desk.pipeline, writer=writer), Tally()
     desk.listings += 1
     wanted = [
         document(each, text=text, version=text, access=access)
@@ -702,34 +702,36 @@ def test_whatever_crashes_between_the_next_run_makes_it_right(
         for state in states:
             crash = data.draw(st.integers(1, 5))
             try:
-                _sync(desk, CrashingKeeper(desk.keeper, crash, data.draw(st.booleans())), state)
+                _sync(
+                    desk, CrashingIndexWriter(desk.writer, crash, data.draw(st.booleans())), state
+                )
             except Crash:
                 continue
-        _sync(desk, desk.keeper, states[-1])
+        _sync(desk, desk.writer, states[-1])
         assert batches.count(desk.database, "desk") == 0
         assert desk.agrees()
         shown = {
             each: (held.chunks[0].text, held.chunks[0].access)
-            for each, held in desk.keeper.held.items()
+            for each, held in desk.writer.held.items()
         }
         assert shown == states[-1]
 
 
 def test_access_that_a_crash_left_in_the_index_only_is_taken_back(desk: Desk) -> None:
-    _sync(desk, desk.keeper, {"desk:a": ("one", HR)})
-    crashing = CrashingKeeper(desk.keeper, calls_left=1, after=True)
+    _sync(desk, desk.writer, {"desk:a": ("one", HR)})
+    crashing = CrashingIndexWriter(desk.writer, calls_left=1, after=True)
     with pytest.raises(Crash):
         _sync(desk, crashing, {"desk:a": ("one", EVERYBODY)})
-    assert desk.keeper.held["desk:a"].chunks[0].access == EVERYBODY
+    assert desk.writer.held["desk:a"].chunks[0].access == EVERYBODY
     # The source has taken it back meanwhile: it now says just what the ledger says.
-    _sync(desk, desk.keeper, {"desk:a": ("one", HR)})
-    assert desk.keeper.held["desk:a"].chunks[0].access == HR
+    _sync(desk, desk.writer, {"desk:a": ("one", HR)})
+    assert desk.writer.held["desk:a"].chunks[0].access == HR
     assert desk.ledger.unsettled("desk") == []
 
 
 def test_an_index_ahead_of_the_ledger_stops_the_run_before_the_ledger_is_told(desk: Desk) -> None:
     desk.index(document())
-    desk.keeper.held["desk:a"] = replace(desk.keeper.held["desk:a"], generation=9)
+    desk.writer.held["desk:a"] = replace(desk.writer.held["desk:a"], generation=9)
     with pytest.raises(TemporarilyUnavailableError, match="desk:a"):
         desk.index(document(text="New.", version="2"), Checkpoint("2"))
     assert desk.ledger.versions(["desk:a"]) == {"desk:a": "1"}
@@ -749,7 +751,7 @@ def test_a_listing_cannot_touch_another_source(desk: Desk) -> None:
 def test_clearing_a_source_leaves_nothing_of_it(desk: Desk) -> None:
     desk.index(document("desk:a"), unreadable("desk:b"))
     assert counts(desk.run(desk.pipeline.clear)) == {"deleted": 1}
-    assert desk.keeper.held == {}
+    assert desk.writer.held == {}
     assert desk.documents() == []
     assert desk.failures == {}
     assert desk.written(Delete) == ["desk:a", "desk:b"]

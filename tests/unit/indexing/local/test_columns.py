@@ -10,7 +10,7 @@ import pytest
 
 from connectors.document import Person
 from indexing.index.protocols import Amend, Delete, IndexChange
-from indexing.local import columns, open_keeper
+from indexing.local import columns, open_writer
 from indexing.local.columns import Columns
 from indexing.local.database import connect, read_state, snapshot
 from tests.support.chunks import IDENTITY, document
@@ -38,11 +38,11 @@ def load(folder: Path, former: Columns | None) -> Columns:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_columns_that_follow_are_those_loaded_anew(tmp_path: Path, seed: int) -> None:
-    keeper, rng = open_keeper(tmp_path, IDENTITY), random.Random(seed)
+    writer, rng = open_writer(tmp_path, IDENTITY), random.Random(seed)
     stream = changes(rng)
     following: Columns | None = None
     for _ in range(12):
-        keeper.write([next(stream) for _ in range(rng.randrange(1, 4))])
+        writer.write([next(stream) for _ in range(rng.randrange(1, 4))])
         following, fresh = load(tmp_path, following), load(tmp_path, None)
         assert following.counter == fresh.counter
         assert np.array_equal(following.owners, fresh.owners)
@@ -61,9 +61,9 @@ def test_columns_that_follow_are_those_loaded_anew(tmp_path: Path, seed: int) ->
 
 
 def test_rows_and_slots_name_each_other(tmp_path: Path) -> None:
-    keeper = open_keeper(tmp_path, IDENTITY)
-    keeper.write([document("a", "1", "2"), document("b", "3", "4", "5")])
-    keeper.write([document("a", "6", generation=2)])
+    writer = open_writer(tmp_path, IDENTITY)
+    writer.write([document("a", "1", "2"), document("b", "3", "4", "5")])
+    writer.write([document("a", "6", generation=2)])
     loaded = load(tmp_path, None)
     slots = np.flatnonzero(loaded.owners >= 0)
     assert slots.tolist() == [2, 3, 4, 5]
@@ -77,8 +77,8 @@ def test_rows_and_slots_name_each_other(tmp_path: Path) -> None:
 
 
 def test_an_ordinal_is_used_again(tmp_path: Path) -> None:
-    keeper = open_keeper(tmp_path, IDENTITY)
+    writer = open_writer(tmp_path, IDENTITY)
     for n in range(20):
-        keeper.write([document(f"{n}", "text"), document("stays", "text")])
-        keeper.write([Delete(f"{n}")])
+        writer.write([document(f"{n}", "text"), document("stays", "text")])
+        writer.write([Delete(f"{n}")])
     assert len(load(tmp_path, None).documents) <= 4

@@ -10,7 +10,7 @@ from connectors.document import Person
 from indexing.index import person_keys
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Filters
-from indexing.local import open_index, open_keeper
+from indexing.local import open_index, open_writer
 from tests.support.chunks import IDENTITY, document
 from tests.support.index_engines import PUBLIC, soon
 
@@ -29,7 +29,7 @@ def test_the_foremost_are_those_that_a_count_of_all_names(
         )
         for _ in range(60)
     ]
-    open_keeper(tmp_path, IDENTITY).write(
+    open_writer(tmp_path, IDENTITY).write(
         document(f"{number}", "x", owners=each) for number, each in enumerate(owners)
     )
     told = [(key, name) for each in owners for key, name in person_keys.by_key(each).items()]

@@ -11,21 +11,21 @@ import pytest
 from connectors.document import Person
 from connectors.errors import ActionRequiredError
 from indexing.index.protocols import Filters
-from indexing.local import open_index, open_keeper
+from indexing.local import open_index, open_writer
 from indexing.local.database import connect_writer, read_state, transaction, write_meta
 from tests.support.chunks import IDENTITY, document, query, vector
 from tests.support.index_engines import PUBLIC, soon
 
 
 def fill(folder: Path) -> None:
-    open_keeper(folder, IDENTITY).write(
+    open_writer(folder, IDENTITY).write(
         [
             document("a", "apples", "see ERR-1042", owners=(Person("Ann"),)),
             document("b", "pears"),
             document("gone", "plums"),
         ]
     )
-    open_keeper(folder, IDENTITY).write([document("gone", "cherries", generation=2)])
+    open_writer(folder, IDENTITY).write([document("gone", "cherries", generation=2)])
 
 
 def answers(folder: Path) -> list[list[tuple[str, int]]]:
@@ -103,7 +103,7 @@ def test_what_the_tables_hold_is_built_again(
     assert answers(tmp_path) == RIGHT
     damage(tmp_path)
     assert answers(tmp_path) == RIGHT
-    open_keeper(tmp_path, IDENTITY).write([document("c", "plums")])
+    open_writer(tmp_path, IDENTITY).write([document("c", "plums")])
     assert answers(tmp_path) == [*RIGHT[:3], [("c", 0)]]
 
 
@@ -112,7 +112,7 @@ def test_an_open_index_follows_to_what_was_built_again(tmp_path: Path) -> None:
     with open_index(tmp_path, IDENTITY) as index:
         assert len(index.find([query("apples")], PUBLIC, soon()).rankings[0]) == 1
         remove_all_but_the_tables(tmp_path)
-        open_keeper(tmp_path, IDENTITY).write([document("c", "more apples")])
+        open_writer(tmp_path, IDENTITY).write([document("c", "more apples")])
         assert len(index.find([query("apples")], PUBLIC, soon()).rankings[0]) == 2
 
 
@@ -147,7 +147,7 @@ def test_a_file_lost_while_open_is_told(tmp_path: Path) -> None:
         replace(IDENTITY, dimension=32),
     ],
 )
-@pytest.mark.parametrize("opening", [open_index, open_keeper], ids=["index", "keeper"])
+@pytest.mark.parametrize("opening", [open_index, open_writer], ids=["index", "writer"])
 def test_another_embedder_is_refused(
     tmp_path: Path, other: object, opening: Callable[..., object]
 ) -> None:
@@ -178,7 +178,7 @@ def test_remains_of_a_former_index_do_not_come_back(tmp_path: Path) -> None:
     for file in tmp_path.glob("index.db*"):
         file.unlink()
     assert answers(tmp_path) == [[], [], [], []]
-    open_keeper(tmp_path, IDENTITY).write([document("b", "pears")])
+    open_writer(tmp_path, IDENTITY).write([document("b", "pears")])
     assert answers(tmp_path) == [[], [("b", 0)], [], []]
 
 
@@ -186,6 +186,6 @@ def test_opening_a_whole_index_writes_nothing(tmp_path: Path) -> None:
     fill(tmp_path)
     with closing(connect_writer(tmp_path)) as connection:
         before = read_state(connection)
-        open_keeper(tmp_path, IDENTITY)
+        open_writer(tmp_path, IDENTITY)
         answers(tmp_path)
         assert read_state(connection) == before

@@ -1,4 +1,4 @@
-"""Editions in folders: what a crash leaves, and what happens between two processes."""
+"""Index versions in folders: what a crash leaves, and what happens between two processes."""
 
 import multiprocessing
 import os
@@ -16,15 +16,15 @@ import pytest
 from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Index
-from indexing.index.versions import Edition, Superseded
-from indexing.local import EmbeddedEditions, EmbeddedIndex, manifest, open_index, versions
+from indexing.index.versions import IndexVersion, IndexVersionReplacedError
+from indexing.local import LocalIndex, LocalIndexVersions, manifest, open_index, versions
 from indexing.local.manifest import Placed, Register
 from indexing.local.writer_lock import sole_writer
 from tests.support.chunks import IDENTITY, document, query
 from tests.support.index_engines import PUBLIC, soon
 
-OLD = Edition(IDENTITY, "old/model")
-NEW = Edition(replace(IDENTITY, model="The New/Model v2.0"), "new/model")
+OLD = IndexVersion(IDENTITY, "old/model")
+NEW = IndexVersion(replace(IDENTITY, model="The New/Model v2.0"), "new/model")
 
 
 class Crash(Exception):
@@ -41,12 +41,12 @@ def found(index: Index, words: str = "apples") -> list[str]:
 
 
 def test_a_folder_is_named_by_its_model(tmp_path: Path) -> None:
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(NEW)
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(NEW)
     (name,) = folders(tmp_path)
     assert name.startswith("the-new-model-v2-0-")
-    home.begin(NEW)
-    home.switch(NEW)
+    home.start_build(NEW)
+    home.activate(NEW)
     (after,) = folders(tmp_path)
     assert after.startswith("the-new-model-v2-0-")
     assert after != name
@@ -62,11 +62,16 @@ def test_the_register_says_which_folder_is_which(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 2}', '{"format": 1, "active": {}}'])
 def test_a_register_that_is_not_understood_is_not_guessed_at(tmp_path: Path, content: str) -> None:
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(OLD)
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(OLD)
     (tmp_path / manifest.FILE).write_text(content)
     before = folders(tmp_path)
-    for ask in (home.active, lambda: home.open_index(OLD), lambda: home.begin(NEW), home.abandon):
+    for ask in (
+        home.active,
+        lambda: home.open_index(OLD),
+        lambda: home.start_build(NEW),
+        home.discard_build,
+    ):
         with pytest.raises(ActionRequiredError, match=r"editions\.json"):
             ask()
     assert folders(tmp_path) == before
@@ -117,18 +122,18 @@ def test_a_switch_that_crashes_has_happened_or_has_not(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     crash: Callable[[pytest.MonkeyPatch], None],
-    active: Edition,
+    active: IndexVersion,
 ) -> None:
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(OLD).write([document("old/model", "apples")])
-    home.begin(NEW).write([document("new/model", "apples")])
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(OLD).write([document("old/model", "apples")])
+    home.start_build(NEW).write([document("new/model", "apples")])
     with monkeypatch.context() as patched:
         crash(patched)
         with pytest.raises(Crash):
-            home.switch(NEW)
+            home.activate(NEW)
     assert home.active() == active
     assert found(home.open_index(active)) == [active.called]
-    home.switch(NEW)
+    home.activate(NEW)
     assert found(home.open_index(NEW)) == [NEW.called]
     assert len(folders(tmp_path)) == 1
 
@@ -137,17 +142,17 @@ def test_a_switch_that_crashes_has_happened_or_has_not(
 def test_beginning_and_abandoning_may_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(OLD).write([document("a", "apples")])
-    for step in (lambda: home.begin(NEW), home.abandon):
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(OLD).write([document("a", "apples")])
+    for step in (lambda: home.start_build(NEW), home.discard_build):
         with monkeypatch.context() as patched:
             crash(patched)
             with pytest.raises(Crash):
                 step()
         assert found(home.open_index(OLD)) == ["a"]
-    home.begin(NEW).write([document("b", "apples")])
+    home.start_build(NEW).write([document("b", "apples")])
     assert len(folders(tmp_path)) == 2
-    home.abandon()
+    home.discard_build()
     assert len(folders(tmp_path)) == 1
 
 
@@ -155,46 +160,46 @@ def test_an_index_whose_folder_went_while_it_was_opened_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who has read the register and comes late finds no folder, and must not make an empty one."""
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(OLD).write([document("before", "apples")])
-    home.begin(OLD).write([document("after", "apples")])
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(OLD).write([document("before", "apples")])
+    home.start_build(OLD).write([document("after", "apples")])
 
-    def open_late(folder: Path, identity: EmbedderIdentity) -> EmbeddedIndex:
+    def open_late(folder: Path, identity: EmbedderIdentity) -> LocalIndex:
         if home.building():
-            home.switch(OLD)
+            home.activate(OLD)
         return open_index(folder, identity)
 
     monkeypatch.setattr(versions, "open_index", open_late)
-    assert found(EmbeddedEditions(tmp_path).open_index(OLD)) == ["after"]
+    assert found(LocalIndexVersions(tmp_path).open_index(OLD)) == ["after"]
 
 
 def test_a_write_that_waits_for_the_switch_is_refused(tmp_path: Path) -> None:
     """It would go to a folder that is about to be removed, and the ledger would believe that it is there."""
-    home = EmbeddedEditions(tmp_path)
-    keeper = home.open_keeper(OLD)
-    keeper.write([document("a", "apples")])
-    home.begin(NEW)
+    home = LocalIndexVersions(tmp_path)
+    writer = home.open_writer(OLD)
+    writer.write([document("a", "apples")])
+    home.start_build(NEW)
     (folder,) = [each for each in folders(tmp_path) if each.startswith("test-")]
     outcome: list[object] = []
 
     def write() -> None:
         try:
-            outcome.append(keeper.write([document("b", "apples")]))
-        except Superseded as error:
+            outcome.append(writer.write([document("b", "apples")]))
+        except IndexVersionReplacedError as error:
             outcome.append(error)
 
     with sole_writer(tmp_path / folder):
-        writer = threading.Thread(target=write)
-        writer.start()
+        thread = threading.Thread(target=write)
+        thread.start()
         time.sleep(0.3)
         manifest.write(tmp_path, Register(active=manifest.read(tmp_path).building))
-    writer.join()
-    assert isinstance(outcome[0], Superseded)
+    thread.join()
+    assert isinstance(outcome[0], IndexVersionReplacedError)
 
 
 def test_a_search_goes_on_through_any_number_of_switches(tmp_path: Path) -> None:
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(OLD).write([document("edition 0", "apples")])
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(OLD).write([document("index version 0", "apples")])
     seen: list[str] = []
     superseded = 0
     over = threading.Event()
@@ -202,40 +207,40 @@ def test_a_search_goes_on_through_any_number_of_switches(tmp_path: Path) -> None
     def search() -> None:
         nonlocal superseded
         while not over.is_set():
-            index = EmbeddedEditions(tmp_path).open_index(OLD)
+            index = LocalIndexVersions(tmp_path).open_index(OLD)
             try:
                 while not over.is_set():
                     seen.extend(found(index) or ["nothing"])
-            except Superseded:
+            except IndexVersionReplacedError:
                 superseded += 1
 
     searching = threading.Thread(target=search)
     searching.start()
     for number in range(1, 13):
-        home.begin(OLD).write([document(f"edition {number}", "apples")])
-        home.switch(OLD)
+        home.start_build(OLD).write([document(f"index version {number}", "apples")])
+        home.activate(OLD)
         time.sleep(0.05)
     over.set()
     searching.join()
     assert superseded
-    assert seen == sorted(seen, key=lambda name: int(name.removeprefix("edition ")))
+    assert seen == sorted(seen, key=lambda name: int(name.removeprefix("index version ")))
     assert len(folders(tmp_path)) <= 2
 
 
 def rebuild_until_killed(home: Path) -> None:
-    """Each edition holds 40 documents of one number; the numbers grow."""
-    versions = EmbeddedEditions(home)
+    """Each index version holds 40 documents of one number; the numbers grow."""
+    versions = LocalIndexVersions(home)
     number = 0
     while True:
         number += 1
-        keeper = versions.begin(OLD)
-        keeper.write(document(f"{n}", f"apples {number}", generation=number) for n in range(40))
-        versions.switch(OLD)
+        writer = versions.start_build(OLD)
+        writer.write(document(f"{n}", f"apples {number}", generation=number) for n in range(40))
+        versions.activate(OLD)
 
 
 def test_killed_at_any_moment_one_whole_edition_is_active(tmp_path: Path) -> None:
-    home = EmbeddedEditions(tmp_path)
-    home.open_keeper(OLD).write(document(f"{n}", "apples 0") for n in range(40))
+    home = LocalIndexVersions(tmp_path)
+    home.open_writer(OLD).write(document(f"{n}", "apples 0") for n in range(40))
     context, rng = multiprocessing.get_context("spawn"), random.Random(7)
     for _ in range(6):
         process = context.Process(target=rebuild_until_killed, args=(tmp_path,), daemon=True)
@@ -247,5 +252,5 @@ def test_killed_at_any_moment_one_whole_edition_is_active(tmp_path: Path) -> Non
         (ranking,) = home.open_index(OLD).find([query("apples", size=100)], PUBLIC, soon()).rankings
         assert len(ranking) == 40
         assert len({hit.chunk.text for hit in ranking}) == 1
-    home.abandon()
+    home.discard_build()
     assert len(folders(tmp_path)) == 1

@@ -14,7 +14,7 @@ from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
 from indexing.index.validation import batches
-from indexing.local import EmbeddedKeeper, open_index, open_keeper, vector_file
+from indexing.local import LocalIndexWriter, open_index, open_writer, vector_file
 from indexing.local.commit import flip
 from indexing.local.database import connect_writer, read_state
 from indexing.local.staging import store, take_in
@@ -28,8 +28,8 @@ from tests.support.index_engines import PUBLIC, soon
 
 
 @pytest.fixture
-def keeper(tmp_path: Path) -> EmbeddedKeeper:
-    return open_keeper(tmp_path, IDENTITY)
+def writer(tmp_path: Path) -> LocalIndexWriter:
+    return open_writer(tmp_path, IDENTITY)
 
 
 def found(folder: Path, text: str) -> list[str]:
@@ -71,13 +71,13 @@ STEPS = ["stored", "taken in", "flipped"]
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_replacement_that_stops_anywhere_is_whole_or_not_there(
-    tmp_path: Path, keeper: EmbeddedKeeper, step: str
+    tmp_path: Path, writer: LocalIndexWriter, step: str
 ) -> None:
-    keeper.write([document("a", "former", "former too"), document("b", "else")])
+    writer.write([document("a", "former", "former too"), document("b", "else")])
     crash(tmp_path, document("a", "latter", generation=2), step)
     expected = (["a"], []) if step == "flipped" else ([], ["a", "a"])
     assert (found(tmp_path, "latter"), found(tmp_path, "former")) == expected
-    keeper.write([document("c", "next")])
+    writer.write([document("c", "next")])
     assert (found(tmp_path, "latter"), found(tmp_path, "former")) == expected
     assert found(tmp_path, "next") == ["c"]
     chunks = 3 if step == "flipped" else 4
@@ -89,9 +89,9 @@ def test_a_replacement_that_stops_anywhere_is_whole_or_not_there(
 
 @pytest.mark.parametrize("step", STEPS)
 def test_readers_do_not_wait_for_a_writer_that_stopped(
-    tmp_path: Path, keeper: EmbeddedKeeper, step: str
+    tmp_path: Path, writer: LocalIndexWriter, step: str
 ) -> None:
-    keeper.write([document("a", "former")])
+    writer.write([document("a", "former")])
     with open_index(tmp_path, IDENTITY) as index:
         (before,) = index.find([query("former")], PUBLIC, soon()).rankings
         crash(tmp_path, document("b", "latter"), step)
@@ -100,13 +100,13 @@ def test_readers_do_not_wait_for_a_writer_that_stopped(
 
 
 def test_a_deletion_that_stops_is_settled_by_the_next_write(
-    tmp_path: Path, keeper: EmbeddedKeeper
+    tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
-    keeper.write([document("a", "text"), document("b", "text")])
+    writer.write([document("a", "text"), document("b", "text")])
     crash(tmp_path, Delete("a"), "flipped")
     assert found(tmp_path, "text") == ["b"]
     assert in_fulltext(tmp_path) == 2
-    keeper.write([Delete("none")])
+    writer.write([Delete("none")])
     assert in_fulltext(tmp_path) == 1
     assert tables(tmp_path)["chunks"] == 1
 
@@ -114,9 +114,9 @@ def test_a_deletion_that_stops_is_settled_by_the_next_write(
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("before", "after"), [(EVERYBODY, NOBODY), (NOBODY, EVERYBODY)])
 def test_an_amendment_that_stops_holds_for_words_and_vectors_alike(
-    tmp_path: Path, keeper: EmbeddedKeeper, step: str, before: Access, after: Access
+    tmp_path: Path, writer: LocalIndexWriter, step: str, before: Access, after: Access
 ) -> None:
-    keeper.write([document("a", "text", access=before)])
+    writer.write([document("a", "text", access=before)])
     crash(tmp_path, Amend(document_id="a", access=after), step)
     holds = after if step == "flipped" else before
     expected = ["a"] if holds == EVERYBODY else []
@@ -125,81 +125,81 @@ def test_an_amendment_that_stops_holds_for_words_and_vectors_alike(
             asked = [query("text"), query("", vector=vector("text"), alpha=1.0)]
             rankings = index.find(asked, PUBLIC, soon()).rankings
         assert [[hit.chunk.document_id for hit in found] for found in rankings] == [expected] * 2
-        keeper.write([Delete("none")])
+        writer.write([Delete("none")])
     assert in_fulltext(tmp_path) == 1
 
 
 def test_files_of_a_commit_that_never_came_to_be_are_not_in_the_way(
-    tmp_path: Path, keeper: EmbeddedKeeper
+    tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
-    keeper.write([document("a", "text"), document("b", "text")])
+    writer.write([document("a", "text"), document("b", "text")])
     crash(tmp_path, Delete("a"), "flipped")
     # What the commit of the deletion would write is learnt from one that comes to its end.
     shutil.copytree(tmp_path, tmp_path / "copy")
-    EmbeddedKeeper(tmp_path / "copy", DIMENSION).write([Delete("none")])
+    LocalIndexWriter(tmp_path / "copy", DIMENSION).write([Delete("none")])
     (written,) = (tmp_path / "copy" / "fts-0").glob("*.del")
     (tmp_path / "fts-0" / written.name).write_bytes(b"half")
     managed = tmp_path / "fts-0" / ".managed.json"
     managed.write_text(json.dumps([*json.loads(managed.read_text()), written.name]))
-    keeper.write([Delete("none")])
+    writer.write([Delete("none")])
     assert (tmp_path / "fts-0").exists(), "it should not have been built again"
     assert found(tmp_path, "text") == ["b"]
     assert in_fulltext(tmp_path) == 1
 
 
 def test_a_full_text_that_cannot_be_settled_is_built_again(
-    tmp_path: Path, keeper: EmbeddedKeeper
+    tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
-    keeper.write([document("a", "text"), document("b", "text")])
+    writer.write([document("a", "text"), document("b", "text")])
     crash(tmp_path, Delete("a"), "flipped")
     for file in (tmp_path / "fts-0").glob("*.term"):
         file.write_bytes(b"")
-    keeper.write([document("c", "text")])
+    writer.write([document("c", "text")])
     assert found(tmp_path, "text") == ["b", "c"]
     assert in_fulltext(tmp_path) == 2
     assert not (tmp_path / "fts-0").exists()
 
 
 def test_an_amended_document_stands_once_in_the_full_text(
-    tmp_path: Path, keeper: EmbeddedKeeper
+    tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
-    keeper.write([document("a", "text", "text")])
+    writer.write([document("a", "text", "text")])
     for access in (NOBODY, EVERYBODY, NOBODY, EVERYBODY):
-        keeper.write([Amend(document_id="a", access=access)])
+        writer.write([Amend(document_id="a", access=access)])
     assert in_fulltext(tmp_path) == 2
-    keeper.write([Amend(document_id="a", boost=3.0)])
+    writer.write([Amend(document_id="a", boost=3.0)])
     assert found(tmp_path, "text") == ["a", "a"]
 
 
 def test_a_text_that_is_not_unicode_is_refused_whole(
-    tmp_path: Path, keeper: EmbeddedKeeper
+    tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
     with pytest.raises(ValueError, match="surrogates"):
-        keeper.write([document("a", "fine", "half a character: \ud83d")])
-    keeper.write([document("b", "fine")])
+        writer.write([document("a", "fine", "half a character: \ud83d")])
+    writer.write([document("b", "fine")])
     assert found(tmp_path, "fine") == ["b"]
     assert tables(tmp_path)["chunks"] == 1
 
 
 def test_what_a_crash_appended_to_the_vectors_is_written_over(
-    tmp_path: Path, keeper: EmbeddedKeeper
+    tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
     crash(tmp_path, document("a", "lost"), "taken in")
-    keeper.write([document("b", "kept")])
+    writer.write([document("b", "kept")])
     halves = vector_file.mapped(tmp_path, 0, DIMENSION).halves
     assert np.array_equal(halves[0], vector("kept").astype(np.float16))
 
 
-def test_dead_vectors_are_cleared_away(tmp_path: Path, keeper: EmbeddedKeeper) -> None:
+def test_dead_vectors_are_cleared_away(tmp_path: Path, writer: LocalIndexWriter) -> None:
     def corpus(generation: int) -> Iterator[Replace]:
         for n in range(60):
             yield document(f"{n}", *(f"w{n}x{p}" for p in range(50)), generation=generation)
 
     with open_index(tmp_path, IDENTITY) as index:
-        keeper.write(corpus(1))
+        writer.write(corpus(1))
         asked = query("w7x7", vector=vector("w7x7"), alpha=0.5, size=1)
         for generation in (2, 3):
-            keeper.write(list(corpus(generation))[:40])
+            writer.write(list(corpus(generation))[:40])
             ((hit,),) = index.find([asked], PUBLIC, soon()).rankings
             assert hit.chunk.key == ("7", 7)
             assert hit.evidence.cosine == pytest.approx(1.0, abs=1e-3)
@@ -213,8 +213,8 @@ def test_dead_vectors_are_cleared_away(tmp_path: Path, keeper: EmbeddedKeeper) -
 
 
 def test_a_writer_waits_its_time_and_says_so(tmp_path: Path) -> None:
-    open_keeper(tmp_path, IDENTITY)
-    impatient = EmbeddedKeeper(tmp_path, DIMENSION, patience=0.05)
+    open_writer(tmp_path, IDENTITY)
+    impatient = LocalIndexWriter(tmp_path, DIMENSION, patience=0.05)
     with sole_writer(tmp_path), pytest.raises(TemporarilyUnavailableError, match="Another process"):
         impatient.write([document("a", "text")])
     assert impatient.write([document("a", "text")]).replaced == 1
@@ -235,14 +235,14 @@ def test_a_batch_holds_a_document_once_and_so_many_chunks() -> None:
 
 
 @pytest.mark.parametrize("boost", [-0.1, float("nan"), float("inf")])
-def test_a_boost_is_a_number_from_zero_on(keeper: EmbeddedKeeper, boost: float) -> None:
+def test_a_boost_is_a_number_from_zero_on(writer: LocalIndexWriter, boost: float) -> None:
     with pytest.raises(ValueError, match="boost"):
-        keeper.write([document("a", "text", boost=boost)])
+        writer.write([document("a", "text", boost=boost)])
     with pytest.raises(ValueError, match="boost"):
-        keeper.write([Amend(document_id="a", boost=boost)])
+        writer.write([Amend(document_id="a", boost=boost)])
 
 
-def test_chunks_that_disagree_about_their_document_are_refused(keeper: EmbeddedKeeper) -> None:
+def test_chunks_that_disagree_about_their_document_are_refused(writer: LocalIndexWriter) -> None:
     one, two = document("a", "1"), document("a", "1", "2", title="Another")
     mixed = Replace(
         document_id="a",
@@ -252,20 +252,20 @@ def test_chunks_that_disagree_about_their_document_are_refused(keeper: EmbeddedK
         vectors=two.vectors,
     )
     with pytest.raises(ValueError, match="disagree"):
-        keeper.write([mixed])
+        writer.write([mixed])
 
 
-def test_a_failing_source_of_changes_keeps_its_error(keeper: EmbeddedKeeper) -> None:
+def test_a_failing_source_of_changes_keeps_its_error(writer: LocalIndexWriter) -> None:
     def broken() -> Iterator[IndexChange]:
         yield document("a", "text")
         raise FileNotFoundError("of the source")
 
     with pytest.raises(FileNotFoundError, match="of the source"):
-        keeper.write(broken())
+        writer.write(broken())
 
 
-def test_driver_errors_do_not_come_through(tmp_path: Path, keeper: EmbeddedKeeper) -> None:
-    keeper.write([document("a", "text")])
+def test_driver_errors_do_not_come_through(tmp_path: Path, writer: LocalIndexWriter) -> None:
+    writer.write([document("a", "text")])
     with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
         connection.execute("DROP TABLE words")
     with open_index(tmp_path, IDENTITY) as index, pytest.raises(Exception, match="cannot be used"):

@@ -23,7 +23,7 @@ from indexing.index.protocols import (
     IndexQuery,
     Replace,
 )
-from indexing.local import EmbeddedIndex, EmbeddedKeeper, open_index, open_keeper
+from indexing.local import LocalIndex, LocalIndexWriter, open_index, open_writer
 from indexing.rebuild.copy_index import Agreement, Copying, Moved, Moving, Place, compared, move
 from indexing.rebuild.standstill import GoOn, Waiting
 from indexing.runtime.deadline import Deadline
@@ -45,19 +45,19 @@ class Two:
     busy: list[str] = field(default_factory=list)
 
     @property
-    def source(self) -> EmbeddedKeeper:
-        return open_keeper(self.folder / "source", IDENTITY)
+    def source(self) -> LocalIndexWriter:
+        return open_writer(self.folder / "source", IDENTITY)
 
     @property
-    def target(self) -> EmbeddedKeeper:
-        return open_keeper(self.folder / "target", IDENTITY)
+    def target(self) -> LocalIndexWriter:
+        return open_writer(self.folder / "target", IDENTITY)
 
-    def index(self, name: str) -> EmbeddedIndex:
+    def index(self, name: str) -> LocalIndex:
         return open_index(self.folder / name, IDENTITY)
 
     def place(self, name: str) -> Place:
-        keeper = open_keeper(self.folder / name, IDENTITY)
-        return Place(keeper, lambda: self.index(name))
+        writer = open_writer(self.folder / name, IDENTITY)
+        return Place(writer, lambda: self.index(name))
 
     @contextmanager
     def standstill(self) -> Iterator[GoOn]:
@@ -121,7 +121,7 @@ def test_an_empty_index_is_copied_too(two: Two) -> None:
     assert (done.documents, done.deleted) == (0, 1)
     agreement = Agreement(documents=0, chunks=0, asked=0, words=1.0, vectors=1.0)
     assert done.agreement == agreement
-    assert list(two.target.survey()) == []
+    assert list(two.target.scan()) == []
 
 
 def test_what_was_stopped_goes_on_and_copies_nothing_twice(two: Two) -> None:
@@ -199,7 +199,7 @@ class Forgetful:
 def test_a_copy_that_answers_otherwise_is_not_switched_to(two: Two) -> None:
     two.source.write(orchard(60))
     source, target = two.place("source"), two.place("target")
-    forgetful = Place(target.keeper, lambda: Forgetful(target.index()))
+    forgetful = Place(target.writer, lambda: Forgetful(target.index()))
     with pytest.raises(
         ActionRequiredError, match=r"by words and 100% by vectors.*Nothing was switched"
     ):

@@ -1,4 +1,4 @@
-"""A new edition from the kept sections, while sources change what the ledger says."""
+"""A new index version from the kept sections, while sources change what the ledger says."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,8 +21,8 @@ from indexing.rebuild import reindex
 from indexing.rebuild.events import Building, Missing, Pace, Rebuilding, Rebuilt
 from indexing.rebuild.reindex import GONE, Reindexing
 from indexing.rebuild.standstill import GoOn, Waiting
-from tests.support.keeper import MemoryKeeper
 from tests.support.ledger import MemoryLedger
+from tests.support.memory_index_writer import MemoryIndexWriter
 
 HR = Access.to(["group:hr"])
 
@@ -47,13 +47,13 @@ def nothing() -> None:
 
 
 class House:
-    """A ledger with what an old model was given, and a new edition that is empty."""
+    """A ledger with what an old model was given, and a new index version that is empty."""
 
     def __init__(self, *documents: Document) -> None:
         self.old = HashingEmbedder()
         self.new = NewModel()
         self.ledger = MemoryLedger("desk", "web")
-        self.keeper = MemoryKeeper(self.new.dimension)
+        self.writer = MemoryIndexWriter(self.new.dimension)
         self.before: list[Callable[[], None]] = []
         """To happen when the sources are brought to a standstill, one each time."""
         self.switched = 0
@@ -88,7 +88,7 @@ class House:
         self.switched += 1
 
     def reindexing(self, pace: Pace | None = None) -> Iterator[Rebuilding]:
-        run = Reindexing(self.new, self.keeper, self.ledger, pace)
+        run = Reindexing(self.new, self.writer, self.ledger, pace)
         return run.run(self.standstill, self.switch)
 
     def rebuilt(self) -> Rebuilt:
@@ -98,17 +98,17 @@ class House:
         return last
 
     def written(self, kind: type[IndexChange]) -> list[str]:
-        return [change.document_id for change in self.keeper.log if type(change) is kind]
+        return [change.document_id for change in self.writer.log if type(change) is kind]
 
     def agrees(self) -> bool:
-        """Whether the new edition is what the ledger says, to the text and the number of chunks."""
-        held = self.keeper.held
+        """Whether the new index version is what the ledger says, to the text and the number of chunks."""
+        held = self.writer.held
         for each, line in self.ledger.lines.items():
             chunks = tuple(chunks_of(line.document, self.new))
             if chunks and (each not in held or held[each].chunks != chunks):
                 return False
-        told = [each for source in ("desk", "web") for each in self.ledger.survey(source, "")]
-        return not list(differences(iter(told), self.keeper.survey()))
+        told = [each for source in ("desk", "web") for each in self.ledger.scan(source, "")]
+        return not list(differences(iter(told), self.writer.scan()))
 
 
 def document(name: str, text: str = "Leave is 25 days.", access: Access = EVERYBODY) -> Document:
@@ -132,11 +132,11 @@ def test_all_documents_of_all_sources_are_cut_and_embedded_anew() -> None:
     before = house.ledger.lines["desk:a"]
     done = house.rebuilt()
     assert house.agrees()
-    after = house.keeper.held["desk:a"]
+    after = house.writer.held["desk:a"]
     assert len(after.chunks) > before.chunks
     assert (after.generation, after.content_hash) == (1, before.content_hash)
     assert after.vectors.shape == (len(after.chunks), 64)
-    assert house.keeper.held["web:b"].chunks[0].access == HR
+    assert house.writer.held["web:b"].chunks[0].access == HR
     assert (done.documents, done.deleted, done.amended, done.missing) == (2, 0, 0, ())
     assert done.chunks == len(house.new.texts)
 
@@ -146,17 +146,17 @@ def test_of_the_ledger_only_the_numbers_of_chunks_change() -> None:
     long, short = house.ledger.lines["desk:a"], house.ledger.lines["desk:b"]
     saves = house.ledger.saves
     house.rebuilt()
-    chunks = len(house.keeper.held["desk:a"].chunks)
+    chunks = len(house.writer.held["desk:a"].chunks)
     assert house.ledger.lines == {"desk:a": replace(long, chunks=chunks), "desk:b": short}
     assert house.ledger.saves == saves + 1
 
 
 def test_the_ledger_is_told_after_the_switch_only() -> None:
-    """Until then it speaks of the old edition, whose chunks a repair would find too few."""
+    """Until then it speaks of the old index version, whose chunks a repair would find too few."""
     house = House(document("desk:a", LONG))
     before = house.ledger.lines["desk:a"].chunks
     seen: list[int] = []
-    run = Reindexing(house.new, house.keeper, house.ledger)
+    run = Reindexing(house.new, house.writer, house.ledger)
     for _ in run.run(house.standstill, lambda: seen.append(house.ledger.lines["desk:a"].chunks)):
         pass
     assert seen == [before]
@@ -170,10 +170,10 @@ def test_an_empty_house_is_switched_too() -> None:
 def test_what_was_stopped_goes_on_with_what_is_left() -> None:
     house = House(*(document(f"desk:{n:04}", f"note {n}") for n in range(300)))
     steps = house.reindexing(Pace(most=1e6))
-    while not house.keeper.held:
+    while not house.writer.held:
         next(steps)
     steps.close()  # type: ignore[attr-defined]
-    held = len(house.keeper.held)
+    held = len(house.writer.held)
     assert 0 < held <= 300
     done = house.rebuilt()
     assert done.documents == 300 - held
@@ -192,7 +192,7 @@ def test_what_changes_until_the_standstill_is_taken_over() -> None:
     house.store(document("desk:again", "second"))  # generation 2
 
     def change() -> None:
-        assert len(house.keeper.held) == 5
+        assert len(house.writer.held) == 5
         house.store(document("desk:edited", LONG))
         house.store(document("desk:new", "brand new"))
         house.ledger.save([Removed("desk:deleted"), Amended("desk:narrowed", HR)])
@@ -217,11 +217,11 @@ def test_many_changes_are_taken_over_while_sources_may_go_on(
     standing: list[int] = []
 
     def change_many() -> None:
-        standing.append(len(house.keeper.log))
+        standing.append(len(house.writer.log))
         for n in range(20):
             house.store(document(f"desk:{n}", f"changed {n}"))
 
-    house.before = [change_many, lambda: standing.append(len(house.keeper.log))]
+    house.before = [change_many, lambda: standing.append(len(house.writer.log))]
     house.rebuilt()
     assert standing == [20, 40]  # the second time they stood still, all had been written
     assert house.agrees()
@@ -259,9 +259,9 @@ def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
             yield over
 
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
-        list(Reindexing(house.new, house.keeper, house.ledger).run(lost, house.switch))
+        list(Reindexing(house.new, house.writer, house.ledger).run(lost, house.switch))
     assert house.switched == 0
-    assert "desk:b" not in house.keeper.held
+    assert "desk:b" not in house.writer.held
     assert house.rebuilt().documents == 1
 
 
@@ -277,7 +277,7 @@ def test_what_cannot_be_had_is_named_and_stops_nothing() -> None:
         Missing("desk:c", GONE),
         Missing("desk:poisoned", refused),
     )
-    assert set(house.keeper.held) == {"desk:a", "desk:d", "desk:e"}
+    assert set(house.writer.held) == {"desk:a", "desk:d", "desk:e"}
     assert done.documents == 3
 
 
@@ -287,7 +287,7 @@ def test_a_version_that_fails_does_not_leave_the_one_before_it() -> None:
     house.before = [lambda: house.store(document("desk:b", "now poison", access=HR))]
     done = house.rebuilt()
     assert [each.document_id for each in done.missing] == ["desk:b"]
-    assert set(house.keeper.held) == {"desk:a", "desk:c"}
+    assert set(house.writer.held) == {"desk:a", "desk:c"}
 
 
 def test_what_failed_and_was_mended_is_not_missing() -> None:
@@ -414,6 +414,6 @@ def test_whatever_changes_and_wherever_it_is_stopped_the_edition_becomes_what_th
     house.before = [change_late]
     for missing in house.rebuilt().missing:
         assert house.ledger.lines[missing.document_id].content == "gone"
-        assert missing.document_id not in house.keeper.held
+        assert missing.document_id not in house.writer.held
         house.ledger.save([Removed(missing.document_id)])
     assert house.agrees()

@@ -9,8 +9,8 @@ from connectors.document import NOBODY
 from indexing.index.protocols import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
 
 
-class MemoryKeeper:
-    """Implements `indexing.index.protocols.IndexKeeper`."""
+class MemoryIndexWriter:
+    """Implements `indexing.index.protocols.IndexWriter`."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -28,7 +28,7 @@ class MemoryKeeper:
             written = self._write(change, written)
         return written
 
-    def survey(self) -> Iterator[IndexedDocument]:
+    def scan(self) -> Iterator[IndexedDocument]:
         for each in sorted(self.held):
             held = self.held[each]
             access = held.chunks[0].access if held.chunks else NOBODY

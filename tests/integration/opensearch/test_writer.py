@@ -16,9 +16,9 @@ from indexing.index.protocols import Amend, Delete, IndexChange, Replace, Writte
 from indexing.opensearch import bulk_requests, cleanup, write_batch
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.naming import chunk_id, edition_name
-from indexing.opensearch.open_index import open_keeper
+from indexing.opensearch.open_index import open_writer
 from indexing.opensearch.record_mapping import Columns, DocumentRecord, document_record
-from indexing.opensearch.writer import OpenSearchKeeper
+from indexing.opensearch.writer import OpenSearchIndexWriter
 from tests.support.chunks import IDENTITY, document
 
 FINANCE = Access.to(["group:finance"])
@@ -41,18 +41,18 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def keeper(client: OpenSearch, prefix: str) -> OpenSearchKeeper:
-    return open_keeper(client, prefix, IDENTITY)
+def writer(client: OpenSearch, prefix: str) -> OpenSearchIndexWriter:
+    return open_writer(client, prefix, IDENTITY)
 
 
 @contextmanager
 def disturbed(
     url: str, prefix: str, number: int, happens: Callable[[], None]
-) -> Iterator[OpenSearchKeeper]:
-    """A keeper to which something happens once the server has done what it was asked by the `number`-th
-    request, and before the keeper knows."""
+) -> Iterator[OpenSearchIndexWriter]:
+    """A writer to which something happens once the server has done what it was asked by the `number`-th
+    request, and before the writer knows."""
     client = connect(OpenSearchSettings(urls=(url,)))
-    keeper = open_keeper(client, prefix, IDENTITY)
+    writer = open_writer(client, prefix, IDENTITY)
     send, numbers = client.transport.perform_request, itertools.count(1)
 
     def perform(*args: Any, **kwargs: Any) -> Any:
@@ -62,7 +62,7 @@ def disturbed(
         return answer
 
     client.transport.perform_request = perform  # type: ignore[method-assign]
-    yield keeper
+    yield writer
     client.close()
 
 
@@ -154,15 +154,15 @@ def is_done(client: OpenSearch, prefix: str, change: IndexChange) -> bool:
 
 
 def test_wherever_a_writer_dies_nothing_is_half_and_the_next_one_repairs_it(
-    url: str, client: OpenSearch, keeper: OpenSearchKeeper, prefix: str
+    url: str, client: OpenSearch, writer: OpenSearchIndexWriter, prefix: str
 ) -> None:
     changes = [make(name) for name, make in CHANGES.items()] + [document("new", "fresh", "first")]
     for number in range(1, MOST):
-        keeper.write([Delete("new"), *(before(name) for name in CHANGES), before("other")])
+        writer.write([Delete("new"), *(before(name) for name in CHANGES), before("other")])
         with disturbed(url, prefix, number, _die) as mortal:
             died = _dies(mortal, changes)
         check_nothing_is_half(client, prefix)
-        written = keeper.write(changes)
+        written = writer.write(changes)
         check_nothing_is_left(client, prefix)
         assert all(is_done(client, prefix, each) for each in [*changes, before("other")])
         if not died:
@@ -173,21 +173,21 @@ def test_wherever_a_writer_dies_nothing_is_half_and_the_next_one_repairs_it(
     assert 8 <= number < MOST - 1
 
 
-def _dies(keeper: OpenSearchKeeper, changes: Sequence[IndexChange]) -> bool:
+def _dies(writer: OpenSearchIndexWriter, changes: Sequence[IndexChange]) -> bool:
     try:
-        keeper.write(changes)
+        writer.write(changes)
     except Died:
         return True
     return False
 
 
 def test_an_answer_that_is_lost_is_no_change_that_is_lost(
-    url: str, client: OpenSearch, keeper: OpenSearchKeeper, prefix: str
+    url: str, client: OpenSearch, writer: OpenSearchIndexWriter, prefix: str
 ) -> None:
     """The server does what it is asked, the connection ends before it says so, and it is asked again."""
     changes = [make(name) for name, make in CHANGES.items()] + [document("new", "fresh", "first")]
     for number in range(1, MOST):
-        keeper.write([Delete("new"), *map(before, CHANGES)])
+        writer.write([Delete("new"), *map(before, CHANGES)])
         cut = Cut()
         with disturbed(url, prefix, number, cut) as unlucky:
             try:
@@ -214,12 +214,12 @@ class Cut:
 
 
 def test_wherever_two_writers_meet_every_document_is_as_one_of_them_left_it(
-    url: str, client: OpenSearch, keeper: OpenSearchKeeper, prefix: str
+    url: str, client: OpenSearch, writer: OpenSearchIndexWriter, prefix: str
 ) -> None:
     """One does all of its changes between two requests of the other, as if that one were slow."""
     for number in range(1, MOST):
-        keeper.write([*map(Delete, PAIRS), *map(before, PAIRS)])
-        other = Other(keeper)
+        writer.write([*map(Delete, PAIRS), *map(before, PAIRS)])
+        other = Other(writer)
         with disturbed(url, prefix, number, other.write) as slow:
             slow.write(FIRSTS)
         check_one_of_both(client, prefix)
@@ -229,12 +229,12 @@ def test_wherever_two_writers_meet_every_document_is_as_one_of_them_left_it(
 
 
 class Other:
-    def __init__(self, keeper: OpenSearchKeeper) -> None:
-        self._keeper = keeper
+    def __init__(self, writer: OpenSearchIndexWriter) -> None:
+        self._writer = writer
         self.written: list[Written] = []
 
     def write(self) -> None:
-        self.written.append(self._keeper.write(LATERS))
+        self.written.append(self._writer.write(LATERS))
 
 
 def check_one_of_both(client: OpenSearch, prefix: str) -> None:
@@ -273,7 +273,7 @@ def test_a_writer_that_wakes_up_while_it_is_taken_over_from_spoils_nothing(
         disturbed(url, prefix, first_waits, start) as first,
         disturbed(url, prefix, later_waits, sleep) as later,
     ):
-        open_keeper(client, prefix, IDENTITY).write(map(before, PAIRS))
+        open_writer(client, prefix, IDENTITY).write(map(before, PAIRS))
         first.write(FIRSTS)
         awake.set()
         thread.join()
@@ -283,7 +283,7 @@ def test_a_writer_that_wakes_up_while_it_is_taken_over_from_spoils_nothing(
 def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_not_believed(
     url: str,
     client: OpenSearch,
-    keeper: OpenSearchKeeper,
+    writer: OpenSearchIndexWriter,
     prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -292,9 +292,9 @@ def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_no
     long, other = document("a", *(f"part {n}" for n in range(6))), document("a", "short")
     requests = set()
     for number in range(1, MOST):
-        keeper.write([Delete("a"), document("a", "before")])
+        writer.write([Delete("a"), document("a", "before")])
         met: list[Written] = []
-        with disturbed(url, prefix, number, lambda: met.append(keeper.write([other]))) as slow:  # noqa: B023
+        with disturbed(url, prefix, number, lambda: met.append(writer.write([other]))) as slow:  # noqa: B023
             assert slow.write([long]) == Written(replaced=1, chunks=6)
         check_nothing_is_left(client, prefix)
         assert is_done(client, prefix, long) or is_done(client, prefix, other)
@@ -308,16 +308,16 @@ def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_no
 def test_what_a_writer_left_of_a_document_that_nobody_writes_is_settled_by_the_way(
     url: str,
     client: OpenSearch,
-    keeper: OpenSearchKeeper,
+    writer: OpenSearchIndexWriter,
     prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cleanup, "LOOK", 0.0)
-    keeper.write([before("replaced"), before("widened")])
+    writer.write([before("replaced"), before("widened")])
     # The fifth request is the flip: what it made old is left, and so are the labels.
     with disturbed(url, prefix, 5, _die) as mortal:
         assert _dies(mortal, [CHANGES["replaced"]("replaced"), CHANGES["widened"]("widened")])
-    others = open_keeper(client, prefix, IDENTITY)
+    others = open_writer(client, prefix, IDENTITY)
     monkeypatch.setattr(
         others, "_leftovers", cleanup.Leftovers(client, edition_name(prefix, IDENTITY), 0.0)
     )
