@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from indexing.runtime.deadline import Stop
+from indexing.runtime.deadline import CancelToken
 
 _KEY = "quarry.visit"
 
@@ -16,7 +16,7 @@ class Visit:
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
-        self.stop = Stop()
+        self.cancel_token = CancelToken()
         self.is_gone = False
         """The client has closed its connection before it had the whole answer."""
         self.is_answered = False
@@ -42,13 +42,13 @@ async def visit_of(request: Request) -> Visit:
     return visit_in(request.scope)
 
 
-async def stop_of(request: Request) -> Stop:
+async def get_cancel_token(request: Request) -> CancelToken:
     """Set when the client goes away, and when the server stops."""
-    return visit_in(request.scope).stop
+    return visit_in(request.scope).cancel_token
 
 
 VisitIs = Annotated[Visit, Depends(visit_of)]
-StopIs = Annotated[Stop, Depends(stop_of)]
+CancelTokenDependency = Annotated[CancelToken, Depends(get_cancel_token)]
 
 
 class Visits:
@@ -61,7 +61,7 @@ class Visits:
     def enter(self, visit: Visit) -> None:
         self._under_way.add(visit)
         if self._is_closed:
-            visit.stop.set()
+            visit.cancel_token.cancel()
 
     def leave(self, visit: Visit) -> None:
         self._under_way.discard(visit)
@@ -70,7 +70,7 @@ class Visits:
         """The server stops: what is under way is given up, and so is what may still come."""
         self._is_closed = True
         for visit in list(self._under_way):
-            visit.stop.set()
+            visit.cancel_token.cancel()
 
 
 class Departures:
@@ -101,7 +101,7 @@ async def _watch(visit: Visit, receive: Receive, messages: asyncio.Queue[Message
         if message["type"] == "http.disconnect":
             # The server also tells of a disconnect once all has been sent.
             visit.is_gone = not visit.is_answered
-            visit.stop.set()
+            visit.cancel_token.cancel()
             await messages.put(message)
             return
         await messages.put(message)

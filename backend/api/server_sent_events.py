@@ -113,7 +113,7 @@ class EventStream(Response):
         except TimeoutError:
             visit.is_gone = True
         finally:
-            visit.stop.set()
+            visit.cancel_token.cancel()
             await encoded.aclose()
             await events.aclose()
 
@@ -121,7 +121,7 @@ class EventStream(Response):
 async def _encoded(events: Events, visit: Visit) -> AsyncGenerator[bytes, None]:
     """The events with their numbers, and comments where none comes; until it is to stop."""
     loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
-    with visit.stop.calling(lambda: loop.call_soon_threadsafe(stopped.set)):
+    with visit.cancel_token.on_cancel(lambda: loop.call_soon_threadsafe(stopped.set)):
         stopping = asyncio.ensure_future(stopped.wait())
         coming = asyncio.ensure_future(_next(events))
         try:

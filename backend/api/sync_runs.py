@@ -151,7 +151,7 @@ class Syncs:
             run.stop()
         deadline = Deadline.after(seconds)
         for run in runs:
-            run.join(deadline.left())
+            run.join(deadline.remaining())
 
     def unfinished(self) -> list[str]:
         """The sources whose runs are going on."""

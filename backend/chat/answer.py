@@ -66,7 +66,7 @@ def _extractive(
     request = SearchRequest(
         message=turn.message,
         readers=turn.readers,
-        deadline=turn.deadline.earlier(parts.search_seconds),
+        deadline=turn.deadline.limited_to(parts.search_seconds),
         budgets=parts.budgets,
         history=turn.history,
         filters=turn.filters,

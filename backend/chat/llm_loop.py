@@ -229,7 +229,7 @@ class _Turn:
         request = SearchRequest(
             message=turn.message,
             readers=turn.readers,
-            deadline=turn.deadline.earlier(self._parts.search_seconds),
+            deadline=turn.deadline.limited_to(self._parts.search_seconds),
             budgets=self._conversation.budgets(self._tools, pending),
             history=turn.history,
             model_queries=queries,

@@ -22,7 +22,7 @@ class Pending(Generic[T]):
     def result(self) -> T:
         """Wait for it. Raises CompletionFailed: the call failed, or the time is up."""
         try:
-            return self.future.result(self.deadline.left())
+            return self.future.result(self.deadline.remaining())
         except TimeoutError as error:
             raise CompletionFailed("the language model did not answer in time") from error
 

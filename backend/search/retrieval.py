@@ -75,7 +75,7 @@ class Retriever:
             return {}, ()
         try:
             vectors = self.embedder.embed_queries(
-                texts, deadline.earlier(deadline.left() * EMBEDDING_SHARE)
+                texts, deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)
             )
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded) as failure:
             return {}, (VariantLost("embedding", f"searched by words alone: {failure}"),)

@@ -255,7 +255,7 @@ def _late_variants(
 
 def _part_of(deadline: Deadline, seconds: float, share: float) -> Deadline:
     """At most `seconds` from now, and at most that share of what is left."""
-    return deadline.earlier(min(seconds, deadline.left() * share))
+    return deadline.limited_to(min(seconds, deadline.remaining() * share))
 
 
 def _note(sections: Sequence[InferenceSection], ranking: Ranking) -> str:

@@ -46,7 +46,7 @@ class Workers:
     def __init__(
         self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE
     ) -> None:
-        malloc.few()  # before there are threads
+        malloc.limit_arenas()  # before there are threads
         self._lookout, self._more = threading.Lock(), threading.Event()
         bound = replace(engine.bound, stuck=self._leave_behind)
         self._engine = engine = replace(engine, bound=bound, more=self._more.set)

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import ContainerIs
-from backend.api.request_context import StopIs
+from backend.api.request_context import CancelTokenDependency
 from backend.api.routes.admin import find
 from backend.api.routes.search import facets as counted
 from backend.container import Container
@@ -25,7 +25,7 @@ from backend.web.templates import page, part, static_files
 from connectors.document import Readers, Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import KINDS
-from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
 
 FOLDER = "folder"
 _A_YEAR = 31_536_000
@@ -62,23 +62,31 @@ AddressIs = Annotated[Address, Depends(address_of)]
 
 @ruled(Rule.READER)
 def search_page(
-    request: Request, asked: AddressIs, asker: AskerIs, container: ContainerIs, stop: StopIs
+    request: Request,
+    asked: AddressIs,
+    asker: AskerIs,
+    container: ContainerIs,
+    cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
-    return page(request, "search.html", "search", searched(container, asked, asker.readers, stop))
+    return page(
+        request, "search.html", "search", searched(container, asked, asker.readers, cancel_token)
+    )
 
 
 @ruled(Rule.READER)
-def results(asked: AddressIs, asker: AskerIs, container: ContainerIs, stop: StopIs) -> HTMLResponse:
+def results(
+    asked: AddressIs, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
+) -> HTMLResponse:
     """What changes on the search page when the address does."""
-    return part("results.html", searched(container, asked, asker.readers, stop))
+    return part("results.html", searched(container, asked, asker.readers, cancel_token))
 
 
 def searched(
-    container: Container, asked: Address, readers: Readers, stop: Stop
+    container: Container, asked: Address, readers: Readers, cancel_token: CancelToken
 ) -> dict[str, object]:
     """What the search page shows; what stopped the search is part of that."""
     values: dict[str, object] = {"asked": asked, "found": None, "overview": None, "trouble": None}
-    deadline = Deadline.after(container.settings.search_seconds, stop)
+    deadline = Deadline.after(container.settings.search_seconds, cancel_token)
     groups: tuple[facet_groups.Group, ...] = ()
     try:
         if asked.text:

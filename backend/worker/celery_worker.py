@@ -296,7 +296,7 @@ class Shift:
 
 def work(post: Post) -> None:
     """The body of a worker process."""
-    malloc.few()  # before there are threads
+    malloc.limit_arenas()  # before there are threads
     log()
     # It runs no code that a message brings: messages are JSON.
     warnings.simplefilter("ignore", SecurityWarning)

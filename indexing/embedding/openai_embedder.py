@@ -144,7 +144,7 @@ class RemoteModel:
                 return outcome
             deadline.check()
             wait = max(pause, outcome.retry_after.total_seconds())
-            if pause > _LAST_PAUSE or wait > min(deadline.left(), _LONGEST_WAIT):
+            if pause > _LAST_PAUSE or wait > min(deadline.remaining(), _LONGEST_WAIT):
                 outcome.retry_after = max(outcome.retry_after, timedelta(seconds=_LONGEST_WAIT))
                 raise outcome
             time.sleep(wait)
@@ -155,7 +155,7 @@ class RemoteModel:
     ) -> httpx.Response | TemporarilyUnavailableError:
         url = f"{self._settings.url.rstrip('/')}/embeddings"
         try:
-            timeout = max(0.001, min(self._settings.seconds, deadline.left()))
+            timeout = max(0.001, min(self._settings.seconds, deadline.remaining()))
             response = self._client.post(url, json=body, timeout=timeout)
         except httpx.HTTPError as error:
             return TemporarilyUnavailableError(

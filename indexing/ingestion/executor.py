@@ -70,8 +70,8 @@ class Writing:
 
         No plan is written before all earlier ones have been saved.
         """
-        malloc.few()
-        giving = malloc.Giving()
+        malloc.limit_arenas()
+        trimmer = malloc.MemoryTrimmer()
         with (
             ThreadPoolExecutor(1, "planner") as planner,
             ThreadPoolExecutor(_EMBEDDING, "embedder") as embedder,
@@ -90,7 +90,7 @@ class Writing:
                 begun.append(last)
                 while begun and (begun[0].done() or len(begun) == _AHEAD):
                     yield _saved(begun.popleft().result(), meter)
-                giving.now_and_then()
+                trimmer.trim_if_due()
             while begun:
                 yield _saved(begun.popleft().result(), meter)
 

@@ -14,19 +14,19 @@ from typing import Any
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from indexing.runtime.cancellable_socket import Line
+from indexing.runtime.cancellable_socket import CancellableSocket
 from indexing.runtime.deadline import Deadline
 
-_waiting: ContextVar[Line | None] = ContextVar("_waiting", default=None)
+_waiting: ContextVar[CancellableSocket | None] = ContextVar("_waiting", default=None)
 
 
 @contextmanager
 def cut_by(deadline: Deadline) -> Iterator[None]:
     """When the time is up, what this thread waits for inside ends as a time-out of the driver."""
-    line = Line()
-    token = _waiting.set(line)
+    cancellable = CancellableSocket()
+    token = _waiting.set(cancellable)
     try:
-        with deadline.calling(line.cut):
+        with deadline.on_expiry(cancellable.cancel):
             yield
     finally:
         _waiting.reset(token)
@@ -60,15 +60,15 @@ def watched(kind: type[HTTPConnection]) -> type[HTTPConnection]:
 
 
 def _note(connected: socket.socket | None) -> None:
-    line = _waiting.get()
-    if line is not None:
-        line.note(connected)
+    cancellable = _waiting.get()
+    if cancellable is not None:
+        cancellable.attach(connected)
 
 
 def _check() -> None:
     """The driver tries one node after the other, with as much time for each as there was for the first."""
-    line = _waiting.get()
-    if line is not None and line.is_cut:
+    cancellable = _waiting.get()
+    if cancellable is not None and cancellable.is_cancelled:
         raise ReadTimeoutError(_NO_POOL, "", "given up")
 
 
@@ -78,8 +78,8 @@ def _told_as_timeout() -> Iterator[None]:
     try:
         yield
     except (OSError, HTTPException, HTTPError) as error:
-        line = _waiting.get()
-        if line is not None and line.is_cut:
+        cancellable = _waiting.get()
+        if cancellable is not None and cancellable.is_cancelled:
             raise ReadTimeoutError(_NO_POOL, "", "given up") from error
         raise
 

@@ -117,7 +117,7 @@ def connect(settings: OpenSearchSettings) -> OpenSearch:
 
 def within(deadline: Deadline) -> Mapping[str, Any]:
     """Parameters of a request that is given up when the time is up."""
-    left = max(deadline.left(), 0.001)
+    left = max(deadline.remaining(), 0.001)
     return {"request_timeout": Timeout(connect=min(CONNECT, left * TO_CONNECT), read=left)}
 
 

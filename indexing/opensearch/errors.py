@@ -41,7 +41,7 @@ def named_errors(deadline: Deadline | None = None) -> Iterator[None]:
     try:
         yield
     except (OpenSearchException, ImproperlyConfigured) as error:
-        if deadline is not None and deadline.left() == 0.0:
+        if deadline is not None and deadline.remaining() == 0.0:
             raise DeadlineExceeded(DeadlineExceeded.__doc__) from error
         raise named(error) from error
 

@@ -90,7 +90,7 @@ def best_effort(client: OpenSearch, index: str, deadline: Deadline, copy: str) -
 @contextmanager
 def at_one_point(client: OpenSearch, index: str, deadline: Deadline) -> Iterator[Searches]:
     """Searches that all see one state of the index, and tell what the parts that answer have found."""
-    keep = f"{min(ceil(deadline.left()) + KEPT, LONGEST)}s"
+    keep = f"{min(ceil(deadline.remaining()) + KEPT, LONGEST)}s"
     with errors.named_errors(deadline):
         made = client.create_pit(index=index, params={"keep_alive": keep, **within(deadline)})
     point = {"pit": {"id": made["pit_id"], "keep_alive": keep}}
@@ -109,7 +109,7 @@ def _forget(client: OpenSearch, point: str) -> None:
 
 
 def _limit(deadline: Deadline) -> Body:
-    return {"timeout": f"{max(1, round(1000 * SHARE * deadline.left()))}ms"}
+    return {"timeout": f"{max(1, round(1000 * SHARE * deadline.remaining()))}ms"}
 
 
 def _json(body: Body) -> str:

@@ -1,32 +1,32 @@
-"""The connection on which a thread waits for an answer, to be cut by another."""
+"""A socket that one thread reads while another may cancel it."""
 
 import socket
 import threading
 from contextlib import suppress
 
 
-class Line:
-    """What one thread waits on, if anything. Once cut, it cuts whatever is connected later as well."""
+class CancellableSocket:
+    """The socket that a thread waits on, if any. Once cancelled, every socket attached later is shut down too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self.is_cut = False
+        self.is_cancelled = False
 
-    def note(self, connected: socket.socket | None) -> None:
-        """This is waited on from now on; nothing where the connection was given back."""
+    def attach(self, connected: socket.socket | None) -> None:
+        """Name the socket that is waited on from now on; `None` when its connection went back to the pool."""
         with self._lock:
             self._socket = connected
-            is_cut = self.is_cut
-        if is_cut:
-            self.cut()
+            is_cancelled = self.is_cancelled
+        if is_cancelled:
+            self.cancel()
 
-    def cut(self) -> None:
-        """The thread that waits is woken, with an error of its connection."""
-        # Under the lock, so that a connection which was given back meanwhile is let alone.
+    def cancel(self) -> None:
+        """Wake the waiting thread with a connection error."""
+        # Under the lock, so that a connection which went back to the pool meanwhile is not shut down.
         with self._lock:
-            self.is_cut = True
+            self.is_cancelled = True
             if self._socket is not None:
                 with suppress(OSError):
-                    # Of the socket below TLS: a reader that waits in another thread is woken.
+                    # The method of the plain socket, not of TLS: it wakes a reader in another thread.
                     socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

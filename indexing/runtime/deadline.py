@@ -1,4 +1,4 @@
-"""By when an answer is wanted, and whether it still is."""
+"""Deadlines and cancellation of a request."""
 
 import threading
 import time
@@ -6,97 +6,97 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from indexing.runtime.timers import alarm
+from indexing.runtime.timers import call_at
 
 
 class DeadlineExceeded(TimeoutError):
-    """The time for this was up."""
+    """The deadline has passed, or the request was cancelled."""
 
 
-class Stop:
-    """Whoever asked wants no answer any more. Set by one thread, heeded by any."""
+class CancelToken:
+    """Tells any number of threads that the caller no longer wants the result."""
 
     def __init__(self) -> None:
-        self._set = threading.Event()
+        self._cancelled = threading.Event()
         self._lock = threading.Lock()
-        self._calls: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
     @property
-    def is_set(self) -> bool:
-        return self._set.is_set()
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
 
-    def set(self) -> None:
-        """Safe to repeat. What waits on it is called in this thread."""
+    def cancel(self) -> None:
+        """Run the registered callbacks in this thread. May be called any number of times."""
         with self._lock:
-            self._set.set()
-            calls, self._calls = self._calls, []
-        for call in calls:
-            call()
+            self._cancelled.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it was set within so many seconds."""
-        return self._set.wait(seconds)
+        """Wait for at most this long; return whether it was cancelled."""
+        return self._cancelled.wait(seconds)
 
     @contextmanager
-    def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """`call` as soon as it is set, at once if it is already; no more after the block."""
+    def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Call `callback` if it is cancelled within the block, at once if it already is."""
         with self._lock:
-            late = self._set.is_set()
-            if not late:
-                self._calls.append(call)
-        if late:
-            call()
+            already = self._cancelled.is_set()
+            if not already:
+                self._callbacks.append(callback)
+        if already:
+            callback()
         try:
             yield
         finally:
             with self._lock:
-                if call in self._calls:
-                    self._calls.remove(call)
+                if callback in self._callbacks:
+                    self._callbacks.remove(callback)
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
     at: float
     """Seconds of `time.monotonic`."""
-    stop: Stop | None = None
-    """When it is set, the time is up."""
+    cancel_token: CancelToken | None = None
+    """Cancelling it ends the deadline early."""
 
     @classmethod
-    def after(cls, seconds: float, stop: Stop | None = None) -> "Deadline":
-        return cls(time.monotonic() + seconds, stop)
+    def after(cls, seconds: float, cancel_token: CancelToken | None = None) -> "Deadline":
+        return cls(time.monotonic() + seconds, cancel_token)
 
-    def left(self) -> float:
-        """Seconds that are left, never below zero."""
-        if self.stop is not None and self.stop.is_set:
+    def remaining(self) -> float:
+        """Seconds until the deadline, never negative."""
+        if self.cancel_token is not None and self.cancel_token.is_cancelled:
             return 0.0
         return max(0.0, self.at - time.monotonic())
 
-    def earlier(self, seconds: float) -> "Deadline":
-        """This one, or `seconds` from now, whichever comes first."""
-        return Deadline(min(self.at, time.monotonic() + seconds), self.stop)
+    def limited_to(self, seconds: float) -> "Deadline":
+        """Return this deadline, or `seconds` from now if that is sooner."""
+        return Deadline(min(self.at, time.monotonic() + seconds), self.cancel_token)
 
     def check(self) -> None:
-        """Raises DeadlineExceeded when the time is up."""
-        if not self.left():
+        """Raise DeadlineExceeded if the deadline has passed."""
+        if not self.remaining():
             raise DeadlineExceeded(DeadlineExceeded.__doc__)
 
     def sleep(self, seconds: float) -> None:
-        """Do nothing for so long, or until the time is up."""
-        seconds = min(seconds, self.left())
-        if self.stop is None:
+        """Sleep for this long, but not past the deadline."""
+        seconds = min(seconds, self.remaining())
+        if self.cancel_token is None:
             time.sleep(seconds)
         else:
-            self.stop.wait(seconds)
+            self.cancel_token.wait(seconds)
 
     @contextmanager
-    def calling(self, call: Callable[[], object]) -> Iterator[None]:
-        """`call` when the time is up, in another thread, unless the block ends before; see `Alarms`."""
-        ringing = alarm(time.monotonic() + self.left(), call)
+    def on_expiry(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Call `callback` in another thread if the deadline passes within the block; see `Timers`."""
+        timer = call_at(time.monotonic() + self.remaining(), callback)
         try:
-            if self.stop is None:
+            if self.cancel_token is None:
                 yield
             else:
-                with self.stop.calling(call):
+                with self.cancel_token.on_cancel(callback):
                     yield
         finally:
-            ringing.cancel()
+            timer.cancel()

@@ -1,8 +1,8 @@
-"""Memory that was freed serves others: threads that come and go, and at last other processes.
+"""Keep glibc's allocator from holding on to freed memory.
 
-glibc gives threads heaps of their own, up to eight for each core, and keeps what is freed in them. A long run,
-whose batches are written by one thread after the other, would grow by some 50 MB for 10,000 documents. Other C
-libraries do no such thing.
+glibc gives threads their own arenas, up to eight for each core, and keeps freed memory in them. A long sync,
+whose batches are written by one thread after another, would grow by some 50 MB for 10,000 documents. Other C
+libraries do not do this.
 """
 
 import ctypes
@@ -10,32 +10,32 @@ import platform
 import time
 from functools import cache
 
-MOST = 2
-EVERY = 5.0
-"""Seconds; to give back takes some milliseconds."""
+ARENAS = 2
+TRIM_INTERVAL = 5.0
+"""Seconds; a trim takes some milliseconds."""
 _M_ARENA_MAX = -8
-"""Of malloc.h."""
+"""The constant of malloc.h."""
 
 
 @cache
-def few() -> None:
-    """Have at most two heaps from now on, as mallopt(3) has it; to be called before there are threads."""
+def limit_arenas() -> None:
+    """Limit the number of arenas by mallopt(3); call it before threads are started."""
     if library := _glibc():
-        library.mallopt(_M_ARENA_MAX, MOST)
+        library.mallopt(_M_ARENA_MAX, ARENAS)
 
 
-class Giving:
-    """Gives back what is free now and then, as malloc_trim(3) does."""
+class MemoryTrimmer:
+    """Returns freed memory to the system by malloc_trim(3), once an interval."""
 
     def __init__(self) -> None:
-        self._due = time.monotonic() + EVERY
+        self._due = time.monotonic() + TRIM_INTERVAL
 
-    def now_and_then(self) -> None:
+    def trim_if_due(self) -> None:
         if time.monotonic() < self._due:
             return
         if library := _glibc():
             library.malloc_trim(0)
-        self._due = time.monotonic() + EVERY
+        self._due = time.monotonic() + TRIM_INTERVAL
 
 
 @cache

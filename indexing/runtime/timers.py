@@ -1,4 +1,4 @@
-"""Calls at a given time, by one thread for all: a thread for each would cost a search a millisecond."""
+"""Calls at a given time, all made by one thread: a thread for each would cost a search a millisecond."""
 
 import heapq
 import os
@@ -6,76 +6,76 @@ import threading
 import time
 from collections.abc import Callable
 
-Call = Callable[[], object]
+Callback = Callable[[], object]
 
 
-class Alarm:
-    """Rings once, unless it is cancelled before."""
+class Timer:
+    """A call that is due at a time, unless it is cancelled before."""
 
-    def __init__(self, at: float, call: Call) -> None:
+    def __init__(self, at: float, callback: Callback) -> None:
         """`at`: seconds of `time.monotonic`."""
         self.at = at
-        self.call: Call | None = call
+        self.callback: Callback | None = callback
 
-    def __lt__(self, other: "Alarm") -> bool:
+    def __lt__(self, other: "Timer") -> bool:
         return self.at < other.at
 
     def cancel(self) -> None:
-        self.call = None
+        self.callback = None
 
 
-class Alarms:
-    """Safe for any number of threads. What is called is to be done at once, and must not raise."""
+class Timers:
+    """Pending timers and their thread; safe for any number of threads. Callbacks must be quick and not raise."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: list[Alarm] = []
+        self._pending: list[Timer] = []
         self._thread: threading.Thread | None = None
 
-    def set(self, at: float, call: Call) -> Alarm:
-        """`call` in another thread when the time is `at`, at once if that is past."""
+    def call_at(self, at: float, callback: Callback) -> Timer:
+        """Schedule a call in the timer thread, due at once if `at` is past."""
         with self._changed:
-            alarm = Alarm(at, call)
-            heapq.heappush(self._waiting, alarm)
+            timer = Timer(at, callback)
+            heapq.heappush(self._pending, timer)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
                 self._thread.start()
-            elif self._waiting[0] is alarm:
+            elif self._pending[0] is timer:
                 self._changed.notify()
-        return alarm
+        return timer
 
     def _run(self) -> None:
         while True:
-            alarm = self._next()
-            call = alarm.call
-            if call is not None:
-                call()
+            timer = self._wait_for_next()
+            callback = timer.callback
+            if callback is not None:
+                callback()
 
-    def _next(self) -> Alarm:
+    def _wait_for_next(self) -> Timer:
         with self._changed:
-            while not self._waiting or self._waiting[0].at > time.monotonic():
-                self._changed.wait(self._pause())
-            return heapq.heappop(self._waiting)
+            while not self._pending or self._pending[0].at > time.monotonic():
+                self._changed.wait(self._seconds_until_next())
+            return heapq.heappop(self._pending)
 
-    def _pause(self) -> float | None:
-        return self._waiting[0].at - time.monotonic() if self._waiting else None
+    def _seconds_until_next(self) -> float | None:
+        return self._pending[0].at - time.monotonic() if self._pending else None
 
 
-class _OfProcess:
-    """The alarms of this process: a fork takes no thread along."""
+class _ProcessTimers:
+    """The timers of this process, made anew after a fork, which takes no thread along."""
 
     def __init__(self) -> None:
-        self.alarms = Alarms()
+        self.timers = Timers()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
+            os.register_at_fork(after_in_child=self._reset)
 
-    def _renew(self) -> None:
-        self.alarms = Alarms()
-
-
-_of_process = _OfProcess()
+    def _reset(self) -> None:
+        self.timers = Timers()
 
 
-def alarm(at: float, call: Call) -> Alarm:
-    """See `Alarms.set`."""
-    return _of_process.alarms.set(at, call)
+_process = _ProcessTimers()
+
+
+def call_at(at: float, callback: Callback) -> Timer:
+    """Schedule a call in this process; see `Timers.call_at`."""
+    return _process.timers.call_at(at, callback)

@@ -92,7 +92,7 @@ def ask(
     turn = ChatTurn(
         message=body.question,
         readers=asker.readers,
-        deadline=Deadline.after(container.settings.answer_seconds, visit.stop),
+        deadline=Deadline.after(container.settings.answer_seconds, visit.cancel_token),
         history=tuple(Message(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),
         today=date.today(),

@@ -19,7 +19,7 @@ from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import ContainerIs
 from backend.api.problem_details import Problem, problem
-from backend.api.request_context import StopIs
+from backend.api.request_context import CancelTokenDependency
 from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import DocumentShownWire, DocumentsWire
@@ -30,7 +30,7 @@ from connectors.connector import KeepsOriginals
 from connectors.document import Document, Readers
 from connectors.extraction import media_types
 from indexing.chunking.chunk import ChunkRange
-from indexing.runtime.deadline import Deadline, Stop
+from indexing.runtime.deadline import CancelToken, Deadline
 
 MOST_DOCUMENTS = 500
 _PIECE = 1 << 16
@@ -76,10 +76,10 @@ def list_documents(
 
 @ruled(Rule.READER)
 def show_document(
-    document_id: str, asker: AskerIs, container: ContainerIs, stop: StopIs
+    document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
 ) -> DocumentShownWire:
     """404 for what does not exist, and for what you may not read."""
-    found = shown(container, document_id, asker.readers, _deadline(container, stop))
+    found = shown(container, document_id, asker.readers, _deadline(container, cancel_token))
     if found is None:
         raise _no_document()
     return found
@@ -87,13 +87,13 @@ def show_document(
 
 @ruled(Rule.READER)
 def document_original(
-    document_id: str, asker: AskerIs, container: ContainerIs, stop: StopIs
+    document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
 ) -> Response:
     """Only as it was when it was last synced: who may read a newer one is not known yet."""
     found = find(container, document_id, asker.readers)
     if found is None:
         # A document may be named so. No source has both: a file is no folder.
-        named = show_document(document_id + _ENDING, asker, container, stop)
+        named = show_document(document_id + _ENDING, asker, container, cancel_token)
         return Response(named.model_dump_json(), media_type="application/json")
     file = _file(container, found.document)
     if file is None:
@@ -126,8 +126,8 @@ def find(container: Container, document_id: str, readers: Readers) -> StoredDocu
     return stored.find(container.database, document_id, readers)
 
 
-def _deadline(container: Container, stop: Stop) -> Deadline:
-    return Deadline.after(container.settings.search_seconds, stop)
+def _deadline(container: Container, cancel_token: CancelToken) -> Deadline:
+    return Deadline.after(container.settings.search_seconds, cancel_token)
 
 
 def _no_document() -> Problem:

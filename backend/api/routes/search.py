@@ -64,7 +64,7 @@ def add_routes(app: FastAPI) -> None:
 def search(body: SearchBody, asker: AskerIs, container: ContainerIs, visit: VisitIs) -> FoundWire:
     """The same results as `quarry search --json`, of what the asker may read."""
     visit.asked = body.query
-    deadline = Deadline.after(container.settings.search_seconds, visit.stop)
+    deadline = Deadline.after(container.settings.search_seconds, visit.cancel_token)
     filters = body.filters.filters()
     began = time.perf_counter()
     request = replace(container.request(body.query, asker.readers, filters), deadline=deadline)

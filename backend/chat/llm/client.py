@@ -23,7 +23,7 @@ from backend.chat.llm.messages import (
 )
 from backend.chat.llm.stream_parser import Assembly
 from backend.search.llm_protocol import Complete, CompletionFailed, Message
-from indexing.runtime.cancellable_socket import Line
+from indexing.runtime.cancellable_socket import CancellableSocket
 from indexing.runtime.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class LanguageModel:
                 if begun:
                     raise _broken_off(failure) from failure
                 pause = self._pause(attempt, failure)
-                if attempt == TRIES or pause >= deadline.left():
+                if attempt == TRIES or pause >= deadline.remaining():
                     raise
                 deadline.sleep(pause)
             except ModelRefused as refusal:
@@ -166,20 +166,25 @@ class LanguageModel:
 
     @contextmanager
     def _opened(self, request: Json, deadline: Deadline) -> "Iterator[Stream[ChatCompletionChunk]]":
-        left = deadline.left()
+        left = deadline.remaining()
         if not left:
             raise ModelLate(_LATE)
-        line = Line()
+        cancellable = CancellableSocket()
         # The library's own time-out runs anew with every piece, so that a stalled stream could take
         # twice its time, and a dribbling one for ever.
-        with deadline.calling(line.cut), self._answered(request, left, line) as stream:
+        with (
+            deadline.on_expiry(cancellable.cancel),
+            self._answered(request, left, cancellable) as stream,
+        ):
             _expect_stream(stream, self.settings.base_url)
             yield stream
 
-    def _answered(self, request: Json, left: float, line: Line) -> "Stream[ChatCompletionChunk]":
+    def _answered(
+        self, request: Json, left: float, cancellable: CancellableSocket
+    ) -> "Stream[ChatCompletionChunk]":
         """Wait until the server begins to answer; `line` is the connection on which it does."""
         create: Callable[..., Stream[ChatCompletionChunk]] = self._client.chat.completions.create
-        asking = _asking.set(line)
+        asking = _asking.set(cancellable)
         try:
             return create(**request, timeout=_timeout(left))
         finally:
@@ -196,7 +201,7 @@ class LanguageModel:
         except openai.APIStatusError as error:
             raise self._refusal(error, request) from error
         except (openai.APIConnectionError, httpx2.RequestError) as error:
-            if not deadline.left():
+            if not deadline.remaining():
                 raise ModelLate(_LATE) from error
             raise ModelUnavailable(self._unreachable(error)) from error
         except openai.APIError as error:
@@ -294,18 +299,18 @@ def _connect(settings: ModelSettings) -> "openai.OpenAI":
     return client
 
 
-_asking: ContextVar[Line] = ContextVar("_asking")
+_asking: ContextVar[CancellableSocket] = ContextVar("_asking")
 
 
 def _watch(request: "httpx2.Request") -> None:
-    line = _asking.get()
+    cancellable = _asking.get()
 
     def note(event: str, told: Json) -> None:
         """Called by the HTTP client with each step of its work."""
         if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             connected = told["return_value"].get_extra_info("socket")
             if isinstance(connected, socket.socket):
-                line.note(connected)
+                cancellable.attach(connected)
 
     request.extensions["trace"] = note
 

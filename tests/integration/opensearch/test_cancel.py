@@ -13,7 +13,7 @@ from indexing.opensearch.cancellable_connection import cut_by
 from indexing.opensearch.naming import edition_name
 from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.search_requests import Searches, at_one_point, best_effort, whole
-from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
 from tests.support.chunks import IDENTITY, document, query
 
 SEGMENTS, CHUNKS = 50, 20
@@ -76,17 +76,17 @@ def test_a_search_whose_time_is_up_is_cancelled(client: OpenSearch, name: str) -
 
 
 def test_a_search_that_is_stopped_is_cancelled(client: OpenSearch, name: str) -> None:
-    stop = Stop()
+    cancel_token = CancelToken()
     seen: list[str] = []
 
     def watch() -> None:
         assert _within(20.0, lambda: bool(_running(client, name)))
         seen.extend(_running(client, name))
-        stop.set()
+        cancel_token.cancel()
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    waited = _ask(whole(client, name, Deadline.after(60.0, stop)))
+    waited = _ask(whole(client, name, Deadline.after(60.0, cancel_token)))
     watcher.join()
     assert seen
     assert waited < 25.0
@@ -96,13 +96,13 @@ def test_a_search_that_is_stopped_is_cancelled(client: OpenSearch, name: str) ->
 def test_others_on_the_same_client_are_not_disturbed(
     client: OpenSearch, prefix: str, name: str
 ) -> None:
-    index, stop = open_index(client, prefix, IDENTITY), Stop()
+    index, cancel_token = open_index(client, prefix, IDENTITY), CancelToken()
     given_up = threading.Thread(
-        target=_ask, args=(whole(client, name, Deadline.after(60.0, stop)),)
+        target=_ask, args=(whole(client, name, Deadline.after(60.0, cancel_token)),)
     )
     given_up.start()
     assert _within(20.0, lambda: bool(_running(client, name)))
-    stop.set()
+    cancel_token.cancel()
     for _ in range(20):
         (ranking,) = index.find([query("text", size=7)], Readers.of(), Deadline.after(30)).rankings
         assert len(ranking) == 7
@@ -111,11 +111,11 @@ def test_others_on_the_same_client_are_not_disturbed(
 
 def test_a_stop_before_the_question_is_heeded(client: OpenSearch, prefix: str, name: str) -> None:
     assert name
-    stop = Stop()
-    stop.set()
+    cancel_token = CancelToken()
+    cancel_token.cancel()
     with pytest.raises(DeadlineExceeded):
         open_index(client, prefix, IDENTITY).find(
-            [query("text")], Readers.of(), Deadline.after(60.0, stop)
+            [query("text")], Readers.of(), Deadline.after(60.0, cancel_token)
         )
 
 

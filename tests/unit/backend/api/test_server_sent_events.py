@@ -69,7 +69,7 @@ async def _streamed(stream: EventStream, client: Client, visit: Visit | None = N
     scope: dict[str, Any] = {"type": "http"}
     begun = begin_visit(scope, "one")
     if visit:
-        begun.stop = visit.stop
+        begun.cancel_token = visit.cancel_token
     await stream(scope, _never, client.send)
 
 
@@ -136,7 +136,7 @@ def test_a_client_that_goes_away_closes_what_makes_the_events() -> None:
     async def leaves() -> None:
         streaming = asyncio.create_task(_streamed(_from(make), Client(), visit))
         await asyncio.to_thread(begun.wait, SOON)
-        visit.stop.set()
+        visit.cancel_token.cancel()
         await asyncio.wait_for(streaming, SOON)
 
     asyncio.run(leaves())
@@ -156,7 +156,7 @@ def test_a_slow_client_holds_up_what_makes_the_events() -> None:
         visit, client = Visit("one"), Client(_after_the_headers)
         streaming = asyncio.create_task(_streamed(_from(make), client, visit))
         await asyncio.to_thread(_settled, made)
-        visit.stop.set()
+        visit.cancel_token.cancel()
         streaming.cancel()
         await asyncio.gather(streaming, return_exceptions=True)
         return len(made)
@@ -202,7 +202,7 @@ def test_when_the_server_stops_the_client_is_told() -> None:
 
     def make() -> Generator[Event, None, None]:
         yield _text("one")
-        visit.stop.wait(SOON)
+        visit.cancel_token.wait(SOON)
         yield _text("too late")
 
     async def stops() -> Client:
@@ -210,7 +210,7 @@ def test_when_the_server_stops_the_client_is_told() -> None:
         streaming = asyncio.create_task(_streamed(_from(make), client, visit))
         while len(client.messages) < 2:
             await asyncio.sleep(0.01)
-        await asyncio.to_thread(visit.stop.set)
+        await asyncio.to_thread(visit.cancel_token.cancel)
         await asyncio.wait_for(streaming, SOON)
         return client
 

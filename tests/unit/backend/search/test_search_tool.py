@@ -265,7 +265,7 @@ def test_the_model_is_given_seconds_not_the_whole_time() -> None:
     given: list[float] = []
 
     def note(_messages: Sequence[Message], deadline: Deadline) -> str:
-        given.append(deadline.left())
+        given.append(deadline.remaining())
         return "bike"
 
     list(tool(ScriptedModel(rephrase=note, keywords=note)).run(request(TRAVEL, seconds=600)))

@@ -20,7 +20,7 @@ from indexing.embedding.model_files import Hub, find_model, weights_version
 from indexing.embedding.openvino_embedder import OpenVinoModel, batches
 from indexing.embedding.openvino_runtime import Inputs, Network
 from indexing.embedding.sentence_transformers_model import describe, load_embedder
-from indexing.runtime.deadline import Deadline, DeadlineExceeded, Stop
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
 from tests.support.models import MINILM, MODEL_CACHE, minilm, write_static_model, write_tiny_bert
 from tests.support.torch_side import ask
 
@@ -164,11 +164,11 @@ def test_what_was_begun_in_time_is_not_thrown_away(monkeypatch: pytest.MonkeyPat
 
     def late(network: Network, inputs: Iterable[Inputs]) -> Generator[Vectors]:
         found = list(outputs(network, inputs))
-        time_is_up.set()
+        time_is_up.cancel()
         yield from found
 
     monkeypatch.setattr(Network, "outputs", late)
-    time_is_up = Stop()
+    time_is_up = CancelToken()
     deadline = Deadline.after(3600, time_is_up)
     assert minilm().embed_queries(["annual leave"], deadline).shape == (1, 384)
     with pytest.raises(DeadlineExceeded):

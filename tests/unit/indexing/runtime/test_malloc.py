@@ -1,4 +1,4 @@
-"""How many heaps the C library keeps, told by the library itself."""
+"""The number of arenas that the C library keeps, as it reports itself."""
 
 import subprocess
 import sys
@@ -8,9 +8,9 @@ import ctypes, re, sys, threading
 from indexing.runtime import malloc
 
 library = ctypes.CDLL(None)
-if sys.argv[1] == "few":
-    malloc.few()
-# Sixteen threads at once, each with something of its own on the heap.
+if sys.argv[1] == "limited":
+    malloc.limit_arenas()
+# Sixteen threads at once, each of which allocates memory.
 at_once = threading.Barrier(16)
 def work():
     held = [bytes(1000) for _ in range(1000)]
@@ -25,12 +25,12 @@ library.malloc_stats()
 """
 
 
-def test_there_are_at_most_two_heaps() -> None:
-    assert heaps("few") <= 2
-    assert heaps("as usual") > 2
+def test_there_are_at_most_two_arenas() -> None:
+    assert arenas("limited") <= 2
+    assert arenas("as usual") > 2
 
 
-def heaps(how: str) -> int:
+def arenas(how: str) -> int:
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT, how], capture_output=True, text=True, check=True
     )
@@ -45,18 +45,18 @@ from indexing.runtime import malloc
 def held():
     return int(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 
-malloc.EVERY = 0.0
-giving = malloc.Giving()
+malloc.TRIM_INTERVAL = 0.0
+trimmer = malloc.MemoryTrimmer()
 blocks = [bytearray(2_000) for _ in range(30_000)]
-last = bytearray(2_000)  # above them, so that nothing is given back by itself
+last = bytearray(2_000)  # above them, so that nothing is returned without a trim
 blocks.clear()
 before = held()
-giving.now_and_then()
+trimmer.trim_if_due()
 print(before - held())
 """
 
 
-def test_what_is_free_is_given_back() -> None:
+def test_freed_memory_is_returned_to_the_system() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _FREED], capture_output=True, text=True, check=True
     )

@@ -10,7 +10,7 @@ from backend.chat.llm.client import LanguageModel, ModelLate, ModelSettings, com
 from backend.chat.llm.messages import ModelEvent
 from backend.search.futures import in_background
 from backend.search.llm_protocol import CompletionFailed, Message
-from indexing.runtime.deadline import Deadline, Stop
+from indexing.runtime.deadline import CancelToken, Deadline
 from tests.support.scripted_model import Manner, Refuse, Reply, Say, ScriptedModel, Silent
 
 HELLO = (Message("user", "Hello"),)
@@ -33,23 +33,23 @@ def _model(server: ScriptedModel) -> LanguageModel:
 def _stopped(server: ScriptedModel, reply: Reply) -> list[ModelEvent]:
     """What a model says until it is stopped, a moment after it was asked."""
     server.play([reply])
-    stop = Stop()
-    stopping = threading.Thread(target=_set_when_asked, args=(server, stop))
+    cancel_token = CancelToken()
+    stopping = threading.Thread(target=_set_when_asked, args=(server, cancel_token))
     stopping.start()
     said: list[ModelEvent] = []
     began = time.monotonic()
     with pytest.raises(ModelLate):
-        said.extend(_model(server).stream(HELLO, Deadline.after(60, stop)))
+        said.extend(_model(server).stream(HELLO, Deadline.after(60, cancel_token)))
     assert time.monotonic() - began < SOON
     stopping.join()
     return said
 
 
-def _set_when_asked(server: ScriptedModel, stop: Stop) -> None:
+def _set_when_asked(server: ScriptedModel, cancel_token: CancelToken) -> None:
     while not server.requests:
         time.sleep(0.005)
     time.sleep(0.1)
-    stop.set()
+    cancel_token.cancel()
 
 
 def test_in_the_middle_of_an_answer(server: ScriptedModel) -> None:
@@ -66,37 +66,37 @@ def test_before_the_first_byte_of_an_answer(server: ScriptedModel) -> None:
 def test_between_two_tries(server: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second would come after half a minute."""
     server.play([Refuse(500), Say("Hello.")])
-    stop, sleep = Stop(), Deadline.sleep
+    cancel_token, sleep = CancelToken(), Deadline.sleep
 
     def stopped_in_it(deadline: Deadline, seconds: float) -> None:
-        threading.Timer(0.1, stop.set).start()
+        threading.Timer(0.1, cancel_token.cancel).start()
         sleep(deadline, seconds)
 
     monkeypatch.setattr(Deadline, "sleep", stopped_in_it)
     began = time.monotonic()
     with pytest.raises(ModelLate):
-        list(_model(server).stream(HELLO, Deadline.after(60, stop)))
+        list(_model(server).stream(HELLO, Deadline.after(60, cancel_token)))
     assert time.monotonic() - began < SOON
     assert len(server.requests) == 1
 
 
 def test_what_runs_in_the_background(server: ScriptedModel) -> None:
     server.play([Silent()])
-    stop = Stop()
-    deadline = Deadline.after(60, stop)
+    cancel_token = CancelToken()
+    deadline = Deadline.after(60, cancel_token)
     complete = completion(_model(server))
-    pending = in_background(lambda: complete(HELLO, deadline), deadline.earlier(50))
-    threading.Thread(target=_set_when_asked, args=(server, stop)).start()
+    pending = in_background(lambda: complete(HELLO, deadline), deadline.limited_to(50))
+    threading.Thread(target=_set_when_asked, args=(server, cancel_token)).start()
     with pytest.raises(CompletionFailed):
         pending.result()
     assert server.hung_up.wait(SOON)
 
 
 def test_before_it_was_asked(server: ScriptedModel) -> None:
-    stop = Stop()
-    stop.set()
+    cancel_token = CancelToken()
+    cancel_token.cancel()
     with pytest.raises(ModelLate):
-        list(_model(server).stream(HELLO, Deadline.after(60, stop)))
+        list(_model(server).stream(HELLO, Deadline.after(60, cancel_token)))
     assert server.requests == []
 
 
@@ -105,8 +105,8 @@ def test_a_connection_is_used_once(server: ScriptedModel) -> None:
     server.play([Say("One."), Silent()])
     model = _model(server)
     assert list(model.stream(HELLO, Deadline.after(60)))
-    stop = Stop()
-    threading.Timer(0.2, stop.set).start()
+    cancel_token = CancelToken()
+    threading.Timer(0.2, cancel_token.cancel).start()
     with pytest.raises(ModelLate):
-        list(model.stream(HELLO, Deadline.after(60, stop)))
+        list(model.stream(HELLO, Deadline.after(60, cancel_token)))
     assert server.hung_up.wait(SOON)
