@@ -13,7 +13,7 @@ from starlette.responses import Response
 from backend.api.request_context import visit_in
 from backend.schemas.models import FaultWire, ProblemWire
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20
@@ -39,13 +39,13 @@ def problem(status: int, detail: str, advice: str | None = None) -> ProblemWire:
 
 
 def of_error(
-    error: TemporarilyUnavailableError | ActionRequiredError | DeadlineExceeded,
+    error: TemporarilyUnavailableError | ActionRequiredError | DeadlineExceededError,
 ) -> ProblemWire:
     """What stopped a piece of work, told by what to do about it."""
     match error:
         case TemporarilyUnavailableError():
             return problem(503, str(error), f"Try again in {_seconds(error)} s.")
-        case DeadlineExceeded():
+        case DeadlineExceededError():
             return problem(504, "The time for this was up.", "Try again, or allow more time.")
         case _:
             return problem(
@@ -64,7 +64,7 @@ def register(app: FastAPI, error_page: ErrorPage | None) -> None:
     app.add_exception_handler(Problem, tell.problem)
     app.add_exception_handler(HTTPException, tell.refusal)
     app.add_exception_handler(RequestValidationError, tell.invalid)
-    for kind in (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded):
+    for kind in (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
         app.add_exception_handler(kind, tell.stopped)
     app.add_exception_handler(Exception, tell.mistake)
 
@@ -90,7 +90,7 @@ class _Teller:
 
     def stopped(self, request: Request, error: Exception) -> Response:
         if not isinstance(
-            error, TemporarilyUnavailableError | ActionRequiredError | DeadlineExceeded
+            error, TemporarilyUnavailableError | ActionRequiredError | DeadlineExceededError
         ):
             raise error
         headers = (

@@ -19,7 +19,7 @@ from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 PAUSE = 5.0
 """Seconds before a part that failed is tried again."""
@@ -132,7 +132,7 @@ class Readiness:
         try:
             part.make()
             told = ("ready", "")
-        except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
+        except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
             told = ("failed", str(error))
         finally:
             self._tell(part, told)

@@ -25,7 +25,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.sentences import sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 NOTHING_ANSWERS = "Nothing in the documents that you may read answers this."
 Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
@@ -52,7 +52,7 @@ def answer_from_sentences(
     """Answer with the best sentences found; the last event is AnswerDone or Failed."""
     try:
         yield from _extractive(turn, parts, state)
-    except (DeadlineExceeded, TemporarilyUnavailableError) as error:
+    except (DeadlineExceededError, TemporarilyUnavailableError) as error:
         yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
     except ActionRequiredError as error:
         yield state.fail(Failed("The search cannot answer.", str(error)))
@@ -160,7 +160,7 @@ class Checker:
             found = best_supports(
                 claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
             )
-        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded):
+        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
             return answer
         supported = [
             replace(citation, support=support)

@@ -49,7 +49,7 @@ from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 MAX_CYCLES = 6
 MAX_MISTAKES = 1
@@ -104,7 +104,7 @@ def run_llm_loop(
         yield state.fail(Failed(str(error), _advice(error)))
     except MessageTooLong:
         yield state.fail(_TOO_LONG)
-    except (DeadlineExceeded, TemporarilyUnavailableError) as error:
+    except (DeadlineExceededError, TemporarilyUnavailableError) as error:
         yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
     except ActionRequiredError as error:
         yield state.fail(Failed("The search cannot answer.", str(error)))
@@ -214,7 +214,7 @@ class _Turn:
         """What the model is told of a search; one that fails costs the turn only if it is the first."""
         try:
             result = yield from self._search(queries, (pending,))
-        except (DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError):
+        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
             if not self._searched:
                 raise
             return prompts.SEARCH_FAILED

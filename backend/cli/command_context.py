@@ -37,7 +37,7 @@ As = Annotated[
 def told(as_json: bool) -> Iterator[None]:
     """Whatever stops a command ends in one sentence and an exit code."""
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-    from indexing.runtime.deadline import DeadlineExceeded
+    from indexing.runtime.deadline import DeadlineExceededError
 
     try:
         yield
@@ -45,7 +45,7 @@ def told(as_json: bool) -> Iterator[None]:
         fail(str(error), as_json)
     except TemporarilyUnavailableError as error:
         fail(f"{error} Try again in {error.retry_after.total_seconds():.0f} s.", as_json)
-    except DeadlineExceeded:
+    except DeadlineExceededError:
         fail(
             "The time for this was up. Set QUARRY_SEARCH_SECONDS or QUARRY_ANSWER_SECONDS higher"
             " to allow more.",

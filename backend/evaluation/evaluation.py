@@ -72,7 +72,7 @@ def run_evaluation(
     Raises:
         MalformedDataset
         ValueError: `limit` is below 1.
-        TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded: from the index or the embedder.
+        TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError: from the index or the embedder.
     """
     dataset = read_dataset(folder, limit)
     stopwatch = _Stopwatch()

@@ -32,7 +32,7 @@ def expand_section_with_context(
         chunk_tokens: how long chunks are at most, to turn tokens of context into whole chunks.
 
     Raises:
-        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
     if not selections:
         return []

@@ -17,7 +17,7 @@ def meant(
     the facets of this asker tell of.
 
     Raises:
-        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
     keys = frozenset(filter(None, map(person_keys.key, said)))
     if all("@" in each for each in keys):

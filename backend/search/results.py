@@ -12,7 +12,7 @@ def find(tool: SearchTool, request: SearchRequest, limit: int) -> list[SearchDoc
     """The best `limit` sections as they were found, numbered by document.
 
     Raises:
-        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
     numbers = DocumentNumbers()
     ranking = tool.rank(request, max(limit, HITS_PER_VARIANT))

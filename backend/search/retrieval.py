@@ -10,7 +10,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Filters, Index, IndexQuery
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 HYBRID_ALPHA = 0.5
 KEYWORD_ALPHA = 0.2
@@ -51,7 +51,7 @@ class Retriever:
         An embedder that fails leaves the keyword legs.
 
         Raises:
-            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
         if not variants:
             return Retrieved()
@@ -77,7 +77,7 @@ class Retriever:
             vectors = self.embedder.embed_queries(
                 texts, deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)
             )
-        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded) as failure:
+        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as failure:
             return {}, (VariantLost("embedding", f"searched by words alone: {failure}"),)
         return dict(zip(texts, vectors, strict=True)), ()
 

@@ -48,7 +48,7 @@ from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters, Index
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 VARIANT_SECONDS = 4.0
 VARIANT_SHARE = 0.3
@@ -108,7 +108,7 @@ class SearchTool:
         A model that fails or is late costs what it would have added, told as VariantLost.
 
         Raises:
-            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer; there is no result.
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer; there is no result.
         """
         ranking = yield from self._rank(request, HITS_PER_VARIANT)
         yield FusedResults(tuple(ranking.sections))
@@ -121,7 +121,7 @@ class SearchTool:
         """The fused ranking of `hits` for each variant, as `run` has it before it leaves things out.
 
         Raises:
-            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
         return _outcome(self._rank(request, hits)).chunks
 
@@ -174,7 +174,7 @@ class SearchTool:
         second = Retrieved()
         try:
             second = self._retriever.retrieve(new, scope)
-        except (DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError) as failure:
+        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError) as failure:
             yield VariantLost(
                 "late_retrieval", f"the model's variants were not searched: {failure}"
             )
@@ -213,7 +213,7 @@ class SearchTool:
             return expand_section_with_context(
                 selections, self._index, request.readers, request.deadline, self._chunk_tokens
             )
-        except (DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError) as failure:
+        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError) as failure:
             yield VariantLost("expansion", f"sections are shown as they were found: {failure}")
             return [selection.section for selection in selections]
 

@@ -19,7 +19,7 @@ from backend.store.database import Database
 from backend.store.runs import Ended
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batching import Held
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 BEAT = 2.0
 """Seconds between two signs of life; within so many a worker learns that its run was cancelled."""
@@ -257,7 +257,7 @@ def is_mistake(error: BaseException) -> bool:
 
 def told(error: BaseException) -> str:
     """A mistake in the program, or a service that is too slow, for those who run it."""
-    if isinstance(error, DeadlineExceeded):
+    if isinstance(error, DeadlineExceededError):
         return (
             "The time for it was up: a service that was asked, such as the embedder, is too slow."
         )

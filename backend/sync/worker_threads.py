@@ -14,7 +14,7 @@ from backend.sync.run_lease import Stopped
 from backend.sync.worker_heartbeat import SERVE, Signing
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 PAUSE = 2.0
 """Seconds between two looks for work, where nothing in this process tells of any."""
@@ -127,7 +127,11 @@ class Workers:
                 found = post.due()
             except Stopped:
                 return
-            except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
+            except (
+                ActionRequiredError,
+                TemporarilyUnavailableError,
+                DeadlineExceededError,
+            ) as error:
                 LOG.warning("Nothing could be done: %s", error)
                 found = False
             except Exception:

@@ -25,7 +25,7 @@ from backend.web.templates import page, part, static_files
 from connectors.document import Readers, Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import KINDS
-from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 
 FOLDER = "folder"
 _A_YEAR = 31_536_000
@@ -95,7 +95,7 @@ def searched(
         groups = facet_groups.groups(counts, asked)
         if not asked.text:
             values["overview"] = overview(container, counts)
-    except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
         values["trouble"] = str(error)
     return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
 

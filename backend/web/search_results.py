@@ -58,7 +58,7 @@ def search(container: Container, asked: Address, readers: Readers, deadline: Dea
     """The best passages that the asker may read.
 
     Raises:
-        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
     request = replace(container.request(asked.text, readers, asked.filters()), deadline=deadline)

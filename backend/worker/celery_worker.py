@@ -37,7 +37,7 @@ from backend.sync.worker_heartbeat import Signing
 from backend.worker.process import Homes, Post, Told, log
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 BEAT = 15.0
 """Seconds between two looks at what is due."""
@@ -235,7 +235,7 @@ def reported() -> Iterator[None]:
         yield
     except Stopped:
         LOG.info("Stopped; what was begun is given back.")
-    except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceeded) as error:
+    except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
         LOG.warning("Nothing could be done: %s", error)
     except Exception:
         # A mistake in the program. The work goes on: other sources are not to suffer from it.

@@ -44,7 +44,7 @@ class Embedder(Protocol):
         ...
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
-        """Raises DeadlineExceeded, TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
+        """Raises DeadlineExceededError, TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

@@ -107,7 +107,7 @@ class Index(Protocol):
     """What an asker may do. Only chunks that `readers` may read and that are not hidden are ever told of."""
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
-        """All variants in one call, against one state of the index. Raises DeadlineExceeded."""
+        """All variants in one call, against one state of the index. Raises DeadlineExceededError."""
         ...
 
     def chunks(

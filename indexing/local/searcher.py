@@ -42,7 +42,7 @@ class LocalIndex(Closing):
 
         Raises:
             ValueError: a vector that is not of the index's dimension.
-            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError
         """
         for query in queries:
             if query.vector is not None and query.vector.shape != (self._dimension,):
@@ -55,7 +55,7 @@ class LocalIndex(Closing):
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
-        """See `Index.chunks`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
+        """See `Index.chunks`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
         found = []
         with self._named_errors(), self._views.tables() as connection:
             door = Door(connection, readers)
@@ -66,7 +66,7 @@ class LocalIndex(Closing):
         return found
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
-        """See `Index.facets`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
+        """See `Index.facets`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
         with self._named_errors(), self._views.current(deadline) as (view, connection):
             seen = view.scope(connection, readers, filters).documents
             deadline.check()

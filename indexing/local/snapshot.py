@@ -81,7 +81,7 @@ class Views:
         """A view, and a connection whose reads see the same state.
 
         Raises:
-            DeadlineExceeded: no state stood still long enough to be seen whole.
+            DeadlineExceededError: no state stood still long enough to be seen whole.
             Damaged, FileNotFoundError: a file is missing.
         """
         with self._pool.connection() as connection:

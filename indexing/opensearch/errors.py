@@ -19,7 +19,7 @@ from opensearchpy.exceptions import (
 )
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 SOON = timedelta(seconds=10)
 """When a cluster that is busy or electing may be asked again."""
@@ -36,13 +36,13 @@ def named_errors(deadline: Deadline | None = None) -> Iterator[None]:
     Raises:
         TemporarilyUnavailableError: the cluster cannot be reached or is busy; it may be well later.
         ActionRequiredError: sign-in, TLS, a missing index, a full disk: a person must mend something.
-        DeadlineExceeded: an answer did not come before `deadline`.
+        DeadlineExceededError: an answer did not come before `deadline`.
     """
     try:
         yield
     except (OpenSearchException, ImproperlyConfigured) as error:
         if deadline is not None and deadline.remaining() == 0.0:
-            raise DeadlineExceeded(DeadlineExceeded.__doc__) from error
+            raise DeadlineExceededError(DeadlineExceededError.__doc__) from error
         raise named(error) from error
 
 

@@ -55,7 +55,7 @@ class Searches:
         """All in one request.
 
         Raises:
-            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError
             Gone: see there.
         """
         self.deadline.check()

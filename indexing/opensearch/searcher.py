@@ -68,7 +68,7 @@ class OpenSearchIndex(Closing):
 
         Raises:
             ValueError: a vector that is not of the index's dimension.
-            DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError
         """
         for query in queries:
             if query.vector is not None and query.vector.shape != (self._dimension,):
@@ -84,7 +84,7 @@ class OpenSearchIndex(Closing):
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
-        """See `Index.chunks`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
+        """See `Index.chunks`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
         deadline.check()
         wanted = chunk_lookup.spans(ranges)
         with cut_by(deadline):
@@ -102,7 +102,7 @@ class OpenSearchIndex(Closing):
         ]
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
-        """See `Index.facets`. Raises DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError."""
+        """See `Index.facets`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
         body = query_bodies.facets(readers, filters, FACETS)
         with cut_by(deadline):
             answer = whole(self._client, self._index, deadline).ask({0: body})[0]

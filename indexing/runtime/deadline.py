@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from indexing.runtime.timers import call_at
 
 
-class DeadlineExceeded(TimeoutError):
+class DeadlineExceededError(TimeoutError):
     """The deadline has passed, or the request was cancelled."""
 
 
@@ -76,9 +76,9 @@ class Deadline:
         return Deadline(min(self.at, time.monotonic() + seconds), self.cancel_token)
 
     def check(self) -> None:
-        """Raise DeadlineExceeded if the deadline has passed."""
+        """Raise DeadlineExceededError if the deadline has passed."""
         if not self.remaining():
-            raise DeadlineExceeded(DeadlineExceeded.__doc__)
+            raise DeadlineExceededError(DeadlineExceededError.__doc__)
 
     def sleep(self, seconds: float) -> None:
         """Sleep for this long, but not past the deadline."""

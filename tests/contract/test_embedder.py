@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.embedding_server import embedding_server
 from tests.support.models import minilm
 
@@ -105,7 +105,7 @@ def test_a_long_query_is_cut_off_at_the_limit(embedder: Embedder) -> None:
 
 
 def test_a_deadline_that_has_passed_is_told(embedder: Embedder) -> None:
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         embedder.embed_queries(TEXTS, Deadline.after(0))
 
 

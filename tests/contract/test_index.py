@@ -34,7 +34,7 @@ from indexing.index.protocols import (
     Replace,
     Written,
 )
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import DIMENSION, chunk, document, near, query, unit, vector, vectors
 from tests.support.index_engines import (
     PUBLIC,
@@ -1076,11 +1076,11 @@ def test_texts_are_whatever_they_are(index: Index, writer: IndexWriter, text: st
 def test_when_the_time_is_up_it_is_said(index: Index, writer: IndexWriter) -> None:
     writer.write([document("a", "text")])
     over = Deadline(time.monotonic() - 1.0)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         index.find([query("text")], PUBLIC, over)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         index.chunks([ChunkRange("a", 0, 1)], PUBLIC, over)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         index.facets(Filters(), PUBLIC, over)
 
 

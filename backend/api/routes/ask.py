@@ -34,7 +34,7 @@ from backend.search.events import (
 )
 from backend.search.llm_protocol import Message
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000
@@ -115,7 +115,7 @@ def told(
                 yield Event("done", AnsweredWire(answer=answer, html=answer_html(answer)))
             elif (step := _step(event)) is not None:
                 yield step
-    except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceeded) as error:
+    except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
         yield Event("error", problem_details.of_error(error))
     finally:
         if isinstance(events, Generator):

@@ -107,7 +107,7 @@ def shown(
     """The document, if the asker may read it.
 
     Raises:
-        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index or the database did not answer.
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index or the database did not answer.
     """
     found = find(container, document_id, readers)
     if found is None:

@@ -81,7 +81,7 @@ def facets(
     """What could be chosen: each field counted under the filters of all the others.
 
     Raises:
-        DeadlineExceeded, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
     known: dict[Filters, Facets] = {}
 

@@ -18,7 +18,7 @@ from indexing.chunking.chunk import Chunk
 from indexing.chunking.sentences import sentences
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.identifiers import codes
 from indexing.text.normalization import fold
 from indexing.text.tokenizer import plain_words, words
@@ -124,7 +124,7 @@ def _vectors(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> di
         return {}
     try:
         vectors = embedder.embed_queries(texts, deadline)
-    except (DeadlineExceeded, TemporarilyUnavailableError):
+    except (DeadlineExceededError, TemporarilyUnavailableError):
         return {}
     return dict(zip(texts, vectors, strict=True))
 

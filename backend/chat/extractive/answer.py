@@ -38,7 +38,7 @@ from backend.search.models import InferenceSection
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.language_support import Understanding
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.identifiers import codes
 from indexing.text.normalization import fold
 from indexing.text.tokenizer import holds
@@ -126,7 +126,7 @@ def judge(
                 trust,
                 lambda texts: embedder.embed_queries(texts, deadline),
             )
-        except (DeadlineExceeded, TemporarilyUnavailableError):
+        except (DeadlineExceededError, TemporarilyUnavailableError):
             pass
     return _by_words(question, found, shares)
 

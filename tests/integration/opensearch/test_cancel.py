@@ -13,7 +13,7 @@ from indexing.opensearch.cancellable_connection import cut_by
 from indexing.opensearch.naming import edition_name
 from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.search_requests import Searches, at_one_point, best_effort, whole
-from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 from tests.support.chunks import IDENTITY, document, query
 
 SEGMENTS, CHUNKS = 50, 20
@@ -65,7 +65,7 @@ def _within(seconds: float, condition: Callable[[], bool]) -> bool:
 def _ask(searches: Searches) -> float:
     """Seconds until it was given up."""
     start = time.monotonic()
-    with pytest.raises(DeadlineExceeded), cut_by(searches.deadline):
+    with pytest.raises(DeadlineExceededError), cut_by(searches.deadline):
         searches.ask({0: SLOW})
     return time.monotonic() - start
 
@@ -113,7 +113,7 @@ def test_a_stop_before_the_question_is_heeded(client: OpenSearch, prefix: str, n
     assert name
     cancel_token = CancelToken()
     cancel_token.cancel()
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         open_index(client, prefix, IDENTITY).find(
             [query("text")], Readers.of(), Deadline.after(60.0, cancel_token)
         )

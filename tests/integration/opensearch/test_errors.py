@@ -17,7 +17,7 @@ from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.naming import edition_name
 from indexing.opensearch.open_index import open_writer
 from indexing.opensearch.writer import OpenSearchIndexWriter
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import IDENTITY, document, vectors
 
 
@@ -119,7 +119,7 @@ def silent() -> Iterator[str]:
 def test_time_that_is_up_is_told_by_the_deadline(silent: str) -> None:
     client = connect(OpenSearchSettings(urls=(silent,)))
     deadline = Deadline.after(0.3)
-    with pytest.raises(DeadlineExceeded), named_errors(deadline):
+    with pytest.raises(DeadlineExceededError), named_errors(deadline):
         client.info(params=within(deadline))
     client.close()
 

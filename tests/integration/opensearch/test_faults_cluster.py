@@ -15,7 +15,7 @@ from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.fault_index import Tried, check_none_is_mixed, generations, versions
 from tests.support.index_engines import PUBLIC
 from tests.support.opensearch_server import Cluster, Server
@@ -123,7 +123,7 @@ class Traffic:
             acknowledged = self.acknowledged
             try:
                 found = self.tried.find(Deadline.after(10))
-            except (TemporarilyUnavailableError, DeadlineExceeded):
+            except (TemporarilyUnavailableError, DeadlineExceededError):
                 continue
             check_none_is_mixed(found)
             shown = {name: told[0] for name, told in generations(found).items()}

@@ -13,7 +13,7 @@ from opensearchpy import OpenSearch
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.fault_index import Tried, check_none_is_mixed, generations, outcome, versions
 from tests.support.fault_proxy import FaultProxy, Meanwhile, fault_proxy
 from tests.support.opensearch_server import Server
@@ -162,7 +162,7 @@ def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is
                 found = tried.find(Deadline.after(2.0))
                 told.append(None)
                 assert found.partial or generations(found) == right
-            except (TemporarilyUnavailableError, DeadlineExceeded) as error:
+            except (TemporarilyUnavailableError, DeadlineExceededError) as error:
                 told.append(type(error))
             assert time.monotonic() - begun < 2.0 + SLACK
     server.start()
@@ -187,7 +187,7 @@ def test_a_server_that_hangs_keeps_nobody_longer_than_the_deadline(
     with frozen(server):
         for _ in range(2):
             begun = time.monotonic()
-            assert outcome(asked(tried, 0.5), DeadlineExceeded) is DeadlineExceeded
+            assert outcome(asked(tried, 0.5), DeadlineExceededError) is DeadlineExceededError
             assert 0.5 <= time.monotonic() - begun < 0.5 + SLACK
     assert tried.find() == right
 

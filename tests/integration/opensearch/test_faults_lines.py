@@ -14,7 +14,7 @@ from indexing.index.protocols import Amend, Delete, Filters, IndexChange, Writte
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.searcher import OpenSearchIndex
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import DIMENSION
 from tests.support.fault_index import Tried, everything, generations, versions
 from tests.support.fault_proxy import (
@@ -85,7 +85,7 @@ def test_a_deadline_holds_on_a_slow_line(
     if len(line.asked("_msearch")) - before <= spared:
         return  # it is told by one answer alone
     begun = time.monotonic()
-    with line.suffering(fault, "_msearch", spared), pytest.raises(DeadlineExceeded):
+    with line.suffering(fault, "_msearch", spared), pytest.raises(DeadlineExceededError):
         ASKED[asked](tried, Deadline.after(SHORT))
     assert SHORT <= time.monotonic() - begun < SHORT + SLACK
     assert ASKED[asked](tried, Deadline.after(60)) == right
@@ -252,7 +252,7 @@ def test_where_all_nodes_are_without_power_the_deadline_holds(tried: Tried) -> N
         client = connect(OpenSearchSettings(urls=tuple(urls)))
         index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())
         begun = time.monotonic()
-        with pytest.raises(DeadlineExceeded):
+        with pytest.raises(DeadlineExceededError):
             index.find([everything()], PUBLIC, Deadline.after(3.0))
         assert time.monotonic() - begun < 3.0 + SLACK
         client.close()

@@ -14,7 +14,7 @@ from backend.container import Container
 from backend.schemas.models import ProblemWire
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 ADDRESS = "http://127.0.0.1:8321"
 
@@ -55,7 +55,7 @@ def test_what_a_person_must_mend_is_told_by_what_it_is(container: Container) -> 
 
 
 def test_late_is_late(container: Container) -> None:
-    assert _failing(container, DeadlineExceeded("late")).get("/api/fail").status_code == 504
+    assert _failing(container, DeadlineExceededError("late")).get("/api/fail").status_code == 504
 
 
 def test_a_mistake_tells_nothing_of_itself_but_where_to_look(container: Container) -> None:

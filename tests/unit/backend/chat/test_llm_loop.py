@@ -25,7 +25,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.scripted_model import (
     Call,
     Manner,
@@ -423,7 +423,7 @@ def test_what_was_said_before_the_failure_is_kept(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [DeadlineExceeded("too late"), ActionRequiredError("Rebuild it.")]
+    "error", [DeadlineExceededError("too late"), ActionRequiredError("Rebuild it.")]
 )
 def test_a_failing_search_ends_the_turn_with_what_to_do(asked: Asked, error: Exception) -> None:
     def broken(_request: SearchRequest) -> Iterator[SearchEvent]:

@@ -6,7 +6,7 @@ from backend.search.expansion import expand_section_with_context
 from backend.search.selection import Reading, Selection
 from connectors.document import Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.search import MemoryIndex, chunk, section
 
 SOON = Deadline.after(86_400)
@@ -99,7 +99,7 @@ def test_what_was_found_stays_known() -> None:
 
 
 def test_a_deadline_is_kept() -> None:
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         expand_section_with_context(
             [Selection(section("long", 0, 1), Reading.WIDE)],
             MemoryIndex(LONG),

@@ -33,7 +33,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING, Understanding
 from indexing.embedding.token_counting import estimated_tokens
 from indexing.index.protocols import Filters
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.search import (
     ENGLISH_ONLY,
     MemoryIndex,
@@ -401,7 +401,7 @@ def failing_embedder(failure: Exception) -> NotingEmbedder:
     "failure",
     [
         TemporarilyUnavailableError("the endpoint is away", timedelta(seconds=5)),
-        DeadlineExceeded("late"),
+        DeadlineExceededError("late"),
     ],
 )
 def test_an_embedder_that_fails_leaves_the_words(failure: Exception) -> None:
@@ -452,7 +452,7 @@ def test_a_second_find_that_fails_costs_what_it_would_have_added() -> None:
 
 def test_neighbours_that_cannot_be_had_leave_sections_as_they_were_found() -> None:
     def away() -> None:
-        raise DeadlineExceeded("late")
+        raise DeadlineExceededError("late")
 
     events = list(tool(index=MemoryIndex(CORPUS, before_chunks=away)).run(request(DESK)))
     assert lost(events) == ["expansion"]
@@ -460,7 +460,7 @@ def test_neighbours_that_cannot_be_had_leave_sections_as_they_were_found() -> No
 
 
 def test_a_time_that_is_up_is_said() -> None:
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         list(tool().run(request(TRAVEL, seconds=-1)))
 
 

@@ -9,7 +9,7 @@ import pytest
 from backend.sync import run_lease
 from backend.sync.run_lease import Bound, Pulse, Stopped, is_mistake, surely, told
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.runtime.deadline import DeadlineExceeded
+from indexing.runtime.deadline import DeadlineExceededError
 
 SOON = 30.0
 
@@ -105,7 +105,7 @@ def test_a_change_ends_a_wait() -> None:
     ("error", "is_one"),
     [
         (KeyError("tags"), True),
-        (DeadlineExceeded("late"), True),
+        (DeadlineExceededError("late"), True),
         (Stopped(), False),
         (ActionRequiredError("Mend it."), False),
         (TemporarilyUnavailableError("Later.", retry_after=timedelta(0)), False),
@@ -122,7 +122,7 @@ def test_a_mistake_is_told_in_one_line_that_is_not_too_long() -> None:
     assert words.startswith("A mistake in the program (ValueError: a b ccc")
     assert "\n" not in words
     assert len(words) < 400
-    assert "too slow" in told(DeadlineExceeded("late"))
+    assert "too slow" in told(DeadlineExceededError("late"))
 
 
 def test_a_thread_that_was_given_up_has_a_thirtieth_more() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_a_long_query_is_cut_off() -> None:
 
 
 def test_a_deadline_that_has_passed_is_told() -> None:
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         HashingEmbedder().embed_queries(["word"], Deadline.after(0))

@@ -13,7 +13,7 @@ import pytest
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.embedding_server import EmbeddingServer, Reply, embedding_server
 
 TEXTS = ["holiday rules", "printers on the second floor", "年假", "travel costs"]
@@ -79,10 +79,10 @@ def test_an_endpoint_that_wants_to_be_left_alone_is_not_waited_for(server: Embed
 def test_a_query_is_given_up_when_its_time_is_up(server: EmbeddingServer) -> None:
     server.replies = [Reply(seconds=10)]
     started = time.monotonic()
-    with pytest.raises((DeadlineExceeded, TemporarilyUnavailableError)):
+    with pytest.raises((DeadlineExceededError, TemporarilyUnavailableError)):
         model(server).embed_queries(["a"], Deadline.after(0.2))
     assert time.monotonic() - started < 5
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         model(server).embed_queries(["a"], Deadline.after(0))
 
 

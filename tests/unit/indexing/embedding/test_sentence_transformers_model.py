@@ -20,7 +20,7 @@ from indexing.embedding.model_files import Hub, find_model, weights_version
 from indexing.embedding.openvino_embedder import OpenVinoModel, batches
 from indexing.embedding.openvino_runtime import Inputs, Network
 from indexing.embedding.sentence_transformers_model import describe, load_embedder
-from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 from tests.support.models import MINILM, MODEL_CACHE, minilm, write_static_model, write_tiny_bert
 from tests.support.torch_side import ask
 
@@ -154,7 +154,7 @@ def test_a_process_is_small_and_keeps_to_itself() -> None:
 
 def test_a_deadline_is_kept_between_batches() -> None:
     embedder = minilm()
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         embedder.embed_queries(["word " * 200] * 200, Deadline.after(0.05))
 
 
@@ -171,7 +171,7 @@ def test_what_was_begun_in_time_is_not_thrown_away(monkeypatch: pytest.MonkeyPat
     time_is_up = CancelToken()
     deadline = Deadline.after(3600, time_is_up)
     assert minilm().embed_queries(["annual leave"], deadline).shape == (1, 384)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         deadline.check()
 
 

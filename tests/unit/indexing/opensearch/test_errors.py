@@ -5,7 +5,7 @@ from opensearchpy.exceptions import ImproperlyConfigured, NotFoundError, Transpo
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.opensearch.errors import check_shards, named, named_errors, of_refusal, told
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 FLOOD = (
     "index [i] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has"
@@ -107,7 +107,7 @@ def test_the_root_of_an_error_is_told_with_what_is_behind_it() -> None:
 
 
 def test_a_deadline_that_is_up_is_the_reason_whatever_the_driver_says() -> None:
-    with pytest.raises(DeadlineExceeded), named_errors(Deadline.after(-1)):
+    with pytest.raises(DeadlineExceededError), named_errors(Deadline.after(-1)):
         raise TransportError(503, "unavailable", {})
     with pytest.raises(TemporarilyUnavailableError), named_errors(Deadline.after(60)):
         raise TransportError(503, "unavailable", {})

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceeded
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 
 
 def test_cancelling_ends_every_deadline_with_the_token() -> None:
@@ -15,7 +15,7 @@ def test_cancelling_ends_every_deadline_with_the_token() -> None:
     assert 29 < part.remaining() <= 30
     cancel_token.cancel()
     assert (deadline.remaining(), part.remaining()) == (0, 0)
-    with pytest.raises(DeadlineExceeded):
+    with pytest.raises(DeadlineExceededError):
         part.check()
 
 

@@ -30,7 +30,7 @@ from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Evidence as FoundBy
-from indexing.runtime.deadline import Deadline, DeadlineExceeded
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import chunk
 
 UNDERSTOOD = Understanding({"English": 1.0, "Chinese": 1.0, "Japanese": 1.0})
@@ -97,14 +97,15 @@ def test_a_code_that_nothing_holds_is_declined_however_like_it_is_to_another() -
 class Unreachable(HashingEmbedder):
     """Fails as it is told to."""
 
-    failure: Exception = field(default_factory=DeadlineExceeded)
+    failure: Exception = field(default_factory=DeadlineExceededError)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:  # noqa: ARG002
         raise self.failure
 
 
 @pytest.mark.parametrize(
-    "failure", [DeadlineExceeded(), TemporarilyUnavailableError("no answer", timedelta(seconds=3))]
+    "failure",
+    [DeadlineExceededError(), TemporarilyUnavailableError("no answer", timedelta(seconds=3))],
 )
 def test_an_embedder_that_fails_costs_the_meaning_only(failure: Exception) -> None:
     sections = [of("manual", BATTERY), of("lobby", FILLER)]
