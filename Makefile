@@ -6,12 +6,13 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy
 
-.PHONY: help install demo test check format lint types contracts unit gauge evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit soak evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
 	@echo "make demo         index the sample handbook, answer three questions, serve the page"
 	@echo "make test         install what is needed and run every check (the same as make check)"
+	@echo "make soak         the tests that take long, in four slices (SLICE=engines|connectors|faults|release for one)"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
 	@echo "make services     PostgreSQL, Redis and OpenSearch on this machine (Debian's packages; installed as root)"
@@ -77,10 +78,19 @@ contracts: $(STAMP)-dev
 # Tests wait for servers most of the time: two processes are done in little more than half of it. A module's tests stay together.
 # Modules are begun in the order of tests/conftest.py, not of their numbers of tests: the longest have few.
 PROCESSES ?= 2
+PYTEST = $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder --durations 25
+WITH_SERVERS = $(BIN)/python -m deploy.services.server during $(BIN)/python -m deploy.opensearch.server during
 
 unit: $(STAMP)-dev browser mail-server
-	@$(BIN)/python -m deploy.services.server during $(BIN)/python -m deploy.opensearch.server during \
-	  $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --dist loadscope --no-loadscope-reorder --durations 25
+	@$(WITH_SERVERS) --version 2 $(PYTEST)
+
+# What takes long, in four slices: the newer OpenSearch and the thorough property tests; sources at full size; servers and
+# processes that fail; what is released. SLICE=... runs one of them.
+SLICES := engines connectors faults release
+SLICE ?= $(SLICES)
+
+soak: $(STAMP)-dev browser mail-server
+	@for slice in $(SLICE); do echo "== $$slice"; QUARRY_TEST_SOAK=$$slice $(WITH_SERVERS) $(PYTEST) || exit 1; done
 
 browser:
 	@test -x /usr/bin/chromium || { \

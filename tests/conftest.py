@@ -13,6 +13,7 @@ from pytest_socket import socket_allow_hosts
 
 from backend.store.database import sqlite_url
 from tests.support.databases import Databases, PostgreSql, Redis, shared
+from tests.support.soak import is_selected, scaled
 
 EARLY = (
     "tests/unit/indexing/embedding/test_sentence_transformers_model.py",
@@ -25,16 +26,24 @@ EARLY = (
 """What takes longest, so that no process is left with it alone at the end; and first what converts the model for all."""
 
 settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+settings.register_profile("thorough", deadline=None, max_examples=1_000)
+settings.load_profile(scaled("unhurried", "thorough", "engines"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--crowd", type=int, default=10_000, help="items that pass through each source's memory"
+        "--crowd",
+        type=int,
+        default=scaled(2_000, 100_000, "connectors"),
+        help="items that pass through each source's memory",
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if not is_selected(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if is_selected(item)]
     items.sort(key=_turn)
 
 

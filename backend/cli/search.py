@@ -49,7 +49,8 @@ def search(
     """Find the passages that match best."""
     from backend.cli import rendering
     from backend.schemas import conversion
-    from backend.search.person_lookup import resolve_people
+    from backend.search.person_lookup import meant
+    from backend.search.results import find
 
     asker = command_context.readers(readers)
     filters = _filters(source, tag, media_type, since, until)
@@ -62,9 +63,9 @@ def search(
             began = time.perf_counter()
             request = container.request(query, asker, filters)
             if person:
-                known = resolve_people(container.index, person, asker, request.deadline)
+                known = meant(container.index, person, asker, request.deadline)
                 request = replace(request, filters=replace(filters, people=known))
-            docs = tool.find_sections(request, limit)
+            docs = find(tool, request, limit)
             return docs, time.perf_counter() - began
 
         docs, seconds = command_context.through_a_switch(command_context.open_home(), search_in)

@@ -1,63 +1,61 @@
-"""Fit sections into token budgets: excerpts for the selection, and text for the answer."""
+"""How much a model may be shown: sections for the choice, and text for the answer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.search.models import InferenceSection
-from backend.search.prompts import NOTHING_FITS
+from backend.search.prompts import NOTHING_FITS, quote
 from backend.search.result_format import (
     DocumentNumbers,
-    excerpt_for_model,
+    excerpt,
     frame_for_model,
-    results_for_model,
-    to_json,
+    text_for_model,
 )
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.token_counting import CountTokens
 
-RELEVANCE_CHUNKS = 3
+SHOWN_CHUNKS = 3
 LONG_TOKEN = 16
-"""Characters; hardly any token is longer, so a text of so many for each token cannot fit."""
-JSON_JOINT = 2
+"""Characters; hardly any token is longer, so that no text of so many times a budget can fit it."""
+JOINT = 2
 """Tokens that joining two pieces of JSON may cost beyond the pieces."""
 WIDEST_NUMBER = 9_999
 SAMPLE_CHARACTERS = 400
 """Of each section's best chunk."""
 SAFETY = 1.05
-"""Factor on estimated token counts."""
+"""What is weighed, not counted, is taken to be so much heavier."""
 
 
 def trim_sections_by_tokens(
     sections: Iterable[InferenceSection], budget: int, count_tokens: CountTokens
 ) -> list[InferenceSection]:
-    """Return the sections whose excerpts fit the budget together, in order.
+    """The sections that fit the budget, in order, counted as the model that selects is shown them.
 
-    A section that does not fit is skipped; a shorter one after it may still fit.
+    A section that does not fit is passed over; a shorter one after it may still fit.
     """
     fitting: list[InferenceSection] = []
     left = budget
     for section in sections:
-        chunks = select_chunks_for_relevance(section)
-        excerpt = to_json(excerpt_for_model(section, len(fitting), chunks))
-        if len(excerpt) > left * LONG_TOKEN:
+        shown = quote(excerpt(section, len(fitting), shown_chunks(section)))
+        if len(shown) > left * LONG_TOKEN:
             continue
-        cost = count_tokens(excerpt) + JSON_JOINT
+        cost = count_tokens(shown) + JOINT
         if cost <= left:
             fitting.append(section)
             left -= cost
     return fitting
 
 
-def select_chunks_for_relevance(section: InferenceSection) -> tuple[Chunk, ...]:
-    """Select the best chunk of a section and its neighbours, three at most."""
+def shown_chunks(section: InferenceSection) -> tuple[Chunk, ...]:
+    """At most three chunks of a section: the best one and its neighbours."""
     best = section.best.chunk.position - section.start
-    last_start = max(0, len(section.chunks) - RELEVANCE_CHUNKS)
-    start = min(max(0, best - RELEVANCE_CHUNKS // 2), last_start)
-    return section.chunks[start : start + RELEVANCE_CHUNKS]
+    last_start = max(0, len(section.chunks) - SHOWN_CHUNKS)
+    start = min(max(0, best - SHOWN_CHUNKS // 2), last_start)
+    return section.chunks[start : start + SHOWN_CHUNKS]
 
 
 @dataclass(frozen=True, slots=True)
-class FittedSections:
+class Fitted:
     sections: tuple[InferenceSection, ...]
     text: str
     """Their JSON for the model."""
@@ -69,60 +67,58 @@ def fit_answer_budget(
     count_tokens: CountTokens,
     numbers: DocumentNumbers,
     note: str,
-) -> FittedSections:
-    """Keep as much of the sections as fits, in whole chunks; the text never exceeds `budget` tokens.
+) -> Fitted:
+    """As much of the sections as fits, in whole chunks; the text never exceeds `budget` tokens.
 
     Every section first gets its best chunk, in order; then, in order again, each grows around it
-    as far as the budget allows. What does not fit is skipped. If not even an empty result fits, the
-    text is empty.
+    as far as the budget reaches. What does not fit is passed over. When not even an empty result
+    fits, the text is empty.
 
-    Counting tokens is what costs time here. So the tokens of a chunk are estimated from its bytes,
-    at the rate of a sample, and only the whole text is counted, which must not exceed the budget.
+    Counting is what costs time here. So chunks are weighed by their bytes, at the tokens a byte
+    of a sample of them, and only the whole text is counted, which is what the promise is about.
     """
-    framed = [(section, _count_frame(section, count_tokens)) for section in sections]
-    available = float(budget - count_tokens(results_for_model([], numbers, note)))
+    priced = [(section, _frame_cost(section, count_tokens)) for section in sections]
+    room = float(budget - count_tokens(text_for_model([], numbers, note)))
     rate = _tokens_per_byte(sections, count_tokens)
-    while kept := _fill(framed, available, rate):
-        text = results_for_model(kept, numbers, note)
+    while kept := _fill(priced, room, rate):
+        text = text_for_model(kept, numbers, note)
         tokens = count_tokens(text)
         if tokens <= budget:
-            return FittedSections(kept, text)
-        available *= budget / tokens / SAFETY
-    text = results_for_model([], numbers, f"{NOTHING_FITS} {note}".strip() if sections else note)
-    return FittedSections((), text if count_tokens(text) <= budget else "")
+            return Fitted(kept, text)
+        room *= budget / tokens / SAFETY
+    text = text_for_model([], numbers, f"{NOTHING_FITS} {note}".strip() if sections else note)
+    return Fitted((), text if count_tokens(text) <= budget else "")
 
 
-def _count_frame(section: InferenceSection, count_tokens: CountTokens) -> int:
-    return count_tokens(to_json(frame_for_model(section, WIDEST_NUMBER))) + JSON_JOINT
+def _frame_cost(section: InferenceSection, count_tokens: CountTokens) -> int:
+    return count_tokens(quote(frame_for_model(section, WIDEST_NUMBER))) + JOINT
 
 
 def _tokens_per_byte(sections: Sequence[InferenceSection], count_tokens: CountTokens) -> float:
-    sample = to_json([section.best.chunk.text[:SAMPLE_CHARACTERS] for section in sections])
-    return SAFETY * max(1, count_tokens(sample)) / _count_bytes(sample)
+    sample = quote([section.best.chunk.text[:SAMPLE_CHARACTERS] for section in sections])
+    return SAFETY * max(1, count_tokens(sample)) / _bytes(sample)
 
 
 def _fill(
-    framed: Iterable[tuple[InferenceSection, int]], available: float, rate: float
+    priced: Iterable[tuple[InferenceSection, int]], room: float, rate: float
 ) -> tuple[InferenceSection, ...]:
-    """Return the parts of sections that come to at most `available` tokens at `rate` a byte."""
+    """The sections, and what of each, that come to at most `room` tokens at `rate` a byte."""
     kept: list[InferenceSection] = []
-    for section, frame in framed:
-        cost = frame + _estimate_tokens(section.best.chunk, rate)
-        if cost <= available:
+    for section, frame in priced:
+        cost = frame + _cost(section.best.chunk, rate)
+        if cost <= room:
             kept.append(section)
-            available -= cost
+            room -= cost
     grown: list[InferenceSection] = []
     for section in kept:
-        part, cost = _grow(section, available, rate)
+        part, cost = _grown(section, room, rate)
         grown.append(part)
-        available -= cost
+        room -= cost
     return tuple(grown)
 
 
-def _grow(
-    section: InferenceSection, available: float, rate: float
-) -> tuple[InferenceSection, float]:
-    """Grow a section around its best chunk, and return what that costs beyond the chunk."""
+def _grown(section: InferenceSection, room: float, rate: float) -> tuple[InferenceSection, float]:
+    """As much of a section around its best chunk as fits, and what it costs beyond that chunk."""
     best, spent = section.best.chunk.position - section.start, 0.0
     reached = {1: best, -1: best}
     open_sides = [1, -1]
@@ -130,26 +126,26 @@ def _grow(
         for side in tuple(open_sides):
             at = best + side * distance
             inside = 0 <= at < len(section.chunks)
-            cost = _estimate_tokens(section.chunks[at], rate) if inside else 0.0
-            if inside and spent + cost <= available:
+            cost = _cost(section.chunks[at], rate) if inside else 0.0
+            if inside and spent + cost <= room:
                 reached[side], spent = at, spent + cost
             else:
                 open_sides.remove(side)
-    return _slice(section, reached[-1], reached[1] + 1), spent
+    return _part(section, reached[-1], reached[1] + 1), spent
 
 
-def _estimate_tokens(chunk: Chunk, rate: float) -> float:
-    return rate * _count_bytes(chunk.text) + JSON_JOINT
+def _cost(chunk: Chunk, rate: float) -> float:
+    return rate * _bytes(chunk.text) + JOINT
 
 
-def _count_bytes(text: str) -> int:
+def _bytes(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
-def _slice(section: InferenceSection, start: int, end: int) -> InferenceSection:
+def _part(section: InferenceSection, start: int, end: int) -> InferenceSection:
     chunks = section.chunks[start:end]
     if len(chunks) == len(section.chunks):
         return section
     keys = {chunk.key for chunk in chunks}
-    hits = tuple(hit for hit in section.hits if hit.chunk.key in keys)
-    return InferenceSection(chunks, section.best, hits)
+    ranked = tuple(one for one in section.ranked if one.chunk.key in keys)
+    return InferenceSection(chunks, section.best, ranked)

@@ -1,48 +1,55 @@
-"""The events of a search while it runs, in the order in which they come."""
+"""What a search tells while it runs, in this order."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.search.models import InferenceSection, SearchResult, VariantQuery
+from backend.search.models import InferenceSection, SearchResult, VariantName
 from indexing.index.protocols import Filters
 
 
 @dataclass(frozen=True, slots=True)
+class VariantQuery:
+    name: VariantName
+    text: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Queries:
-    """The variants that are searched; sent again once the model has added its own."""
+    """The variants that are searched; told again when the model has added its own."""
 
     variants: tuple[VariantQuery, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FiltersApplied:
+class Narrowed:
     filters: Filters
 
 
 @dataclass(frozen=True, slots=True)
 class FirstResults:
-    """Results before any call to a model has returned."""
+    """Before any call to a model has returned."""
 
     sections: tuple[InferenceSection, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FusedResults:
-    """Results after all variants and before selection."""
+    """After all variants, before selection."""
 
     sections: tuple[InferenceSection, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class StepFailed:
-    """A step failed or was late; the search goes on without what it would have added."""
+class VariantLost:
+    """A model call failed or was late; its variant, or the selection, is done without."""
 
     step: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class SectionsSelected:
+class Selected:
     sections: tuple[InferenceSection, ...]
 
 
@@ -52,11 +59,5 @@ class SearchDone:
 
 
 SearchEvent: TypeAlias = (
-    Queries
-    | FiltersApplied
-    | FirstResults
-    | FusedResults
-    | StepFailed
-    | SectionsSelected
-    | SearchDone
+    Queries | Narrowed | FirstResults | FusedResults | VariantLost | Selected | SearchDone
 )

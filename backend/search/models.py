@@ -1,58 +1,40 @@
-"""The values of a search: its request, its variants, sections of neighbouring chunks, its result."""
+"""What a search finds: chunks with the reasons for their rank, and sections of neighbouring chunks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from backend.search.llm_protocol import ChatMessage
-from connectors.document import Readers, Span
+from connectors.document import Span
 from indexing.chunking.chunk import Chunk
-from indexing.index.protocols import Filters, Hit, RankReason, VariantName
-from indexing.runtime.deadline import Deadline
+from indexing.index.protocols import Evidence
 
+VariantName: TypeAlias = Literal["original", "semantic", "llm", "keyword"]
+Leg: TypeAlias = Literal["vector", "keyword", "exact"]
 CitationMapping: TypeAlias = Mapping[int, str]
-"""Citation number to document id; a document keeps its number for the whole turn."""
+"""Number to document id; a document keeps its number for the whole turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets:
-    """Limits in tokens of the chat model."""
+class Why:
+    """One reason for a rank: in this leg of this variant it stood here, counted from 1."""
 
-    selection: int
-    """For the excerpts that the model selects from."""
-    answer: int
-    """For the text of all sections that the answering model reads, however far they were expanded."""
-
-    @classmethod
-    def for_window(cls, tokens: int) -> "Budgets":
-        """Allow each a quarter of a model's context window, at most 12,800 tokens."""
-        share = min(12_800, tokens // 4)
-        return cls(selection=share, answer=share)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    message: str
-    """The user's own words; the original query."""
-    readers: Readers
-    deadline: Deadline
-    budgets: Budgets
-    history: tuple[ChatMessage, ...] = ()
-    """The conversation before the message, oldest first."""
-    model_queries: tuple[str, ...] = ()
-    """Queries that the chat model wrote."""
-    filters: Filters = field(default_factory=Filters)
+    variant: VariantName
+    query: str
+    leg: Leg
+    rank: int
 
 
 @dataclass(frozen=True, slots=True)
-class VariantQuery:
-    """One of the texts that a message is searched as."""
+class RankedChunk:
+    """A chunk after fusion over all variants."""
 
-    name: VariantName
-    text: str
-    weight: float
-    """In the fusion."""
+    chunk: Chunk
+    score: float
+    """Sum over variants of weight / (k + rank)."""
+    evidence: Evidence
+    """The strongest of each figure over the variants that found it."""
+    why: tuple[Why, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +43,10 @@ class InferenceSection:
 
     chunks: tuple[Chunk, ...]
     """By position, without gaps, at least one."""
-    best: Hit
-    """The section ranks at the place of this chunk."""
-    hits: tuple[Hit, ...]
-    """All chunks that were found, best first; chunks added by expansion are not among them."""
+    best: RankedChunk
+    """Its best found chunk, at whose place the section ranks."""
+    ranked: tuple[RankedChunk, ...]
+    """All of its chunks that were found, best first; expansion adds chunks that were not."""
 
     @property
     def document_id(self) -> str:
@@ -86,7 +68,7 @@ class InferenceSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDoc:
-    """A section as people and programs are shown it."""
+    """A found section, as people and programs are shown it."""
 
     number: int
     """The document's citation number."""
@@ -99,11 +81,11 @@ class SearchDoc:
     section: int
     """The section of the document that holds the best chunk."""
     span: Span
-    """Of the best chunk, in the text of that section."""
+    """Of the best chunk in the text of that section."""
     updated_at: datetime | None
     content: str
     score: float
-    why: tuple[RankReason, ...]
+    why: tuple[Why, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,4 +97,4 @@ class SearchResult:
     """JSON: `{"results": [{"document", "title", "source", ...}], "note"}`, within the answer budget."""
     citations: CitationMapping
     partial: bool
-    """Part of the index did not answer."""
+    """Some part of the index did not answer."""

@@ -126,8 +126,8 @@ def tell(folder: Path, what: signal.Signals) -> None:
 # during
 
 
-def during(command: Sequence[str], seconds: float) -> int:
-    """Run a command beside a server of each release, and tell how it ended.
+def during(command: Sequence[str], releases: Sequence[Release], seconds: float) -> int:
+    """Run a command beside a server of each of these releases, and return its exit code.
 
     A server that the environment names, or that `start` started, is used as it is. The others are started on empty
     folders and free ports; they end with the command, or with this process if that ends first.
@@ -136,7 +136,7 @@ def during(command: Sequence[str], seconds: float) -> int:
     environment = dict(os.environ)
     with ExitStack() as stack:
         nodes, started = [], []
-        for release in at_hand(environment):
+        for release in at_hand(environment, releases):
             node = planned(release)[0]
             if not running(node.folder):
                 node = elsewhere(node, stack)
@@ -153,12 +153,12 @@ def during(command: Sequence[str], seconds: float) -> int:
         return code
 
 
-def at_hand(environment: dict[str, str]) -> Iterator[Release]:
+def at_hand(environment: dict[str, str], releases: Sequence[Release]) -> Iterator[Release]:
     """The releases to serve. Where no Java fits the newer one, its tests are left out by their name."""
-    if OLDER.variable not in environment:
+    if OLDER in releases and OLDER.variable not in environment:
         installed(OLDER, java_for(OLDER))
         yield OLDER
-    if NEWER.variable in environment:
+    if NEWER not in releases or NEWER.variable in environment:
         return
     try:
         installed(NEWER, java_for(NEWER))
@@ -209,6 +209,9 @@ def parser() -> argparse.ArgumentParser:
     start.add_argument("--port", type=int, help="of the first node")
     commands.add_parser("stop", help="stop everything that was started")
     during = commands.add_parser("during", help="run a command beside a server of each release")
+    during.add_argument(
+        "--version", choices=RELEASES, action="append", help="only this release; may be repeated"
+    )
     during.add_argument("words", nargs=argparse.REMAINDER, help="the command")
     node = commands.add_parser("node", help="be one node, in the foreground")
     node.add_argument("--version", choices=RELEASES, required=True)
@@ -242,7 +245,8 @@ def main() -> int:
             case "stop":
                 stop(30)
             case "during":
-                return during(asked.words, asked.seconds)
+                chosen = [RELEASES[version] for version in asked.version or RELEASES]
+                return during(asked.words, chosen, asked.seconds)
             case _:
                 become(described(asked))
     except Refused as reason:

@@ -1,18 +1,23 @@
-"""Workers that are killed at any moment lose nothing, double nothing, leave nothing stale or half.
+"""Workers that are killed at any moment lose nothing, double nothing, leave nothing stale or half-written.
 
-This is the short form; `python -m tests.benchmarks.kills` is the long one.
+`python -m tests.benchmarks.kills` kills two hundred times.
 """
 
 from pathlib import Path
+
+import pytest
 
 from tests.support.databases import Databases
 from tests.support.kills import Place, Trial
 from tests.support.opensearch_server import url_of
 from tests.support.scaled_kills import scaled_place
+from tests.support.soak import scaled
 
-KILLS = 20
-DOCUMENTS = 200
-SCALED_KILLS = 8
+pytestmark = pytest.mark.deep("faults")
+
+KILLS = scaled(2, 20, "faults")
+DOCUMENTS = scaled(60, 200, "faults")
+SCALED_KILLS = scaled(1, 8, "faults")
 """Of processes that take seconds to come to something."""
 
 

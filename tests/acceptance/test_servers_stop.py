@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import workers
@@ -20,6 +22,8 @@ from tests.support.home import QUARRY, Home
 from tests.support.kills import check
 from tests.support.opensearch_server import Server as OpenSearch
 from tests.support.serving import Serving, serving
+
+pytestmark = pytest.mark.soak("faults")
 
 DOCUMENTS = 120
 BEGUN = 4

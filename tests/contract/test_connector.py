@@ -53,13 +53,31 @@ from tests.contract.connector_worlds.world import (
     title,
 )
 from tests.contract.connector_worlds.worlds import WORLDS
+from tests.support.soak import SLICE, scaled
 
+pytestmark = pytest.mark.deep("connectors")
+
+PAGE_SIZES = (
+    "connectors.git_repository.file_documents._FILES_A_CHECKPOINT",
+    "connectors.mail.sync._A_CHECKPOINT",
+    "connectors.mail.sync._ASKED_AT_ONCE",
+    "connectors.sources.confluence.pagination.PAGE",
+    "connectors.sources.folder.connector._FILES_A_CHECKPOINT",
+    "connectors.sources.github.client.PAGE",
+    "connectors.sources.imap.mailbox._AT_ONCE",
+    "connectors.sources.slack.api_workspace.PAGE",
+    "connectors.sources.slack.export_workspace._PAGE",
+    "connectors.sources.website.crawler.BATCH",
+)
+"""What the sources read at once: of 60 items they would ask for one page only."""
 READABLE = [number for number in range(ITEMS) if number != UNREADABLE]
+MIDDLE, LATE = ITEMS // 2, ITEMS - 10
+"""Items of the second page and of the last."""
 FLAT_BLOCKS = 5_000
 FLAT_BYTES = 7_500_000
 """How far a crowd may raise the blocks that Python holds, and the memory of this process. To keep
 the ids alone, a block or more for each, would be twice as many blocks in the smallest crowd."""
-ANSWERED = (0, 1, 5)
+ANSWERED = scaled((1,), (0, 1, 5), "connectors")
 """Requests that go well before trouble begins."""
 
 
@@ -83,6 +101,13 @@ def each_way(pairs: Sequence[tuple[type[World], str]]) -> pytest.MarkDecorator:
 
 GARBLINGS = [(one, how) for one in WORLDS if issubclass(one, Garbles) for how in one.garblings]
 SHIFTS = [(one, str(how)) for one in WORLDS if issubclass(one, Shifts) for how in one.shifts]
+
+
+@pytest.fixture(autouse=True)
+def _pages_as_small_as_the_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    if SLICE != "connectors":
+        for name in PAGE_SIZES:
+            monkeypatch.setattr(name, ITEMS // 3)
 
 
 @pytest.fixture
@@ -144,7 +169,7 @@ def test_a_run_resumes_after_any_checkpoint_and_nothing_is_lost(world: World) ->
     changes = run(world.connect(), held)
     checkpoints = sum(isinstance(change, Checkpoint) for change in changes)
     assert checkpoints >= 3
-    for stop in range(checkpoints):
+    for stop in scaled([0, checkpoints - 1], list(range(checkpoints)), "connectors"):
         resumed = Held()
         before = documents(_until(world, resumed, stop))
         # what came after the checkpoint was never saved: only what came before is held
@@ -179,9 +204,9 @@ def test_only_what_was_edited_is_yielded_again(world: World) -> None:
     held = Held()
     run(world.connect(), held)
     world.edit(5)
-    world.edit(440)
+    world.edit(LATE)
     changed = {number_of(one.title): _text(one) for one in documents(run(world.connect(), held))}
-    assert changed.keys() == {5, 440}
+    assert changed.keys() == {5, LATE}
     assert all(edited_text(number) in said for number, said in changed.items())
 
 
@@ -189,13 +214,13 @@ def test_only_what_was_edited_is_yielded_again(world: World) -> None:
 def test_what_is_edited_while_a_run_is_broken_off_is_not_lost(world: World) -> None:
     held = Held()
     _until(world, held, 0)
-    for number in (5, 200, 440):
+    for number in (5, MIDDLE, LATE):
         world.edit(number)
     run(world.connect(), held)
     run(world.connect(), held)
     told = {number_of(one.title): _text(one) for one in held.documents.values()}
     assert held.numbers == READABLE
-    assert all(edited_text(number) in told[number] for number in (5, 200, 440))
+    assert all(edited_text(number) in told[number] for number in (5, MIDDLE, LATE))
 
 
 @having()
@@ -430,7 +455,6 @@ def test_a_listing_whose_pages_move_meanwhile_is_whole(world: World, how: str) -
 def test_a_crowd_of_items_passes_through_flat_memory(
     world: World, pytestconfig: pytest.Config
 ) -> None:
-    """Of 10,000; by hand of more: `pytest tests/contract/test_connector.py -k crowd --crowd 100000`."""
     assert isinstance(world, Crowds)
     crowd = pytestconfig.getoption("crowd")
     connector = world.crowd(crowd)

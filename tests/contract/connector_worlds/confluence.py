@@ -48,12 +48,13 @@ from tests.support.services.confluence_cloud import CloudSite
 from tests.support.services.confluence_server import DataCenterSite
 from tests.support.services.serving import Reply, running
 
-_FILES = range(430, 440)
-"""Items that are attachments of the page of item 420."""
-_HOLDER = 420
-_TOP, _INNER = 100, 105
+_FILES = range(ITEMS - 20, ITEMS - 10)
+"""Items that are attachments of the page of item `_HOLDER`."""
+_HOLDER = ITEMS - 30
+_TOP = ITEMS // 5
+_INNER = _TOP + 5
 """Pages that are restricted, the second, below the first, more narrowly."""
-_BELOW = range(101, 111)
+_BELOW = range(_TOP + 1, _TOP + 11)
 _REMOVED = (10, 17, 20, 23)
 _SAID = (Said(id=9001, body="<p>Seen.</p>", answers=(Said(id=9002, by="ann", body="Me too."),)),)
 

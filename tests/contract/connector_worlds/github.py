@@ -37,7 +37,7 @@ from tests.support.services.github import (
 from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Repo, Said
 from tests.support.services.serving import Asked, Reply, running
 
-_ONE_SECOND = range(180, 420)
+_ONE_SECOND = range(ITEMS // 5, ITEMS - ITEMS // 15)
 """Items that were imported at once: more than a page of them have one time."""
 _REMOVED = (11, 17, 21, 23)
 _SAID = (Said(by="bob", body="Seen."),)

@@ -149,7 +149,7 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
         self.service.trouble = None
 
     def shift(self, how: Shift) -> frozenset[int]:
-        removed, added = range(440, 443), range(ITEMS, ITEMS + 3)
+        removed, added = range(ITEMS - 10, ITEMS - 7), range(ITEMS, ITEMS + 3)
         match how:
             case Shift.REPEAT:
                 self.service.repeats = 3

@@ -30,7 +30,7 @@ from tests.contract.connector_worlds.world import (
 from tests.support.services.serving import reply_text, running
 from tests.support.services.website import UNINDEXED, Resource, Site, page
 
-_A_LIST = 100
+_A_LIST = ITEMS // 4
 _PASSWORD = "open sesame"
 _BY_SCRIPT = Resource(body=b"<!doctype html><html><body><script src=/x.js></script></body></html>")
 

@@ -20,8 +20,9 @@ from typing import ClassVar
 
 from connectors.connector import Connector
 from connectors.document import Access
+from tests.support.soak import scaled
 
-ITEMS = 450
+ITEMS = scaled(60, 450, "connectors")
 """Numbered from 0; each is one document, and nothing else in the world is one."""
 UNREADABLE = 7
 """The number of the item that cannot be read until it is edited."""

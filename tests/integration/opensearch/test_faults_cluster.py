@@ -20,6 +20,8 @@ from tests.support.fault_index import Tried, check_none_is_mixed, generations, v
 from tests.support.index_engines import PUBLIC
 from tests.support.opensearch_server import Cluster, Server
 
+pytestmark = pytest.mark.soak("faults")
+
 REPLICATED = IndexLayout(shards=2, replicas=1)
 BARE = IndexLayout(shards=3, replicas=0)
 """A shard on each node, and none twice."""

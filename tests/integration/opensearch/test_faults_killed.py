@@ -18,6 +18,8 @@ from tests.support.fault_index import Tried, check_none_is_mixed, generations, o
 from tests.support.fault_proxy import FaultProxy, Meanwhile, fault_proxy
 from tests.support.opensearch_server import Server
 
+pytestmark = pytest.mark.soak("faults")
+
 OLD = [f"old {n}" for n in range(20)]
 NEW = [f"new {n}" for n in range(20)]
 WHOLE = 10**9

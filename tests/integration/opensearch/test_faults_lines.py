@@ -30,6 +30,8 @@ from tests.support.fault_proxy import (
 from tests.support.index_engines import PUBLIC
 from tests.support.opensearch_server import url_of
 
+pytestmark = pytest.mark.soak("faults")
+
 NAMES = [f"document {n}" for n in range(8)]
 SHORT = 0.5
 """Seconds until an answer is wanted."""

@@ -17,6 +17,8 @@ from tests.support.fault_index import Tried, generations, versions
 from tests.support.fault_proxy import FaultProxy, fault_proxy
 from tests.support.opensearch_server import Server
 
+pytestmark = pytest.mark.soak("faults")
+
 NARROW = {
     # One request is written, one waits, the rest is refused.
     "thread_pool.write.size": "1",

@@ -11,6 +11,8 @@ from indexing.opensearch.client import OpenSearchSettings, connect
 from tests.support.fault_index import Tried, versions
 from tests.support.fault_proxy import Afterwards, FaultProxy, fault_proxy
 
+pytestmark = pytest.mark.soak("faults")
+
 
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,8 @@ from tests.support.fault_index import Tried, by_vector, versions
 from tests.support.index_engines import PUBLIC
 from tests.support.tls_proxy import Request, tls_proxy
 
+pytestmark = pytest.mark.soak("faults")
+
 NAMES = [f"document {n}" for n in range(10)]
 
 
