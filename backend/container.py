@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backend.chat.llm_loop import ChatTurn
     from backend.evaluation.evaluation import OpenIndex, OpenWriter, Parts
     from backend.search.llm_protocol import Complete
-    from backend.search.request import Budgets, SearchRequest
+    from backend.search.models import Budgets, SearchRequest
     from backend.search.result_format import DocumentNumbers
     from backend.search.search_tool import SearchTool
     from backend.store.credential_vault import Vault
@@ -332,12 +332,12 @@ class Container:
 
     @property
     def budgets(self) -> "Budgets":
-        from backend.search.request import Budgets
+        from backend.search.models import Budgets
 
         return Budgets.for_window(self.settings.llm_window)
 
     def request(self, message: str, readers: "Readers", filters: "Filters") -> "SearchRequest":
-        from backend.search.request import SearchRequest
+        from backend.search.models import SearchRequest
         from indexing.runtime.deadline import Deadline
 
         return SearchRequest(

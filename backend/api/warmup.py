@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 
 from backend.container import Container
 from backend.schemas.models import PartWire, ReadyWire
-from backend.search.results import find
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
@@ -153,5 +152,6 @@ def _settle() -> None:
 
 
 def _first_search(container: Container) -> None:
-    """It reads the index into memory, and loads what only a search needs."""
-    find(container.search_tool(), container.request("first search", Readers.of(), Filters()), 1)
+    """Read the index into memory, and load what only a search needs."""
+    request = container.request("first search", Readers.of(), Filters())
+    container.search_tool().find_sections(request, 1)

@@ -17,8 +17,7 @@ from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed, TextPie
 from backend.chat.extractive.answer import Told, extract
 from backend.chat.llm_loop import ChatTurn, Search
 from backend.search.events import SearchDone, SearchEvent
-from backend.search.models import InferenceSection, SearchResult
-from backend.search.request import Budgets, SearchRequest
+from backend.search.models import Budgets, InferenceSection, SearchRequest, SearchResult
 from backend.search.result_format import DocumentNumbers
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -107,7 +106,7 @@ def _citation(told: Told, numbers: DocumentNumbers) -> Citation:
     candidate = told.candidate
     chunk = candidate.chunk
     return Citation(
-        number=numbers.number(chunk.document_id),
+        number=numbers.assign(chunk.document_id),
         document_id=chunk.document_id,
         title=chunk.title,
         link=chunk.link,

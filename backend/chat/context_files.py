@@ -70,7 +70,7 @@ def load_in_memory_chat_files(
         return ()
     return tuple(
         ContextFileMetadata(
-            number=numbers.number(file.document_id),
+            number=numbers.assign(file.document_id),
             document_id=file.document_id,
             name=file.name,
             link=file.link,

@@ -14,8 +14,8 @@ from backend.chat.prompts import (
     question_prompt,
     system_prompt,
 )
-from backend.search.llm_protocol import Message
-from backend.search.request import Budgets
+from backend.search.llm_protocol import ChatMessage
+from backend.search.models import Budgets
 from indexing.embedding.token_counting import CountTokens
 
 MESSAGE_TOKENS = 8
@@ -43,7 +43,7 @@ class Opening:
     duties: tuple[str, ...]
     """For the system prompt."""
     today: date | None
-    history: tuple[Message, ...]
+    history: tuple[ChatMessage, ...]
     message: str
     files: str
     """For the model, whole; empty where there are none."""
@@ -95,9 +95,9 @@ class Conversation:
         room -= sum(self._cost(exchange) for exchange in exchanges)
         question = question_prompt(self._opening.message, self._opening.files, self._results)
         return [
-            Message("system", self._system(tools)),
+            ChatMessage("system", self._system(tools)),
             *recent_messages(self._opening.history, room, self._message_cost),
-            Message("user", question),
+            ChatMessage("user", question),
             *itertools.chain.from_iterable(map(_spoken, exchanges)),
         ]
 
@@ -132,7 +132,7 @@ class Conversation:
         written = [calls.text, *(f"{call.name} {call.arguments}" for call in calls.calls)]
         return self._total([*written, *(result.text for result in exchange.results)])
 
-    def _message_cost(self, message: Message) -> int:
+    def _message_cost(self, message: ChatMessage) -> int:
         return self._total([message.text])
 
     def _total(self, texts: Iterable[str]) -> int:
@@ -140,8 +140,8 @@ class Conversation:
 
 
 def recent_messages(
-    history: Sequence[Message], room: int, cost: Callable[[Message], int]
-) -> list[Message]:
+    history: Sequence[ChatMessage], room: int, cost: Callable[[ChatMessage], int]
+) -> list[ChatMessage]:
     """The latest messages that fit together, without gaps, the first of them a user's."""
     kept = 0
     for message in reversed(history):

@@ -41,9 +41,8 @@ from backend.chat.tools import (
     readable,
 )
 from backend.search.events import SearchDone, SearchEvent
-from backend.search.llm_protocol import Message
-from backend.search.models import SearchResult
-from backend.search.request import SearchRequest
+from backend.search.llm_protocol import ChatMessage
+from backend.search.models import SearchRequest, SearchResult
 from backend.search.result_format import DocumentNumbers
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -66,7 +65,7 @@ class ChatTurn:
     message: str
     readers: Readers
     deadline: Deadline
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     """Oldest first, without the message."""
     filters: Filters = field(default_factory=Filters)
     files: tuple[ContextFile, ...] = ()

@@ -15,7 +15,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.cli import rendering
 from backend.container import Container
 from backend.schemas import conversion, models
-from backend.search.events import Queries, Selected, VariantLost
+from backend.search.events import Queries, SectionsSelected, StepFailed
 from backend.settings import variable
 from connectors.document import EVERYBODY, Document, Readers
 from connectors.errors import ActionRequiredError
@@ -75,10 +75,10 @@ def _followed(
             case Queries(variants=variants) if console and container.language_model:
                 tried = " · ".join(variant.text for variant in variants)
                 console.print(rendering.harmless(f"searching: {tried}", "dim"))
-            case Selected(sections=sections) if console and container.language_model:
+            case SectionsSelected(sections=sections) if console and container.language_model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
                 console.print(rendering.harmless(f"reading: {read}", "dim"))
-            case VariantLost(step=step, reason=reason) if console:
+            case StepFailed(step=step, reason=reason) if console:
                 console.print(rendering.harmless(f"done without {step}: {reason}", "yellow"))
             case _:
                 pass

@@ -6,7 +6,7 @@ from backend.chat.llm.client import completion
 from backend.cli import attending, cluster
 from backend.container import Container
 from backend.schemas.models import CheckWire
-from backend.search.llm_protocol import CompletionFailed, Message
+from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import variable
 from backend.sources.status_text import several
 from backend.store import documents, failures, sources
@@ -164,9 +164,9 @@ def _language_model(container: Container) -> CheckWire:
         )
     try:
         completion(model)(
-            [Message("user", "Answer with the word: ready")], Deadline.after(PATIENCE)
+            [ChatMessage("user", "Answer with the word: ready")], Deadline.after(PATIENCE)
         )
-    except CompletionFailed as error:
+    except CompletionError as error:
         return CheckWire(
             name="language model",
             state="failed",

@@ -49,8 +49,7 @@ def search(
     """Find the passages that match best."""
     from backend.cli import rendering
     from backend.schemas import conversion
-    from backend.search.person_lookup import meant
-    from backend.search.results import find
+    from backend.search.person_lookup import resolve_people
 
     asker = command_context.readers(readers)
     filters = _filters(source, tag, media_type, since, until)
@@ -63,9 +62,9 @@ def search(
             began = time.perf_counter()
             request = container.request(query, asker, filters)
             if person:
-                known = meant(container.index, person, asker, request.deadline)
+                known = resolve_people(container.index, person, asker, request.deadline)
                 request = replace(request, filters=replace(filters, people=known))
-            docs = find(tool, request, limit)
+            docs = tool.find_sections(request, limit)
             return docs, time.perf_counter() - began
 
         docs, seconds = command_context.through_a_switch(command_context.open_home(), search_in)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from backend.search.request import Budgets, SearchRequest
+from backend.search.models import Budgets, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.retrieval import HYBRID_ALPHA
 from backend.search.search_tool import SearchTool
@@ -51,7 +51,7 @@ def legs_of(index: Index, embedder: Embedder, understanding: Understanding) -> M
             complete=None,
             numbers=DocumentNumbers(),
         )
-        return _documents(ranked.chunk for ranked in tool.rank(_request(text), HITS))
+        return _documents(hit.chunk for hit in tool.rank(_request(text), HITS).hits)
 
     return {"keyword": keyword, "vector": vector, "hybrid": hybrid, "search": search}
 

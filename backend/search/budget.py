@@ -1,61 +1,63 @@
-"""How much a model may be shown: sections for the choice, and text for the answer."""
+"""Fit sections into token budgets: excerpts for the selection, and text for the answer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.search.models import InferenceSection
-from backend.search.prompts import NOTHING_FITS, quote
+from backend.search.prompts import NOTHING_FITS
 from backend.search.result_format import (
     DocumentNumbers,
-    excerpt,
+    excerpt_for_model,
     frame_for_model,
-    text_for_model,
+    results_for_model,
+    to_json,
 )
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.token_counting import CountTokens
 
-SHOWN_CHUNKS = 3
+RELEVANCE_CHUNKS = 3
 LONG_TOKEN = 16
-"""Characters; hardly any token is longer, so that no text of so many times a budget can fit it."""
-JOINT = 2
+"""Characters; hardly any token is longer, so a text of so many for each token cannot fit."""
+JSON_JOINT = 2
 """Tokens that joining two pieces of JSON may cost beyond the pieces."""
 WIDEST_NUMBER = 9_999
 SAMPLE_CHARACTERS = 400
 """Of each section's best chunk."""
 SAFETY = 1.05
-"""What is weighed, not counted, is taken to be so much heavier."""
+"""Factor on estimated token counts."""
 
 
 def trim_sections_by_tokens(
     sections: Iterable[InferenceSection], budget: int, count_tokens: CountTokens
 ) -> list[InferenceSection]:
-    """The sections that fit the budget, in order, counted as the model that selects is shown them.
+    """Return the sections whose excerpts fit the budget together, in order.
 
-    A section that does not fit is passed over; a shorter one after it may still fit.
+    A section that does not fit is skipped; a shorter one after it may still fit.
     """
     fitting: list[InferenceSection] = []
     left = budget
     for section in sections:
-        shown = quote(excerpt(section, len(fitting), shown_chunks(section)))
-        if len(shown) > left * LONG_TOKEN:
+        chunks = select_chunks_for_relevance(section)
+        excerpt = to_json(excerpt_for_model(section, len(fitting), chunks))
+        if len(excerpt) > left * LONG_TOKEN:
             continue
-        cost = count_tokens(shown) + JOINT
+        cost = count_tokens(excerpt) + JSON_JOINT
         if cost <= left:
             fitting.append(section)
             left -= cost
     return fitting
 
 
-def shown_chunks(section: InferenceSection) -> tuple[Chunk, ...]:
-    """At most three chunks of a section: the best one and its neighbours."""
+def select_chunks_for_relevance(section: InferenceSection) -> tuple[Chunk, ...]:
+    """Select the best chunk of a section and its neighbours, three at most."""
     best = section.best.chunk.position - section.start
-    last_start = max(0, len(section.chunks) - SHOWN_CHUNKS)
-    start = min(max(0, best - SHOWN_CHUNKS // 2), last_start)
-    return section.chunks[start : start + SHOWN_CHUNKS]
+    last_start = max(0, len(section.chunks) - RELEVANCE_CHUNKS)
+    start = min(max(0, best - RELEVANCE_CHUNKS // 2), last_start)
+    return section.chunks[start : start + RELEVANCE_CHUNKS]
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedSections:
     sections: tuple[InferenceSection, ...]
     text: str
     """Their JSON for the model."""
@@ -67,58 +69,60 @@ def fit_answer_budget(
     count_tokens: CountTokens,
     numbers: DocumentNumbers,
     note: str,
-) -> Fitted:
-    """As much of the sections as fits, in whole chunks; the text never exceeds `budget` tokens.
+) -> FittedSections:
+    """Keep as much of the sections as fits, in whole chunks; the text never exceeds `budget` tokens.
 
     Every section first gets its best chunk, in order; then, in order again, each grows around it
-    as far as the budget reaches. What does not fit is passed over. When not even an empty result
-    fits, the text is empty.
+    as far as the budget allows. What does not fit is skipped. If not even an empty result fits, the
+    text is empty.
 
-    Counting is what costs time here. So chunks are weighed by their bytes, at the tokens a byte
-    of a sample of them, and only the whole text is counted, which is what the promise is about.
+    Counting tokens is what costs time here. So the tokens of a chunk are estimated from its bytes,
+    at the rate of a sample, and only the whole text is counted, which must not exceed the budget.
     """
-    priced = [(section, _frame_cost(section, count_tokens)) for section in sections]
-    room = float(budget - count_tokens(text_for_model([], numbers, note)))
+    framed = [(section, _count_frame(section, count_tokens)) for section in sections]
+    available = float(budget - count_tokens(results_for_model([], numbers, note)))
     rate = _tokens_per_byte(sections, count_tokens)
-    while kept := _fill(priced, room, rate):
-        text = text_for_model(kept, numbers, note)
+    while kept := _fill(framed, available, rate):
+        text = results_for_model(kept, numbers, note)
         tokens = count_tokens(text)
         if tokens <= budget:
-            return Fitted(kept, text)
-        room *= budget / tokens / SAFETY
-    text = text_for_model([], numbers, f"{NOTHING_FITS} {note}".strip() if sections else note)
-    return Fitted((), text if count_tokens(text) <= budget else "")
+            return FittedSections(kept, text)
+        available *= budget / tokens / SAFETY
+    text = results_for_model([], numbers, f"{NOTHING_FITS} {note}".strip() if sections else note)
+    return FittedSections((), text if count_tokens(text) <= budget else "")
 
 
-def _frame_cost(section: InferenceSection, count_tokens: CountTokens) -> int:
-    return count_tokens(quote(frame_for_model(section, WIDEST_NUMBER))) + JOINT
+def _count_frame(section: InferenceSection, count_tokens: CountTokens) -> int:
+    return count_tokens(to_json(frame_for_model(section, WIDEST_NUMBER))) + JSON_JOINT
 
 
 def _tokens_per_byte(sections: Sequence[InferenceSection], count_tokens: CountTokens) -> float:
-    sample = quote([section.best.chunk.text[:SAMPLE_CHARACTERS] for section in sections])
-    return SAFETY * max(1, count_tokens(sample)) / _bytes(sample)
+    sample = to_json([section.best.chunk.text[:SAMPLE_CHARACTERS] for section in sections])
+    return SAFETY * max(1, count_tokens(sample)) / _count_bytes(sample)
 
 
 def _fill(
-    priced: Iterable[tuple[InferenceSection, int]], room: float, rate: float
+    framed: Iterable[tuple[InferenceSection, int]], available: float, rate: float
 ) -> tuple[InferenceSection, ...]:
-    """The sections, and what of each, that come to at most `room` tokens at `rate` a byte."""
+    """Return the parts of sections that come to at most `available` tokens at `rate` a byte."""
     kept: list[InferenceSection] = []
-    for section, frame in priced:
-        cost = frame + _cost(section.best.chunk, rate)
-        if cost <= room:
+    for section, frame in framed:
+        cost = frame + _estimate_tokens(section.best.chunk, rate)
+        if cost <= available:
             kept.append(section)
-            room -= cost
+            available -= cost
     grown: list[InferenceSection] = []
     for section in kept:
-        part, cost = _grown(section, room, rate)
+        part, cost = _grow(section, available, rate)
         grown.append(part)
-        room -= cost
+        available -= cost
     return tuple(grown)
 
 
-def _grown(section: InferenceSection, room: float, rate: float) -> tuple[InferenceSection, float]:
-    """As much of a section around its best chunk as fits, and what it costs beyond that chunk."""
+def _grow(
+    section: InferenceSection, available: float, rate: float
+) -> tuple[InferenceSection, float]:
+    """Grow a section around its best chunk, and return what that costs beyond the chunk."""
     best, spent = section.best.chunk.position - section.start, 0.0
     reached = {1: best, -1: best}
     open_sides = [1, -1]
@@ -126,26 +130,26 @@ def _grown(section: InferenceSection, room: float, rate: float) -> tuple[Inferen
         for side in tuple(open_sides):
             at = best + side * distance
             inside = 0 <= at < len(section.chunks)
-            cost = _cost(section.chunks[at], rate) if inside else 0.0
-            if inside and spent + cost <= room:
+            cost = _estimate_tokens(section.chunks[at], rate) if inside else 0.0
+            if inside and spent + cost <= available:
                 reached[side], spent = at, spent + cost
             else:
                 open_sides.remove(side)
-    return _part(section, reached[-1], reached[1] + 1), spent
+    return _slice(section, reached[-1], reached[1] + 1), spent
 
 
-def _cost(chunk: Chunk, rate: float) -> float:
-    return rate * _bytes(chunk.text) + JOINT
+def _estimate_tokens(chunk: Chunk, rate: float) -> float:
+    return rate * _count_bytes(chunk.text) + JSON_JOINT
 
 
-def _bytes(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
-def _part(section: InferenceSection, start: int, end: int) -> InferenceSection:
+def _slice(section: InferenceSection, start: int, end: int) -> InferenceSection:
     chunks = section.chunks[start:end]
     if len(chunks) == len(section.chunks):
         return section
     keys = {chunk.key for chunk in chunks}
-    ranked = tuple(one for one in section.ranked if one.chunk.key in keys)
-    return InferenceSection(chunks, section.best, ranked)
+    hits = tuple(hit for hit in section.hits if hit.chunk.key in keys)
+    return InferenceSection(chunks, section.best, hits)

@@ -1,55 +1,48 @@
-"""What a search tells while it runs, in this order."""
+"""The events of a search while it runs, in the order in which they come."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from backend.search.models import InferenceSection, SearchResult, VariantName
+from backend.search.models import InferenceSection, SearchResult, VariantQuery
 from indexing.index.protocols import Filters
 
 
 @dataclass(frozen=True, slots=True)
-class VariantQuery:
-    name: VariantName
-    text: str
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
 class Queries:
-    """The variants that are searched; told again when the model has added its own."""
+    """The variants that are searched; sent again once the model has added its own."""
 
     variants: tuple[VariantQuery, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class FiltersApplied:
     filters: Filters
 
 
 @dataclass(frozen=True, slots=True)
 class FirstResults:
-    """Before any call to a model has returned."""
+    """Results before any call to a model has returned."""
 
     sections: tuple[InferenceSection, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FusedResults:
-    """After all variants, before selection."""
+    """Results after all variants and before selection."""
 
     sections: tuple[InferenceSection, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class VariantLost:
-    """A model call failed or was late; its variant, or the selection, is done without."""
+class StepFailed:
+    """A step failed or was late; the search goes on without what it would have added."""
 
     step: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SectionsSelected:
     sections: tuple[InferenceSection, ...]
 
 
@@ -59,5 +52,11 @@ class SearchDone:
 
 
 SearchEvent: TypeAlias = (
-    Queries | Narrowed | FirstResults | FusedResults | VariantLost | Selected | SearchDone
+    Queries
+    | FiltersApplied
+    | FirstResults
+    | FusedResults
+    | StepFailed
+    | SectionsSelected
+    | SearchDone
 )

@@ -1,4 +1,4 @@
-"""Rankings of several variants to one ranking."""
+"""Fuse the rankings of several variants into one ranking, and group its chunks into sections."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple, TypeAlias
 
-from backend.search.events import VariantQuery
-from backend.search.models import RankedChunk, Why
-from indexing.index.protocols import Evidence, Hit
+from backend.search.models import InferenceSection, VariantQuery
+from indexing.index.protocols import Evidence, Hit, RankReason
 
 RRF_K = 50
 
@@ -20,7 +19,9 @@ class VariantRanking:
     """Best first."""
 
 
-class _Place(NamedTuple):
+class _Placement(NamedTuple):
+    """Where one variant ranks a chunk."""
+
     rank: int
     """Counted from 1."""
     order: int
@@ -29,13 +30,15 @@ class _Place(NamedTuple):
     hit: Hit
 
 
-_Order: TypeAlias = tuple[int, float, int, int]
+_SortKey: TypeAlias = tuple[int, float, int, int]
+_HitAt: TypeAlias = tuple[int, Hit]
+"""A hit and its place in the ranking."""
 
 
 def weighted_reciprocal_rank_fusion(
     rankings: Sequence[VariantRanking], k: int = RRF_K
-) -> list[RankedChunk]:
-    """Each chunk scores the sum of weight / (k + rank) over the rankings that hold it.
+) -> list[Hit]:
+    """Rank each chunk by the sum of weight / (k + rank) over the rankings that hold it.
 
     Chunks with more of the exact terms stand above those with fewer, whatever they score. Ties go
     to the better best rank, then to the earlier variant.
@@ -43,60 +46,96 @@ def weighted_reciprocal_rank_fusion(
     Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank
     Learning Methods, SIGIR 2009; here with a weight for each ranking.
     """
-    places: dict[tuple[str, int], list[_Place]] = {}
+    placements: dict[tuple[str, int], list[_Placement]] = {}
     for order, ranking in enumerate(rankings):
         for rank, hit in enumerate(ranking.hits, start=1):
-            place = _Place(rank, order, ranking.variant, hit)
-            places.setdefault(hit.chunk.key, []).append(place)
-    fused = [_fused(of_chunk, k) for of_chunk in places.values()]
+            placement = _Placement(rank, order, ranking.variant, hit)
+            placements.setdefault(hit.chunk.key, []).append(placement)
+    fused = [_fuse_placements(of_chunk, k) for of_chunk in placements.values()]
     fused.sort(key=lambda pair: pair[0])
-    return [ranked for _, ranked in fused]
+    return [hit for _, hit in fused]
 
 
-def _fused(places: list[_Place], k: int) -> tuple[_Order, RankedChunk]:
-    # fsum is exact: the score must not depend on the order in which variants arrived.
-    score = math.fsum(place.variant.weight / (k + place.rank) for place in places)
-    evidence = strongest(place.hit.evidence for place in places)
-    why = tuple(reason for place in places for reason in _reasons(place))
-    ranked = RankedChunk(places[0].hit.chunk, score, evidence, why)
-    first = min(places, key=lambda place: (place.rank, place.order))
-    return (-evidence.exact, -score, first.rank, first.order), ranked
+def _fuse_placements(placements: list[_Placement], k: int) -> tuple[_SortKey, Hit]:
+    # fsum is exact: the score must not depend on the order in which variants arrived, else equal
+    # chunks would be told apart by rounding instead of by rank.
+    score = math.fsum(each.variant.weight / (k + each.rank) for each in placements)
+    evidence = combine_evidence(each.hit.evidence for each in placements)
+    why = tuple(reason for each in placements for reason in _explain(each))
+    hit = Hit(placements[0].hit.chunk, score, evidence, why)
+    first = min(placements, key=lambda each: (each.rank, each.order))
+    # The exact tier comes before the score: a rewritten query knows nothing of the code or phrase
+    # that the user wrote, and must not outvote a chunk that holds it.
+    return (-evidence.exact, -score, first.rank, first.order), hit
 
 
-def _reasons(place: _Place) -> Iterator[Why]:
-    name, query, evidence = place.variant.name, place.variant.text, place.hit.evidence
+def _explain(placement: _Placement) -> Iterator[RankReason]:
+    variant, evidence = placement.variant, placement.hit.evidence
     if evidence.exact_rank is not None:
-        yield Why(name, query, "exact", evidence.exact_rank)
+        yield RankReason(variant.name, variant.text, "exact", evidence.exact_rank)
     if evidence.vector_rank is not None:
-        yield Why(name, query, "vector", evidence.vector_rank)
+        yield RankReason(variant.name, variant.text, "vector", evidence.vector_rank)
     if evidence.keyword_rank is not None:
-        yield Why(name, query, "keyword", evidence.keyword_rank)
+        yield RankReason(variant.name, variant.text, "keyword", evidence.keyword_rank)
 
 
-def strongest(evidences: Iterable[Evidence]) -> Evidence:
-    """The best of each figure: the raw grounds on which "nothing answers this" is decided."""
-    return reduce(_stronger, evidences)
+def combine_evidence(evidences: Iterable[Evidence]) -> Evidence:
+    """Take the best of each figure.
+
+    Whether anything answers at all is decided on these raw figures: a fused score says only how
+    chunks stand to each other.
+    """
+    return reduce(_combine_two, evidences)
 
 
-def _stronger(one: Evidence, other: Evidence) -> Evidence:
+def _combine_two(one: Evidence, other: Evidence) -> Evidence:
     return Evidence(
-        cosine=_higher(one.cosine, other.cosine),
-        bm25=_higher(one.bm25, other.bm25),
+        cosine=_max_known(one.cosine, other.cosine),
+        bm25=_max_known(one.bm25, other.bm25),
         word_share=max(one.word_share, other.word_share),
         exact=max(one.exact, other.exact),
-        vector_rank=_earlier(one.vector_rank, other.vector_rank),
-        keyword_rank=_earlier(one.keyword_rank, other.keyword_rank),
-        exact_rank=_earlier(one.exact_rank, other.exact_rank),
+        vector_rank=_min_known(one.vector_rank, other.vector_rank),
+        keyword_rank=_min_known(one.keyword_rank, other.keyword_rank),
+        exact_rank=_min_known(one.exact_rank, other.exact_rank),
     )
 
 
-def _higher(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
+def _max_known(*figures: float | None) -> float | None:
+    return max((figure for figure in figures if figure is not None), default=None)
 
 
-def _earlier(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
+def _min_known(*ranks: int | None) -> int | None:
+    return min((rank for rank in ranks if rank is not None), default=None)
+
+
+def merge_individual_chunks(hits: Iterable[Hit]) -> list[InferenceSection]:
+    """Join consecutive chunks of a document into a section at its best chunk's place.
+
+    `hits` are best first. Every chunk of them is in exactly one section.
+    """
+    places: dict[tuple[str, int], _HitAt] = {}
+    for place, hit in enumerate(hits):
+        places.setdefault(hit.chunk.key, (place, hit))
+    in_reading_order = [places[key] for key in sorted(places)]
+    sections = map(_join_run, _split_runs(in_reading_order))
+    return [section for _, section in sorted(sections, key=lambda pair: pair[0])]
+
+
+def _split_runs(hits: Iterable[_HitAt]) -> Iterator[list[_HitAt]]:
+    """Yield the longest runs of chunks of one document without gaps."""
+    run: list[_HitAt] = []
+    for place, hit in hits:
+        document_id, position = hit.chunk.key
+        if run and run[-1][1].chunk.key != (document_id, position - 1):
+            yield run
+            run = []
+        run.append((place, hit))
+    if run:
+        yield run
+
+
+def _join_run(run: list[_HitAt]) -> tuple[int, InferenceSection]:
+    by_place = sorted(run, key=lambda pair: pair[0])
+    place, best = by_place[0]
+    chunks = tuple(hit.chunk for _, hit in run)
+    return place, InferenceSection(chunks, best, tuple(hit for _, hit in by_place))

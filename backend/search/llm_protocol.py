@@ -1,21 +1,22 @@
-"""The little that search needs of a language model: a text for a few messages, by a deadline."""
+"""What search needs of a language model: a text for a few messages, by a deadline."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from connectors.errors import QuarryError
 from indexing.runtime.deadline import Deadline
 
 
-class CompletionFailed(Exception):
-    """The language model gave no usable answer: an error, a time-out, an empty text."""
+class CompletionError(QuarryError):
+    """The language model gave no usable answer: an error, a timeout, an empty text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     role: Literal["system", "user", "assistant"]
     text: str
 
 
-Complete: TypeAlias = Callable[[Sequence[Message], Deadline], str]
-"""Raises CompletionFailed, and nothing else that a caller must expect."""
+Complete: TypeAlias = Callable[[Sequence[ChatMessage], Deadline], str]
+"""Raises CompletionError and no other error that a caller must expect."""

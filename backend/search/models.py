@@ -1,40 +1,58 @@
-"""What a search finds: chunks with the reasons for their rank, and sections of neighbouring chunks."""
+"""The values of a search: its request, its variants, sections of neighbouring chunks, its result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from connectors.document import Span
+from backend.search.llm_protocol import ChatMessage
+from connectors.document import Readers, Span
 from indexing.chunking.chunk import Chunk
-from indexing.index.protocols import Evidence
+from indexing.index.protocols import Filters, Hit, RankReason, VariantName
+from indexing.runtime.deadline import Deadline
 
-VariantName: TypeAlias = Literal["original", "semantic", "llm", "keyword"]
-Leg: TypeAlias = Literal["vector", "keyword", "exact"]
 CitationMapping: TypeAlias = Mapping[int, str]
-"""Number to document id; a document keeps its number for the whole turn."""
+"""Citation number to document id; a document keeps its number for the whole turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """One reason for a rank: in this leg of this variant it stood here, counted from 1."""
+class Budgets:
+    """Limits in tokens of the chat model."""
 
-    variant: VariantName
-    query: str
-    leg: Leg
-    rank: int
+    selection: int
+    """For the excerpts that the model selects from."""
+    answer: int
+    """For the text of all sections that the answering model reads, however far they were expanded."""
+
+    @classmethod
+    def for_window(cls, tokens: int) -> "Budgets":
+        """Allow each a quarter of a model's context window, at most 12,800 tokens."""
+        share = min(12_800, tokens // 4)
+        return cls(selection=share, answer=share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    message: str
+    """The user's own words; the original query."""
+    readers: Readers
+    deadline: Deadline
+    budgets: Budgets
+    history: tuple[ChatMessage, ...] = ()
+    """The conversation before the message, oldest first."""
+    model_queries: tuple[str, ...] = ()
+    """Queries that the chat model wrote."""
+    filters: Filters = field(default_factory=Filters)
 
 
 @dataclass(frozen=True, slots=True)
-class RankedChunk:
-    """A chunk after fusion over all variants."""
+class VariantQuery:
+    """One of the texts that a message is searched as."""
 
-    chunk: Chunk
-    score: float
-    """Sum over variants of weight / (k + rank)."""
-    evidence: Evidence
-    """The strongest of each figure over the variants that found it."""
-    why: tuple[Why, ...]
+    name: VariantName
+    text: str
+    weight: float
+    """In the fusion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +61,10 @@ class InferenceSection:
 
     chunks: tuple[Chunk, ...]
     """By position, without gaps, at least one."""
-    best: RankedChunk
-    """Its best found chunk, at whose place the section ranks."""
-    ranked: tuple[RankedChunk, ...]
-    """All of its chunks that were found, best first; expansion adds chunks that were not."""
+    best: Hit
+    """The section ranks at the place of this chunk."""
+    hits: tuple[Hit, ...]
+    """All chunks that were found, best first; chunks added by expansion are not among them."""
 
     @property
     def document_id(self) -> str:
@@ -68,7 +86,7 @@ class InferenceSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDoc:
-    """A found section, as people and programs are shown it."""
+    """A section as people and programs are shown it."""
 
     number: int
     """The document's citation number."""
@@ -81,11 +99,11 @@ class SearchDoc:
     section: int
     """The section of the document that holds the best chunk."""
     span: Span
-    """Of the best chunk in the text of that section."""
+    """Of the best chunk, in the text of that section."""
     updated_at: datetime | None
     content: str
     score: float
-    why: tuple[Why, ...]
+    why: tuple[RankReason, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,4 +115,4 @@ class SearchResult:
     """JSON: `{"results": [{"document", "title", "source", ...}], "note"}`, within the answer budget."""
     citations: CitationMapping
     partial: bool
-    """Some part of the index did not answer."""
+    """Part of the index did not answer."""

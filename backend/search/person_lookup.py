@@ -1,4 +1,4 @@
-"""Whom an asker means who names people by hand."""
+"""Resolve people whom an asker names by hand to the keys that the index filters by."""
 
 from collections.abc import Iterable
 
@@ -8,18 +8,18 @@ from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import Deadline
 
 
-def meant(
-    index: Index, said: Iterable[str], readers: Readers, deadline: Deadline
+def resolve_people(
+    index: Index, names: Iterable[str], readers: Readers, deadline: Deadline
 ) -> frozenset[str]:
-    """The keys of those who are called so, and each text as a key itself.
+    """Return each name as a key, and the keys of the people who have that name.
 
-    A person whose address is known has it for a key, and is still to be found by name: among those whom
-    the facets of this asker tell of.
+    The key of a person whose address is known is the address, and the person must still be found by
+    name: among the people in the facets of this asker.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
-    keys = frozenset(filter(None, map(person_keys.key, said)))
+    keys = frozenset(filter(None, map(person_keys.key, names)))
     if all("@" in each for each in keys):
         return keys
     known = index.facets(Filters(), readers, deadline).people

@@ -1,15 +1,13 @@
-"""Found sections as a model reads them, and as people and programs are shown them."""
+"""Format found sections as JSON for models, and as values for people and programs."""
 
+import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from backend.search.models import CitationMapping, InferenceSection, SearchDoc
-from backend.search.prompts import quote
+from backend.search.models import InferenceSection, SearchDoc
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
-
-Metadata = Mapping[str, str | list[str]]
 
 
 class DocumentNumbers:
@@ -23,45 +21,51 @@ class DocumentNumbers:
         self._numbers: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def number(self, document_id: str) -> int:
-        """The number of a document, the next free one if it has none yet."""
+    def assign(self, document_id: str) -> int:
+        """Return the number of a document, the next free one if it has none yet."""
         with self._lock:
             return self._numbers.setdefault(document_id, len(self._numbers) + 1)
 
-    def citations(self) -> CitationMapping:
-        """All numbers given so far, to their document ids."""
-        with self._lock:
-            return {number: document_id for document_id, number in self._numbers.items()}
+
+def to_json(value: object) -> str:
+    """Serialize so that every script stays readable, and counts as few tokens."""
+    return json.dumps(value, ensure_ascii=False)
 
 
-def excerpt(section: InferenceSection, number: int, chunks: Sequence[Chunk]) -> dict[str, object]:
-    """`chunks` of a section as the model that selects is shown them, by their number in the list."""
-    return {"id": number, **_facts(section), "content": _text(chunks)}
+def excerpt_for_model(
+    section: InferenceSection, number: int, chunks: Sequence[Chunk]
+) -> dict[str, object]:
+    """Describe a section to the model that selects, by its number in the list."""
+    return {
+        "id": number,
+        **_document_fields(section),
+        "content": "\n".join(chunk.text for chunk in chunks),
+    }
 
 
 def frame_for_model(section: InferenceSection, number: int) -> dict[str, object]:
-    """Everything but the content of `result_for_model`."""
-    facts = _facts(section)
-    metadata = facts.pop("metadata", None)
-    frame = {"document": number, **facts, "url": section.best.chunk.link, "content": ""}
+    """Return `result_for_model` without its content."""
+    fields = _document_fields(section)
+    metadata = fields.pop("metadata", None)
+    frame = {"document": number, **fields, "url": section.best.chunk.link, "content": ""}
     return frame | ({"metadata": metadata} if metadata else {})
 
 
 def result_for_model(section: InferenceSection, number: int) -> dict[str, object]:
-    """A section as the model that answers reads it, under its document's citation number."""
-    return frame_for_model(section, number) | {"content": _text(section.chunks)}
+    """Describe a section to the model that answers, under its document's citation number."""
+    return frame_for_model(section, number) | {"content": section.text}
 
 
-def text_for_model(
+def results_for_model(
     sections: Sequence[InferenceSection], numbers: DocumentNumbers, note: str
 ) -> str:
     results = [
-        result_for_model(section, numbers.number(section.document_id)) for section in sections
+        result_for_model(section, numbers.assign(section.document_id)) for section in sections
     ]
-    return quote({"results": results} | ({"note": note} if note else {}))
+    return to_json({"results": results} | ({"note": note} if note else {}))
 
 
-def search_doc(section: InferenceSection, number: int) -> SearchDoc:
+def to_search_doc(section: InferenceSection, number: int) -> SearchDoc:
     chunk = section.best.chunk
     return SearchDoc(
         number=number,
@@ -74,35 +78,31 @@ def search_doc(section: InferenceSection, number: int) -> SearchDoc:
         section=chunk.section,
         span=chunk.span,
         updated_at=chunk.updated_at,
-        content=_text(section.chunks),
+        content=section.text,
         score=section.best.score,
         why=section.best.why,
     )
 
 
-def _text(chunks: Sequence[Chunk]) -> str:
-    return "\n".join(chunk.text for chunk in chunks)
-
-
-def _facts(section: InferenceSection) -> dict[str, object]:
-    """What is known of a section's document; what is not known is left out."""
+def _document_fields(section: InferenceSection) -> dict[str, object]:
+    """Describe a section's document; what is not known is left out."""
     chunk = section.best.chunk
-    facts: dict[str, object] = {
+    fields: dict[str, object] = {
         "title": chunk.title,
         "source": chunk.source,
-        "created_at": _day_and_time(chunk.created_at),
-        "updated_at": _day_and_time(chunk.updated_at),
+        "created_at": _format_time(chunk.created_at),
+        "updated_at": _format_time(chunk.updated_at),
         "authors": [name for name in map(person_keys.called, chunk.owners) if name],
-        "metadata": _metadata(chunk.tags),
+        "metadata": _group_tags(chunk.tags),
     }
-    return {name: value for name, value in facts.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
-def _day_and_time(moment: datetime | None) -> str | None:
+def _format_time(moment: datetime | None) -> str | None:
     return moment.isoformat(timespec="minutes") if moment else None
 
 
-def _metadata(tags: frozenset[str]) -> Metadata:
+def _group_tags(tags: frozenset[str]) -> dict[str, str | list[str]]:
     values: dict[str, list[str]] = {}
     for tag in sorted(tags):
         key, _, value = tag.partition("=")

@@ -1,10 +1,11 @@
-"""Variants to rankings: one call to the embedder and one to the index for all of them."""
+"""Retrieve rankings for all variants with one call to the embedder and one to the index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.search.events import VariantLost, VariantQuery
+from backend.search.events import StepFailed
 from backend.search.fusion import VariantRanking
+from backend.search.models import VariantQuery
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
@@ -20,7 +21,7 @@ EMBEDDING_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class RetrievalOptions:
     """What all variants of a search have in common."""
 
     readers: Readers
@@ -32,11 +33,11 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievalResult:
     rankings: tuple[VariantRanking, ...] = ()
     """One for each variant, in the same order."""
     partial: bool = False
-    lost: tuple[VariantLost, ...] = ()
+    failures: tuple[StepFailed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,52 +46,55 @@ class Retriever:
     embedder: Embedder
     understanding: Understanding
 
-    def retrieve(self, variants: Sequence[VariantQuery], scope: Scope) -> Retrieved:
-        """Search all variants in one `Index.find`, their vectors from one call to the embedder.
+    def retrieve(
+        self, variants: Sequence[VariantQuery], options: RetrievalOptions
+    ) -> RetrievalResult:
+        """Search all variants in one `Index.find`, with vectors from one call to the embedder.
 
-        An embedder that fails leaves the keyword legs.
+        If the embedder fails, the keyword legs are searched alone.
 
         Raises:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
         """
         if not variants:
-            return Retrieved()
+            return RetrievalResult()
         shares = [self.understanding.share_of(variant.text) for variant in variants]
-        vectors, lost = self._vectors(variants, shares, scope.deadline)
+        vectors, failures = self._embed(variants, shares, options.deadline)
         queries = [
-            _index_query(variant, share, vectors.get(variant.text), scope)
+            _build_query(variant, share, vectors.get(variant.text), options)
             for variant, share in zip(variants, shares, strict=True)
         ]
-        found = self.index.find(queries, scope.readers, scope.deadline)
-        rankings = zip(variants, found.rankings, strict=True)
-        return Retrieved(tuple(VariantRanking(*pair) for pair in rankings), found.partial, lost)
+        found = self.index.find(queries, options.readers, options.deadline)
+        pairs = zip(variants, found.rankings, strict=True)
+        rankings = tuple(VariantRanking(*pair) for pair in pairs)
+        return RetrievalResult(rankings, found.partial, failures)
 
-    def _vectors(
+    def _embed(
         self, variants: Sequence[VariantQuery], shares: Sequence[float], deadline: Deadline
-    ) -> tuple[dict[str, Vector], tuple[VariantLost, ...]]:
-        """The vector of each text that the embedder understands."""
-        understood = [one.text for one, share in zip(variants, shares, strict=True) if share > 0]
-        texts = list(dict.fromkeys(understood))
+    ) -> tuple[dict[str, Vector], tuple[StepFailed, ...]]:
+        """Embed each text in a language that the embedder supports."""
+        supported = [one.text for one, share in zip(variants, shares, strict=True) if share > 0]
+        texts = list(dict.fromkeys(supported))
         if not texts:
             return {}, ()
         try:
             vectors = self.embedder.embed_queries(
                 texts, deadline.limited_to(deadline.remaining() * EMBEDDING_SHARE)
             )
-        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as failure:
-            return {}, (VariantLost("embedding", f"searched by words alone: {failure}"),)
+        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
+            return {}, (StepFailed("embedding", f"searched by words alone: {error}"),)
         return dict(zip(texts, vectors, strict=True)), ()
 
 
-def _index_query(
-    variant: VariantQuery, share: float, vector: Vector | None, scope: Scope
+def _build_query(
+    variant: VariantQuery, share: float, vector: Vector | None, options: RetrievalOptions
 ) -> IndexQuery:
     base = KEYWORD_ALPHA if variant.name == "keyword" else HYBRID_ALPHA
     return IndexQuery(
         text=variant.text,
         vector=vector,
         alpha=base * share if vector is not None else 0.0,
-        exact=scope.exact,
-        size=scope.hits,
-        filters=scope.filters,
+        exact=options.exact,
+        size=options.hits,
+        filters=options.filters,
     )

@@ -1,4 +1,4 @@
-"""Which sections are read, and how much around each."""
+"""Select the sections to read, and how much text around each."""
 
 import json
 import re
@@ -6,26 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from backend.search.budget import shown_chunks
-from backend.search.llm_protocol import Complete, CompletionFailed
+from backend.search.budget import select_chunks_for_relevance
+from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import InferenceSection
-from backend.search.prompts import selection_prompt, spoken
-from backend.search.result_format import excerpt
+from backend.search.prompts import selection_prompt, strip_reasoning
+from backend.search.result_format import excerpt_for_model
 from indexing.runtime.deadline import Deadline
 
 MAX_SECTIONS = 10
 FEW_SECTIONS = 3
-"""With so few there is nothing to choose."""
+"""With so few, all are read and the model is not asked."""
 MIN_EXACT_SECTIONS = 3
-"""So many exact matches stay whatever the model says of them, and more where places are free."""
+"""So many exact matches are kept whatever the model chooses, and more where there is space."""
 MAX_JSON_STARTS = 100
-"""Places of an answer at which JSON is looked for; each that is none may cost a deep descent."""
+"""Positions of an answer at which JSON is tried; each that is not JSON may cost a deep recursion."""
 
 _JSON_START = re.compile(r"[\[{]")
 
 
-class Reading(Enum):
-    """How much of a document around a section is read."""
+class ContextSize(Enum):
+    """How much text around a section is read."""
 
     AS_IS = "as_is"
     ADJACENT = "adjacent"
@@ -33,27 +33,29 @@ class Reading(Enum):
 
     @property
     def tokens(self) -> int:
-        """About so many before it, and so many after it."""
-        return {Reading.AS_IS: 0, Reading.ADJACENT: 1_000, Reading.WIDE: 2_500}[self]
+        """Approximately, before the section and again after it."""
+        return {ContextSize.AS_IS: 0, ContextSize.ADJACENT: 1_000, ContextSize.WIDE: 2_500}[self]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedSection:
     section: InferenceSection
-    reading: Reading
+    context: ContextSize
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a model says of the section with this number; no reading means not relevant."""
+class SectionChoice:
+    """A model's choice for the section with this number; no context means not relevant."""
 
     number: int
-    reading: Reading | None
+    context: ContextSize | None
 
 
-def select_best(sections: Sequence[InferenceSection], reading: Reading) -> tuple[Selection, ...]:
-    """Without a model's choice: the best by score."""
-    return tuple(Selection(section, reading) for section in sections[:MAX_SECTIONS])
+def select_best(
+    sections: Sequence[InferenceSection], context: ContextSize
+) -> tuple[SelectedSection, ...]:
+    """Select the best by score, without a model."""
+    return tuple(SelectedSection(section, context) for section in sections[:MAX_SECTIONS])
 
 
 def select_sections_for_expansion(
@@ -61,82 +63,85 @@ def select_sections_for_expansion(
     sections: Sequence[InferenceSection],
     complete: Complete,
     deadline: Deadline,
-) -> tuple[Selection, ...]:
-    """Let the model choose, in one call, up to ten sections and how to read each.
+) -> tuple[SelectedSection, ...]:
+    """Let the model choose, in one call, up to ten sections and how much to read around each.
 
-    Sections that it calls not relevant or does not name are gone. Those that hold exactly what
-    the asker wrote stay, at least as they are, and stand first.
+    Sections that it calls not relevant or does not name are left out. Those that hold exactly what
+    the asker wrote stay, at least as they are, and come first.
 
     Args:
         queries: what was searched, the asker's own message first.
 
     Raises:
-        CompletionFailed: it gave no answer, or one that names no section there is.
+        CompletionError: the model gave no answer, or one that names no existing section.
     """
-    shown = [
-        excerpt(section, number, shown_chunks(section)) for number, section in enumerate(sections)
+    excerpts = [
+        excerpt_for_model(section, number, select_chunks_for_relevance(section))
+        for number, section in enumerate(sections)
     ]
-    answer = complete(selection_prompt(queries, shown, MAX_SECTIONS), deadline)
-    return _choose(sections, verdicts(answer, len(sections)))
+    answer = complete(selection_prompt(queries, excerpts, MAX_SECTIONS), deadline)
+    return _apply_choices(sections, parse_choices(answer, len(sections)))
 
 
-def _choose(sections: Sequence[InferenceSection], said: Sequence[Verdict]) -> tuple[Selection, ...]:
-    readings = {verdict.number: verdict.reading for verdict in said}
-    chosen = [number for number, reading in readings.items() if reading][:MAX_SECTIONS]
-    tier = _exact_tier(sections, chosen)
-    order = tier + [number for number in chosen if number not in tier]
-    return tuple(Selection(sections[n], readings.get(n) or Reading.AS_IS) for n in order)
+def _apply_choices(
+    sections: Sequence[InferenceSection], choices: Sequence[SectionChoice]
+) -> tuple[SelectedSection, ...]:
+    contexts = {choice.number: choice.context for choice in choices}
+    chosen = [number for number, context in contexts.items() if context][:MAX_SECTIONS]
+    exact = _keep_exact_matches(sections, chosen)
+    order = exact + [number for number in chosen if number not in exact]
+    return tuple(SelectedSection(sections[n], contexts.get(n) or ContextSize.AS_IS) for n in order)
 
 
-def _exact_tier(sections: Sequence[InferenceSection], chosen: Sequence[int]) -> list[int]:
-    """The exact matches that stay: those chosen, and of the others the best for the free places."""
+def _keep_exact_matches(sections: Sequence[InferenceSection], chosen: Sequence[int]) -> list[int]:
+    """Return the exact matches that were chosen, and the best of the others where there is space."""
     exact = [n for n, section in enumerate(sections) if section.best.evidence.exact]
     free = max(MIN_EXACT_SECTIONS, MAX_SECTIONS - len(chosen))
     kept = [n for n in exact if n not in chosen][:free]
     return sorted([*kept, *(n for n in exact if n in chosen)])
 
 
-def verdicts(answer: str, sections: int) -> list[Verdict]:
-    """What a model's answer says of `sections` sections, numbered from 0; the first word counts.
+def parse_choices(answer: str, sections: int) -> list[SectionChoice]:
+    """Parse a model's choices among sections numbered from 0; the first choice for each counts.
 
     Raises:
-        CompletionFailed: no JSON of the wanted form, or none of its numbers exists.
+        CompletionError: no JSON of the expected form, or none of its numbers exists.
     """
-    entries = _entries(spoken(answer))
-    known: dict[int, Verdict] = {}
-    for verdict in map(_verdict, entries):
-        if verdict and 0 <= verdict.number < sections:
-            known.setdefault(verdict.number, verdict)
+    entries = _find_entries(strip_reasoning(answer))
+    known: dict[int, SectionChoice] = {}
+    for choice in map(_parse_choice, entries):
+        if choice and 0 <= choice.number < sections:
+            known.setdefault(choice.number, choice)
     if entries and not known:
-        raise CompletionFailed("the language model chose sections that do not exist")
+        raise CompletionError("the language model chose sections that do not exist")
     return list(known.values())
 
 
-def _verdict(entry: object) -> Verdict | None:
+def _parse_choice(entry: object) -> SectionChoice | None:
     match entry:
         case {"id": bool()}:
             return None
         case {"id": int(number), **rest}:
-            return Verdict(number, _reading(rest.get("read")))
+            return SectionChoice(number, _parse_context(rest.get("read")))
         case {"id": str(digits), **rest} if digits.isdecimal() and len(digits) < 6:
-            return Verdict(int(digits), _reading(rest.get("read")))
+            return SectionChoice(int(digits), _parse_context(rest.get("read")))
         case _:
             return None
 
 
-def _reading(word: object) -> Reading | None:
-    match str(word).lower().replace(" ", "_").replace("-", "_"):
+def _parse_context(value: object) -> ContextSize | None:
+    match str(value).lower().replace(" ", "_").replace("-", "_"):
         case "not_relevant":
             return None
         case "adjacent":
-            return Reading.ADJACENT
+            return ContextSize.ADJACENT
         case "wide":
-            return Reading.WIDE
+            return ContextSize.WIDE
         case _:
-            return Reading.AS_IS
+            return ContextSize.AS_IS
 
 
-def _entries(answer: str) -> list[object]:
+def _find_entries(answer: str) -> list[object]:
     for value in _json_values(answer):
         match value:
             case {"sections": [*entries]}:
@@ -145,11 +150,11 @@ def _entries(answer: str) -> list[object]:
                 return list(entries)
             case _:
                 pass
-    raise CompletionFailed("the language model chose sections in a form that cannot be read")
+    raise CompletionError("the language model chose sections in an unknown format")
 
 
 def _json_values(text: str) -> Iterator[object]:
-    """The JSON objects and lists that begin in `text`, whatever stands around them."""
+    """Yield the JSON objects and lists in `text`, whatever is written around them."""
     decoder, start = json.JSONDecoder(), 0
     for _ in range(MAX_JSON_STARTS):
         found = _JSON_START.search(text, start)

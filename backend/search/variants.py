@@ -1,14 +1,13 @@
-"""The texts that one question is searched as, each with its weight in the fusion."""
+"""Make the texts that one message is searched as, each with its weight in the fusion."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 import regex
 
-from backend.search.events import VariantQuery
-from backend.search.llm_protocol import Complete, CompletionFailed
-from backend.search.prompts import keyword_prompt, rephrase_prompt, spoken
-from backend.search.request import SearchRequest
+from backend.search.llm_protocol import Complete, CompletionError
+from backend.search.models import SearchRequest, VariantQuery
+from backend.search.prompts import keyword_prompt, rephrase_prompt, strip_reasoning
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import SPACELESS
 from indexing.text.tokenizer import exact_terms, keywords, words
@@ -22,9 +21,9 @@ MAX_KEYWORD_QUERIES = 3
 MAX_MODEL_QUERIES = 8
 MAX_QUERY_CHARACTERS = 4_000
 FEW_CONTENT_WORDS = 2.5
-"""A message of at most so many does not stand by itself."""
+"""A message of at most so many is not searched by itself."""
 EARLIER_TURNS = 6
-"""How far back the question is looked for that such a message belongs to."""
+"""How far back to look for the question that such a message belongs to."""
 
 _LIST_MARK = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 _QUOTES = "\"'`“”「」"
@@ -33,31 +32,30 @@ _HIRAGANA = regex.compile(r"\p{Hiragana}+")
 _SPACELESS = regex.compile(rf"[{SPACELESS}]")
 
 
-def own_variants(request: SearchRequest) -> tuple[VariantQuery, ...]:
-    """What needs no further call to a model: the message, and the queries the chat model wrote."""
-    original = VariantQuery("original", searchable(request.message), ORIGINAL_QUERY_WEIGHT)
-    asked = [
-        VariantQuery("llm", searchable(query), LLM_NON_CUSTOM_QUERY_WEIGHT)
+def variants_of_request(request: SearchRequest) -> tuple[VariantQuery, ...]:
+    """Return the variants that need no further call to a model."""
+    original = VariantQuery("original", normalize_query(request.message), ORIGINAL_QUERY_WEIGHT)
+    written = [
+        VariantQuery("llm", normalize_query(query), LLM_NON_CUSTOM_QUERY_WEIGHT)
         for query in request.model_queries[:MAX_MODEL_QUERIES]
     ]
-    return deduplicate_queries([original, *asked])
+    return deduplicate_queries([original, *written])
 
 
 def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
-    """The own variants, and what can be made of the text itself in place of the model's.
+    """Make a keyword variant of the text itself, in place of the model's variants.
 
-    A follow-up that says almost nothing by itself ("and in Japan?") is searched together with
-    the question before it as well.
+    A follow-up of few words ("and in Japan?") is also searched together with the question before it.
     """
-    own, terms = own_variants(request), keywords(searchable(request.message))
+    own, terms = variants_of_request(request), keywords(normalize_query(request.message))
     earlier = ""
-    if request.history and leans_on_history(request.message):
-        earlier = searchable(_question_before(request))
+    if request.history and needs_history(request.message):
+        earlier = normalize_query(_previous_question(request))
     if not earlier:
         keyword = VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT)
         return deduplicate_queries([*own, keyword])
-    joined = searchable(f"{earlier} {request.message}")
-    terms = searchable(f"{keywords(earlier)} {terms}")
+    joined = normalize_query(f"{earlier} {request.message}")
+    terms = normalize_query(f"{keywords(earlier)} {terms}")
     return deduplicate_queries(
         [
             *own,
@@ -70,51 +68,46 @@ def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
 def semantic_query_rephrase(
     request: SearchRequest, complete: Complete, deadline: Deadline
 ) -> tuple[VariantQuery, ...]:
-    """The message as one question that stands without the history. Raises CompletionFailed."""
-    said = _lines(complete(rephrase_prompt(request.message, request.history), deadline))
-    return (VariantQuery("semantic", said[0], LLM_SEMANTIC_QUERY_WEIGHT),)
+    """Rephrase the message as a question that needs no history. Raises CompletionError."""
+    lines = _parse_lines(complete(rephrase_prompt(request.message, request.history), deadline))
+    return (VariantQuery("semantic", lines[0], LLM_SEMANTIC_QUERY_WEIGHT),)
 
 
 def keyword_query_expansion(
     request: SearchRequest, complete: Complete, deadline: Deadline
 ) -> tuple[VariantQuery, ...]:
-    """Up to three keyword queries for the message. Raises CompletionFailed."""
-    said = _lines(complete(keyword_prompt(request.message, request.history), deadline))
+    """Write up to three keyword queries for the message. Raises CompletionError."""
+    lines = _parse_lines(complete(keyword_prompt(request.message, request.history), deadline))
     return tuple(
         VariantQuery("keyword", text, LLM_KEYWORD_QUERY_WEIGHT)
-        for text in said[:MAX_KEYWORD_QUERIES]
+        for text in lines[:MAX_KEYWORD_QUERIES]
     )
 
 
 def deduplicate_queries(variants: Iterable[VariantQuery]) -> tuple[VariantQuery, ...]:
-    """Fold equal texts within the hybrid and within the keyword group; their weights add up.
+    """Merge equal texts within the hybrid and within the keyword group, and add their weights.
 
-    The first of them gives name, spelling and place. Empty texts are left out.
+    The first of them gives name, spelling and position. Empty texts are left out.
     """
-    folded: dict[tuple[str, str], VariantQuery] = {}
+    merged: dict[tuple[str, str], VariantQuery] = {}
     for variant in variants:
         if not variant.text:
             continue
-        first = folded.get(query_key(variant))
+        first = merged.get(query_key(variant))
         weight = variant.weight + (first.weight if first else 0.0)
         name, text = (first.name, first.text) if first else (variant.name, variant.text)
-        folded[query_key(variant)] = VariantQuery(name, text, weight)
-    return tuple(folded.values())
+        merged[query_key(variant)] = VariantQuery(name, text, weight)
+    return tuple(merged.values())
 
 
 def query_key(variant: VariantQuery) -> tuple[str, str]:
-    """Equal for variants that are searched alike."""
+    """Return a key that is equal for variants that are searched alike."""
     group = "keyword" if variant.name == "keyword" else "hybrid"
     return group, variant.text.casefold()
 
 
-def exact_terms_of(request: SearchRequest) -> tuple[str, ...]:
-    """What must be found as it is written: of the user's own words only, never of a model's."""
-    return exact_terms(request.message)
-
-
-def searchable(text: str) -> str:
-    """`text` on one line; of a very long one the beginning and the end, where questions stand."""
+def normalize_query(text: str) -> str:
+    """Put `text` on one line; of a very long one keep the beginning and the end, where questions are."""
     line = " ".join(text.split())
     if len(line) <= MAX_QUERY_CHARACTERS:
         return line
@@ -122,15 +115,15 @@ def searchable(text: str) -> str:
     return f"{line[:half]} {line[-half:]}"
 
 
-def leans_on_history(message: str) -> bool:
-    """Whether a message has too few words of content to be searched by themselves."""
+def needs_history(message: str) -> bool:
+    """Whether a message has too few content words to be searched by itself."""
     if exact_terms(message):
         return False
-    content = keywords(searchable(message))
-    return sum(map(_weight, set(words(content)))) <= FEW_CONTENT_WORDS
+    content = keywords(normalize_query(message))
+    return sum(map(_content_weight, set(words(content)))) <= FEW_CONTENT_WORDS
 
 
-def _weight(word: str) -> float:
+def _content_weight(word: str) -> float:
     # Scripts without spaces give every character and every pair of neighbours: a pair counts as
     # half a word, and a character is in its pairs already. Hiragana alone is mostly grammar.
     if not _SPACELESS.search(word):
@@ -138,23 +131,23 @@ def _weight(word: str) -> float:
     return 0.5 if len(word) > 1 and not _HIRAGANA.fullmatch(word) else 0.0
 
 
-def _question_before(request: SearchRequest) -> str:
-    """The last thing the user said that stands by itself."""
-    said = [turn.text for turn in request.history if turn.role == "user"]
-    recent = reversed(said[-EARLIER_TURNS:])
-    return next((text for text in recent if not leans_on_history(text)), "")
+def _previous_question(request: SearchRequest) -> str:
+    """Return the user's last message that can be searched by itself."""
+    messages = [turn.text for turn in request.history if turn.role == "user"]
+    recent = reversed(messages[-EARLIER_TURNS:])
+    return next((text for text in recent if not needs_history(text)), "")
 
 
-def _lines(answer: str) -> Sequence[str]:
-    """The lines of a model's answer without what models put around them."""
-    lines = [searchable(_unwrapped(line)) for line in spoken(answer).splitlines()]
-    said = [line for line in lines if line.strip("`")]
-    if not said:
-        raise CompletionFailed("the language model said nothing")
-    return said
+def _parse_lines(answer: str) -> Sequence[str]:
+    """Return the lines of a model's answer without list marks and quotes."""
+    lines = [normalize_query(_unwrap(line)) for line in strip_reasoning(answer).splitlines()]
+    queries = [line for line in lines if line.strip("`")]
+    if not queries:
+        raise CompletionError("the language model gave an empty answer")
+    return queries
 
 
-def _unwrapped(line: str) -> str:
+def _unwrap(line: str) -> str:
     bare = _LIST_MARK.sub("", line.strip())
     wrapped = _WRAPPED.fullmatch(bare)
     return wrapped.group(1) if wrapped else bare

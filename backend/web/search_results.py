@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from backend.container import Container
-from backend.search.merging import merge_individual_chunks
-from backend.search.models import InferenceSection, Why
-from backend.search.retrieval import HITS_PER_VARIANT
+from backend.search.models import InferenceSection
 from backend.web import highlighting, media_type_labels, urls
 from backend.web.highlighting import Piece
 from backend.web.sanitizing import harmless, shortened
@@ -16,7 +14,7 @@ from backend.web.search_url import Address
 from connectors.document import Readers
 from connectors.extraction import media_types
 from indexing.chunking.chunk import Chunk
-from indexing.index.protocols import Evidence
+from indexing.index.protocols import Evidence, RankReason
 from indexing.runtime.deadline import Deadline
 
 LONGEST_TITLE = 200
@@ -62,8 +60,7 @@ def search(container: Container, asked: Address, readers: Readers, deadline: Dea
     """
     began = time.perf_counter()
     request = replace(container.request(asked.text, readers, asked.filters()), deadline=deadline)
-    ranking = container.search_tool().rank(request, max(asked.limit, HITS_PER_VARIANT))
-    sections = merge_individual_chunks(ranking)
+    sections = container.search_tool().rank(request, asked.limit).sections
     wanted = highlighting.query_words(asked.text)
     results = tuple(_result(section, wanted, asked.text) for section in sections[: asked.limit])
     return Found(results, time.perf_counter() - began, len(sections) > asked.limit)
@@ -101,7 +98,7 @@ def _headings(chunk: Chunk) -> str:
     return " › ".join(path[1:] if path[:1] == [shortened(chunk.title, LONGEST_TITLE)] else path)
 
 
-def _reasons(why: Sequence[Why]) -> list[str]:
+def _reasons(why: Sequence[RankReason]) -> list[str]:
     """One sentence a query: where the passage stood in each leg, the best rank first."""
     ranks: dict[str, dict[str, None]] = {}
     names: dict[str, dict[str, None]] = {}

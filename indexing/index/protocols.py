@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from connectors.document import NOBODY, Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
@@ -75,12 +75,29 @@ class Evidence:
     exact_rank: int | None = None
 
 
+VariantName: TypeAlias = Literal["original", "semantic", "llm", "keyword"]
+Leg: TypeAlias = Literal["vector", "keyword", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankReason:
+    """One reason for a rank: the place, counted from 1, in one leg of one variant of a message."""
+
+    variant: VariantName
+    query: str
+    leg: Leg
+    rank: int
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     chunk: Chunk
     score: float
-    """Of the hybrid; compares within one ranking only."""
+    """Of the hybrid, or of the fusion of several queries; compares within one ranking only."""
     evidence: Evidence
+    """Of a fused hit, the strongest of each figure over the queries that found it."""
+    why: tuple[RankReason, ...] = ()
+    """Set by the fusion of several queries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,7 @@ from backend.chat.extractive.answerability import BY_MEANING, BY_WORDS, Evidence
 from backend.chat.extractive.candidate_sentences import candidates
 from backend.evaluation.dataset import read_dataset
 from backend.search.events import SearchDone
-from backend.search.models import InferenceSection
-from backend.search.request import Budgets, SearchRequest
+from backend.search.models import Budgets, InferenceSection, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import EVERYBODY, Document, Readers, Section

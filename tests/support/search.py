@@ -8,10 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from backend.search.llm_protocol import Complete, CompletionFailed, Message
-from backend.search.models import InferenceSection, RankedChunk
+from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
+from backend.search.models import Budgets, InferenceSection, SearchRequest
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
-from backend.search.request import Budgets, SearchRequest
 from connectors.document import EVERYBODY, Access, Person, Readers, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -50,8 +49,8 @@ def chunk(
     )
 
 
-def ranked(one: Chunk, score: float = 1.0, exact: int = 0) -> RankedChunk:
-    return RankedChunk(one, score, Evidence(exact=exact), ())
+def ranked(one: Chunk, score: float = 1.0, exact: int = 0) -> Hit:
+    return Hit(one, score, Evidence(exact=exact))
 
 
 def section(
@@ -67,7 +66,7 @@ def request(
     message: str,
     *,
     readers: Readers | None = None,
-    history: Sequence[Message] = (),
+    history: Sequence[ChatMessage] = (),
     model_queries: Sequence[str] = (),
     filters: Filters | None = None,
     budgets: Budgets | None = None,
@@ -153,7 +152,7 @@ class MemoryIndex:
         return Hit(one, score, Evidence(cosine=cosine, word_share=share, exact=exact))
 
 
-Reply: TypeAlias = str | Callable[[Sequence[Message], Deadline], str]
+Reply: TypeAlias = str | Callable[[Sequence[ChatMessage], Deadline], str]
 
 _STEPS = {
     rephrase_prompt("?", ())[0].text: "rephrase",
@@ -169,9 +168,9 @@ class ScriptedModel:
     rephrase: Reply = "the question, alone"
     keywords: Reply = "key words"
     select: Reply = '{"sections": []}'
-    asked: dict[str, list[Message]] = field(default_factory=dict)
+    asked: dict[str, list[ChatMessage]] = field(default_factory=dict)
 
-    def __call__(self, messages: Sequence[Message], deadline: Deadline) -> str:
+    def __call__(self, messages: Sequence[ChatMessage], deadline: Deadline) -> str:
         step = _STEPS[messages[0].text]
         self.asked[step] = list(messages)
         reply: Reply = {
@@ -183,8 +182,8 @@ class ScriptedModel:
 
 
 def failing(reason: str = "the endpoint answered 500") -> Complete:
-    def fail(_messages: Sequence[Message], _deadline: Deadline) -> str:
-        raise CompletionFailed(reason)
+    def fail(_messages: Sequence[ChatMessage], _deadline: Deadline) -> str:
+        raise CompletionError(reason)
 
     return fail
 
@@ -192,7 +191,7 @@ def failing(reason: str = "the endpoint answered 500") -> Complete:
 def hanging(released: threading.Event) -> Complete:
     """Answers only when released, whatever its deadline."""
 
-    def hang(_messages: Sequence[Message], _deadline: Deadline) -> str:
+    def hang(_messages: Sequence[ChatMessage], _deadline: Deadline) -> str:
         released.wait(60)
         return "too late"
 

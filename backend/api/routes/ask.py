@@ -24,15 +24,15 @@ from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import AnsweredWire, AnswerWire, LostWire, TextWire
 from backend.search.events import (
+    FiltersApplied,
     FirstResults,
     FusedResults,
-    Narrowed,
     Queries,
     SearchDone,
-    Selected,
-    VariantLost,
+    SectionsSelected,
+    StepFailed,
 )
-from backend.search.llm_protocol import Message
+from backend.search.llm_protocol import ChatMessage
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
@@ -93,7 +93,7 @@ def ask(
         message=body.question,
         readers=asker.readers,
         deadline=Deadline.after(container.settings.answer_seconds, visit.cancel_token),
-        history=tuple(Message(one.role, one.text) for one in body.history),
+        history=tuple(ChatMessage(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),
         today=date.today(),
     )
@@ -130,9 +130,9 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("first_results", conversion.results(sections))
         case FusedResults(sections=sections):
             return Event("results", conversion.results(sections))
-        case Selected(sections=sections):
+        case SectionsSelected(sections=sections):
             return Event("selected", conversion.results(sections))
-        case VariantLost(step=step, reason=reason):
+        case StepFailed(step=step, reason=reason):
             return Event("lost", LostWire(step=step, reason=reason))
         case ReasoningStep(text=text):
             return Event("reasoning", TextWire(text=text))
@@ -142,7 +142,7 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("citation", conversion.mark(event))
         case Failed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
-        case Narrowed() | SearchDone() | AnswerDone():
+        case FiltersApplied() | SearchDone() | AnswerDone():
             return None
 
 

@@ -17,7 +17,6 @@ from backend.api.search_filters import FiltersBody
 from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import FacetsWire, FoundWire, ResultWire
-from backend.search.results import find
 from connectors.document import Readers
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import DateRange, Facets, Filters
@@ -68,7 +67,7 @@ def search(body: SearchBody, asker: AskerIs, container: ContainerIs, visit: Visi
     filters = body.filters.filters()
     began = time.perf_counter()
     request = replace(container.request(body.query, asker.readers, filters), deadline=deadline)
-    docs = find(container.search_tool(), request, body.limit)
+    docs = container.search_tool().find_sections(request, body.limit)
     told = conversion.search(body.query, docs, time.perf_counter() - began)
     results = told.results if body.explain else tuple(map(_unexplained, told.results))
     counted = facets(container, filters, asker.readers, deadline)

@@ -93,9 +93,9 @@ def chunk_cosines(found: Sequence[Candidate]) -> Scores:
 
 def _cosines_of(section: InferenceSection) -> dict[tuple[str, int], float]:
     known = {
-        ranked.chunk.key: ranked.evidence.cosine
-        for ranked in (section.best, *section.ranked)
-        if ranked.evidence.cosine is not None
+        hit.chunk.key: hit.evidence.cosine
+        for hit in (section.best, *section.hits)
+        if hit.evidence.cosine is not None
     }
     unknown = UNFOUND * min(known.values(), default=0.0)
     return {chunk.key: known.get(chunk.key, unknown) for chunk in section.chunks}

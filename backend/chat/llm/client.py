@@ -22,7 +22,7 @@ from backend.chat.llm.messages import (
     ToolSpec,
 )
 from backend.chat.llm.stream_parser import Assembly
-from backend.search.llm_protocol import Complete, CompletionFailed, Message
+from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from indexing.runtime.cancellable_socket import CancellableSocket
 from indexing.runtime.deadline import Deadline
 
@@ -263,14 +263,14 @@ class LanguageModel:
 def completion(model: LanguageModel) -> Complete:
     """The model as search uses it: a text for a few messages. Thoughts are left out."""
 
-    def complete(messages: Sequence[Message], deadline: Deadline) -> str:
+    def complete(messages: Sequence[ChatMessage], deadline: Deadline) -> str:
         try:
             events = list(model.stream(messages, deadline))
         except ModelError as error:
-            raise CompletionFailed(str(error)) from error
+            raise CompletionError(str(error)) from error
         text = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
         if not text:
-            raise CompletionFailed("the language model said nothing")
+            raise CompletionError("the language model gave an empty answer")
         return text
 
     return complete
@@ -365,7 +365,7 @@ def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:
 
 def _message(message: ModelMessage) -> Json:
     match message:
-        case Message(role, text):
+        case ChatMessage(role, text):
             return {"role": role, "content": _sendable(text)}
         case CallMessage(text, calls):
             return {

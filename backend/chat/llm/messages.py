@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from backend.search.llm_protocol import Message
+from backend.search.llm_protocol import ChatMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ToolResult:
     text: str
 
 
-ModelMessage: TypeAlias = Message | CallMessage | ToolResult
+ModelMessage: TypeAlias = ChatMessage | CallMessage | ToolResult
 
 
 @dataclass(frozen=True, slots=True)

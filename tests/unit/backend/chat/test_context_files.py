@@ -48,7 +48,7 @@ def test_files_read_whole_are_numbered_first_and_narrow_nothing() -> None:
     context = resolve_context_user_files([file("a", 'q"uote\n'), file("b")], 100, letters)
     numbers = DocumentNumbers()
     loaded = load_in_memory_chat_files(context, numbers)
-    assert numbers.number("kb:later") == 3
+    assert numbers.assign("kb:later") == 3
     assert build_context_file_citation_mapping(loaded) == {
         1: CitedDocument("up:a", "a", "file:///a"),
         2: CitedDocument("up:b", "b", "file:///b"),

@@ -14,15 +14,15 @@ from backend.chat.history import (
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolCall, ToolResult
 from backend.chat.prompts import NO_LONGER_SHOWN
 from backend.chat.tools import INTERNAL_SEARCH
-from backend.search.llm_protocol import Message
+from backend.search.llm_protocol import ChatMessage
 
 
 def words(text: str) -> int:
     return len(text.split())
 
 
-def said(role: str, text: str) -> Message:
-    return Message("user" if role == "user" else "assistant", text)
+def said(role: str, text: str) -> ChatMessage:
+    return ChatMessage("user" if role == "user" else "assistant", text)
 
 
 def exchange(name: str, size: int) -> Exchange:
@@ -31,7 +31,7 @@ def exchange(name: str, size: int) -> Exchange:
 
 
 def conversation(
-    window: int, message: str = "why?", history: tuple[Message, ...] = ()
+    window: int, message: str = "why?", history: tuple[ChatMessage, ...] = ()
 ) -> Conversation:
     opening = Opening(duties=(), today=None, history=history, message=message, files="")
     return Conversation(opening, window, words)
@@ -71,7 +71,7 @@ HISTORY = (
         (-3, ()),
     ],
 )
-def test_the_oldest_messages_go_first(room: int, kept: tuple[Message, ...]) -> None:
+def test_the_oldest_messages_go_first(room: int, kept: tuple[ChatMessage, ...]) -> None:
     assert recent_messages(HISTORY, room, lambda m: words(m.text)) == list(kept)
 
 

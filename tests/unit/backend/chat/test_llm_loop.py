@@ -15,8 +15,8 @@ from backend.chat.events import AnswerDone, ChatEvent, Failed, ReasoningStep, Te
 from backend.chat.llm.client import LanguageModel, ModelSettings
 from backend.chat.llm_loop import MAX_CYCLES, ChatParts, ChatTurn, run_llm_loop
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
-from backend.search.llm_protocol import Message
-from backend.search.request import SearchRequest
+from backend.search.llm_protocol import ChatMessage
+from backend.search.models import SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers
@@ -175,7 +175,7 @@ def test_events_come_in_the_order_in_which_things_happen(asked: Asked) -> None:
 
 
 def test_the_search_is_given_all_that_the_turn_has(asked: Asked) -> None:
-    history = (Message("user", "Hello"), Message("assistant", "Hello."))
+    history = (ChatMessage("user", "Hello"), ChatMessage("assistant", "Hello."))
     filters = Filters(sources=frozenset({"wiki"}))
     asked.ask(look_for("a", "b"), Say("x"), history=history, filters=filters)
     [search] = asked.searches
@@ -356,7 +356,7 @@ def test_files_that_do_not_fit_without_a_search_are_told(cramped: Asked) -> None
 
 def test_every_prompt_fits_the_window(cramped: Asked) -> None:
     history = tuple(
-        Message(role, f"{role} {turn} " + "word " * 150)
+        ChatMessage(role, f"{role} {turn} " + "word " * 150)
         for turn in range(20)
         for role in ("user", "assistant")
     )

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.search.budget import (
-    Fitted,
+    FittedSections,
     fit_answer_budget,
-    shown_chunks,
+    select_chunks_for_relevance,
     trim_sections_by_tokens,
 )
 from backend.search.models import InferenceSection
-from backend.search.prompts import NOTHING_FITS, NOTHING_FOUND, quote
-from backend.search.result_format import DocumentNumbers, excerpt
+from backend.search.prompts import NOTHING_FITS, NOTHING_FOUND
+from backend.search.result_format import DocumentNumbers, excerpt_for_model, to_json
 from indexing.embedding.token_counting import CountTokens, estimated_tokens
 from tests.support.search import section
 
@@ -30,7 +30,7 @@ def spans(sections: tuple[InferenceSection, ...]) -> list[tuple[str, int, int]]:
 
 def fit(
     sections: list[InferenceSection], budget: int, count: CountTokens = characters, note: str = ""
-) -> Fitted:
+) -> FittedSections:
     return fit_answer_budget(sections, budget, count, DocumentNumbers(), note)
 
 
@@ -39,11 +39,13 @@ def fit(
     [(5, [5, 6, 7]), (6, [5, 6, 7]), (7, [6, 7, 8]), (9, [7, 8, 9])],
 )
 def test_three_chunks_are_shown_around_the_best(best: int, shown: list[int]) -> None:
-    assert [one.position for one in shown_chunks(section("a", 5, 10, best=best))] == shown
+    assert [
+        one.position for one in select_chunks_for_relevance(section("a", 5, 10, best=best))
+    ] == shown
 
 
 def test_of_a_short_section_all_is_shown() -> None:
-    assert len(shown_chunks(section("a", 5, 7, best=6))) == 2
+    assert len(select_chunks_for_relevance(section("a", 5, 7, best=6))) == 2
 
 
 def test_a_section_that_does_not_fit_is_passed_over() -> None:
@@ -91,14 +93,14 @@ def test_without_sections_the_note_says_why() -> None:
 
 @pytest.mark.parametrize("budget", [0, 1, 10])
 def test_a_budget_for_nothing_gives_an_empty_text(budget: int) -> None:
-    assert fit([section("a", 0, 3)], budget) == Fitted((), "")
+    assert fit([section("a", 0, 3)], budget) == FittedSections((), "")
 
 
 def test_numbers_are_given_to_what_is_shown_only() -> None:
     numbers = DocumentNumbers()
     sections = [section("large", 0, 1, text="x" * 9_000), section("small", 0, 1)]
     fit_answer_budget(sections, 2_000, characters, numbers, "")
-    assert numbers.citations() == {1: "small"}
+    assert [numbers.assign("small"), numbers.assign("large")] == [1, 2]
 
 
 def test_a_full_budget_is_used() -> None:
@@ -173,7 +175,7 @@ def test_the_text_never_exceeds_the_budget(
 
 
 def shown_length(one: InferenceSection, number: int) -> int:
-    return len(quote(excerpt(one, number, shown_chunks(one))))
+    return len(to_json(excerpt_for_model(one, number, select_chunks_for_relevance(one))))
 
 
 @given(st.lists(sections_of_texts, max_size=8), st.integers(0, 3_000))

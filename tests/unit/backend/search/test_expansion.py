@@ -3,7 +3,7 @@
 import pytest
 
 from backend.search.expansion import expand_section_with_context
-from backend.search.selection import Reading, Selection
+from backend.search.selection import ContextSize, SelectedSection
 from connectors.document import Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
@@ -16,7 +16,7 @@ SHORT = tuple(chunk("short", place) for place in range(2))
 
 
 def spans(
-    *selections: Selection, corpus: tuple[Chunk, ...] = LONG + SHORT, chunk_tokens: int = 512
+    *selections: SelectedSection, corpus: tuple[Chunk, ...] = LONG + SHORT, chunk_tokens: int = 512
 ) -> list[tuple[str, int, int]]:
     index = MemoryIndex(corpus)
     expanded = expand_section_with_context(selections, index, ANN, SOON, chunk_tokens)
@@ -26,30 +26,32 @@ def spans(
 @pytest.mark.parametrize(
     ("reading", "chunk_tokens", "expected"),
     [
-        (Reading.AS_IS, 512, (10, 12)),
-        (Reading.ADJACENT, 512, (8, 14)),  # 1,000 / 512, rounded up: 2 on either side
-        (Reading.WIDE, 512, (5, 17)),  # 2,500 / 512: 5
-        (Reading.ADJACENT, 256, (6, 16)),  # 1,000 / 256: 4
-        (Reading.WIDE, 8_192, (5, 17)),  # chunks are never longer than 512
+        (ContextSize.AS_IS, 512, (10, 12)),
+        (ContextSize.ADJACENT, 512, (8, 14)),  # 1,000 / 512, rounded up: 2 on either side
+        (ContextSize.WIDE, 512, (5, 17)),  # 2,500 / 512: 5
+        (ContextSize.ADJACENT, 256, (6, 16)),  # 1,000 / 256: 4
+        (ContextSize.WIDE, 8_192, (5, 17)),  # chunks are never longer than 512
     ],
 )
 def test_how_far_a_section_reaches(
-    reading: Reading, chunk_tokens: int, expected: tuple[int, int]
+    reading: ContextSize, chunk_tokens: int, expected: tuple[int, int]
 ) -> None:
-    selected = Selection(section("long", 10, 12), reading)
+    selected = SelectedSection(section("long", 10, 12), reading)
     assert spans(selected, chunk_tokens=chunk_tokens) == [("long", *expected)]
 
 
 def test_a_document_ends_where_it_ends() -> None:
-    assert spans(Selection(section("short", 1, 2), Reading.WIDE)) == [("short", 0, 2)]
-    assert spans(Selection(section("long", 29, 30), Reading.ADJACENT)) == [("long", 27, 30)]
+    assert spans(SelectedSection(section("short", 1, 2), ContextSize.WIDE)) == [("short", 0, 2)]
+    assert spans(SelectedSection(section("long", 29, 30), ContextSize.ADJACENT)) == [
+        ("long", 27, 30)
+    ]
 
 
 def test_all_sections_are_read_in_one_call_with_the_askers_readers() -> None:
     index = MemoryIndex(LONG + SHORT)
     selections = [
-        Selection(section("short", 0, 1), Reading.AS_IS),
-        Selection(section("long", 4, 5), Reading.ADJACENT),
+        SelectedSection(section("short", 0, 1), ContextSize.AS_IS),
+        SelectedSection(section("long", 4, 5), ContextSize.ADJACENT),
     ]
     expand_section_with_context(selections, index, ANN, SOON)
     assert index.reads == [([ChunkRange("short", 0, 1), ChunkRange("long", 2, 7)], ANN)]
@@ -67,7 +69,7 @@ def test_neighbours_that_are_forbidden_stay_out_and_so_does_what_lies_behind_the
         chunk("mixed", place, access=bob) if place == 3 else chunk("mixed", place)
         for place in range(6)
     )
-    assert spans(Selection(section("mixed", 1, 2), Reading.WIDE), corpus=corpus) == [
+    assert spans(SelectedSection(section("mixed", 1, 2), ContextSize.WIDE), corpus=corpus) == [
         ("mixed", 0, 3)
     ]
 
@@ -75,15 +77,15 @@ def test_neighbours_that_are_forbidden_stay_out_and_so_does_what_lies_behind_the
 def test_a_section_that_was_withdrawn_since_it_was_found_is_gone() -> None:
     closed = tuple(chunk("long", place, access=Access.to(["group:board"])) for place in range(30))
     selections = (
-        Selection(section("long", 4, 5), Reading.AS_IS),
-        Selection(section("short", 0, 1), Reading.AS_IS),
+        SelectedSection(section("long", 4, 5), ContextSize.AS_IS),
+        SelectedSection(section("short", 0, 1), ContextSize.AS_IS),
     )
     assert spans(*selections, corpus=closed + SHORT) == [("short", 0, 1)]
 
 
 def test_a_document_that_changed_since_it_was_found_is_shown_in_one_version() -> None:
     new = tuple(chunk("long", place, text=f"new {place}") for place in range(4))
-    selected = Selection(section("long", 1, 2), Reading.ADJACENT)
+    selected = SelectedSection(section("long", 1, 2), ContextSize.ADJACENT)
     expanded = expand_section_with_context([selected], MemoryIndex(new), ANN, SOON)
     assert expanded[0].text == "new 0\nnew 1\nnew 2\nnew 3"
     assert expanded[0].best.chunk.text == "new 1"
@@ -92,16 +94,16 @@ def test_a_document_that_changed_since_it_was_found_is_shown_in_one_version() ->
 def test_what_was_found_stays_known() -> None:
     found = section("long", 10, 12, best=11)
     expanded = expand_section_with_context(
-        [Selection(found, Reading.WIDE)], MemoryIndex(LONG), ANN, SOON
+        [SelectedSection(found, ContextSize.WIDE)], MemoryIndex(LONG), ANN, SOON
     )
     assert expanded[0].best == found.best
-    assert expanded[0].ranked == found.ranked
+    assert expanded[0].hits == found.hits
 
 
 def test_a_deadline_is_kept() -> None:
     with pytest.raises(DeadlineExceededError):
         expand_section_with_context(
-            [Selection(section("long", 0, 1), Reading.WIDE)],
+            [SelectedSection(section("long", 0, 1), ContextSize.WIDE)],
             MemoryIndex(LONG),
             ANN,
             Deadline.after(-1),

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.events import VariantQuery
-from backend.search.fusion import VariantRanking, strongest, weighted_reciprocal_rank_fusion
-from backend.search.models import RankedChunk, VariantName, Why
-from indexing.index.protocols import Evidence, Hit
+from backend.search.fusion import VariantRanking, combine_evidence, weighted_reciprocal_rank_fusion
+from backend.search.models import VariantQuery
+from indexing.index.protocols import Evidence, Hit, RankReason, VariantName
 from tests.support.search import chunk
 
 
@@ -21,7 +20,7 @@ def ranking(
     return VariantRanking(VariantQuery(name, f"{name} query", weight), hits)
 
 
-def order(ranked: list[RankedChunk]) -> str:
+def order(ranked: list[Hit]) -> str:
     return "".join(one.chunk.document_id for one in ranked)
 
 
@@ -79,17 +78,17 @@ def test_every_leg_of_every_variant_is_a_reason() -> None:
         ]
     )
     assert fused[0].why == (
-        Why("original", "long", "vector", 4),
-        Why("original", "long", "keyword", 1),
-        Why("keyword", "short", "exact", 1),
-        Why("keyword", "short", "keyword", 9),
+        RankReason("original", "long", "vector", 4),
+        RankReason("original", "long", "keyword", 1),
+        RankReason("keyword", "short", "exact", 1),
+        RankReason("keyword", "short", "keyword", 9),
     )
 
 
 def test_the_strongest_of_each_figure_is_kept_raw() -> None:
     first = Evidence(cosine=0.3, bm25=None, word_share=0.5, exact=1, vector_rank=7)
     second = Evidence(cosine=None, bm25=4.5, word_share=0.25, vector_rank=2, keyword_rank=3)
-    assert strongest([first, second]) == Evidence(
+    assert combine_evidence([first, second]) == Evidence(
         cosine=0.3, bm25=4.5, word_share=0.5, exact=1, vector_rank=2, keyword_rank=3
     )
 

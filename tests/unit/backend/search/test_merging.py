@@ -5,8 +5,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.merging import merge_individual_chunks, merge_overlapping_sections
-from backend.search.models import InferenceSection, RankedChunk
+from backend.search.expansion import merge_overlapping_sections
+from backend.search.fusion import merge_individual_chunks
+from backend.search.models import InferenceSection
+from indexing.index.protocols import Hit
 from tests.support.search import chunk, ranked, section
 
 
@@ -14,7 +16,7 @@ def spans(sections: list[InferenceSection]) -> list[tuple[str, int, int]]:
     return [(one.document_id, one.start, one.end) for one in sections]
 
 
-def found(*keys: tuple[str, int]) -> list[RankedChunk]:
+def found(*keys: tuple[str, int]) -> list[Hit]:
     """Ranked chunks, best first, with falling scores."""
     return [ranked(chunk(*key), score=1.0 / place) for place, key in enumerate(keys, start=1)]
 
@@ -23,7 +25,7 @@ def test_consecutive_chunks_become_one_section_at_the_best_ones_place() -> None:
     merged = merge_individual_chunks(found(("a", 3), ("b", 0), ("a", 4), ("a", 6), ("a", 2)))
     assert spans(merged) == [("a", 2, 5), ("b", 0, 1), ("a", 6, 7)]
     assert merged[0].best.chunk.position == 3
-    assert [one.chunk.position for one in merged[0].ranked] == [3, 4, 2]
+    assert [one.chunk.position for one in merged[0].hits] == [3, 4, 2]
 
 
 def test_the_last_chunk_of_one_document_is_no_neighbour_of_the_first_of_the_next() -> None:
@@ -56,7 +58,7 @@ def test_a_merged_section_is_known_by_its_strongest_chunk() -> None:
     )
     merged = merge_overlapping_sections([weak, section("a", 1, 3, best=2)])
     assert merged[0].best.chunk.position == 2
-    assert [one.score for one in merged[0].ranked] == [1.0, 0.1]
+    assert [one.score for one in merged[0].hits] == [1.0, 0.1]
 
 
 def test_an_exact_match_is_the_best_of_a_merged_section() -> None:
@@ -75,7 +77,7 @@ def test_no_found_chunk_is_lost_or_doubled(given_keys: list[tuple[str, int]]) ->
     for one in merged:
         positions = [piece.position for piece in one.chunks]
         assert positions == list(range(one.start, one.end))
-        assert one.best == one.ranked[0]
+        assert one.best == one.hits[0]
     bests = [given_keys.index(one.best.chunk.key) for one in merged]
     assert bests == sorted(bests)
 
@@ -99,6 +101,6 @@ def test_merged_sections_hold_the_same_chunks_once_and_lie_apart(
     for document in ("a", "b"):
         bounds = sorted((one.start, one.end) for one in merged if one.document_id == document)
         assert all(end < start for (_, end), (start, _) in pairwise(bounds))
-    assert {one.chunk.key for section in merged for one in section.ranked} == {
-        one.chunk.key for section in given_sections for one in section.ranked
+    assert {one.chunk.key for section in merged for one in section.hits} == {
+        one.chunk.key for section in given_sections for one in section.hits
     }

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.search.events import SearchDone
-from backend.search.models import SearchResult
-from backend.search.request import SearchRequest
+from backend.search.models import SearchRequest, SearchResult
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.search.person_lookup import meant
+from backend.search.person_lookup import resolve_people
 from connectors.document import Person, Readers
 from indexing.index.protocols import Index
 from indexing.local import open_index, open_writer
@@ -30,7 +30,7 @@ def index(tmp_path: Path) -> Iterator[LocalIndex]:
 
 
 def whom(index: Index, *said: str, readers: Readers = PUBLIC) -> frozenset[str]:
-    return meant(index, said, readers, soon())
+    return resolve_people(index, said, readers, soon())
 
 
 def test_a_name_means_all_who_are_called_so(index: LocalIndex) -> None:

@@ -3,14 +3,13 @@
 import json
 import threading
 
-from backend.search.result_format import DocumentNumbers, search_doc, text_for_model
+from backend.search.result_format import DocumentNumbers, results_for_model, to_search_doc
 from tests.support.search import UPDATED, section
 
 
 def test_a_document_keeps_its_number() -> None:
     numbers = DocumentNumbers()
-    assert [numbers.number(one) for one in ("b", "a", "b", "文書", "a")] == [1, 2, 1, 3, 2]
-    assert numbers.citations() == {1: "b", 2: "a", 3: "文書"}
+    assert [numbers.assign(one) for one in ("b", "a", "b", "文書", "a")] == [1, 2, 1, 3, 2]
 
 
 def test_threads_agree_on_the_numbers() -> None:
@@ -18,7 +17,7 @@ def test_threads_agree_on_the_numbers() -> None:
     told: list[list[int]] = [[] for _ in range(8)]
 
     def ask(answers: list[int]) -> None:
-        answers.extend(numbers.number(f"document {one % 100}") for one in range(1_000))
+        answers.extend(numbers.assign(f"document {one % 100}") for one in range(1_000))
 
     threads = [threading.Thread(target=ask, args=(answers,)) for answers in told]
     for thread in threads:
@@ -26,13 +25,13 @@ def test_threads_agree_on_the_numbers() -> None:
     for thread in threads:
         thread.join()
     assert all(answers == told[0] for answers in told)
-    assert sorted(numbers.citations()) == list(range(1, 101))
+    assert sorted(numbers.assign(f"document {one}") for one in range(100)) == list(range(1, 101))
 
 
 def test_the_model_reads_json() -> None:
     numbers = DocumentNumbers()
-    numbers.number("seen before")
-    text = text_for_model([section("社内", 0, 2)], numbers, "A note.")
+    numbers.assign("seen before")
+    text = results_for_model([section("社内", 0, 2)], numbers, "A note.")
     assert "社内" in text
     assert json.loads(text) == {
         "results": [
@@ -53,7 +52,7 @@ def test_the_model_reads_json() -> None:
 
 def test_two_sections_of_a_document_share_its_number() -> None:
     shown = json.loads(
-        text_for_model([section("a", 0, 1), section("a", 5, 6)], DocumentNumbers(), "")
+        results_for_model([section("a", 0, 1), section("a", 5, 6)], DocumentNumbers(), "")
     )
     assert [result["document"] for result in shown["results"]] == [1, 1]
     assert "note" not in shown
@@ -61,7 +60,7 @@ def test_two_sections_of_a_document_share_its_number() -> None:
 
 def test_people_are_shown_a_search_doc() -> None:
     found = section("a", 0, 2, best=1)
-    doc = search_doc(found, 7)
+    doc = to_search_doc(found, 7)
     assert (doc.number, doc.document_id, doc.title, doc.source) == (7, "a", "About a", "wiki")
     assert (doc.link, doc.updated_at) == ("https://wiki.example/a", UPDATED)
     assert doc.content == "a piece 0\na piece 1"

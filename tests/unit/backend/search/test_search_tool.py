@@ -10,19 +10,18 @@ from datetime import timedelta
 import pytest
 
 from backend.search.events import (
+    FiltersApplied,
     FirstResults,
     FusedResults,
-    Narrowed,
     Queries,
     SearchDone,
     SearchEvent,
-    Selected,
-    VariantLost,
+    SectionsSelected,
+    StepFailed,
 )
-from backend.search.llm_protocol import Complete, Message
-from backend.search.models import SearchResult
+from backend.search.llm_protocol import ChatMessage, Complete
+from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.request import Budgets, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.document import Access, Readers
@@ -117,7 +116,7 @@ def result(events: Sequence[SearchEvent]) -> SearchResult:
 
 
 def lost(events: Sequence[SearchEvent]) -> list[str]:
-    return [event.step for event in events if isinstance(event, VariantLost)]
+    return [event.step for event in events if isinstance(event, StepFailed)]
 
 
 def documents(found: SearchResult) -> list[str]:
@@ -135,7 +134,7 @@ def naming(*entries: tuple[int, str]) -> str:
 def test_without_a_model_all_is_one_embedding_and_one_find() -> None:
     index, embedder = MemoryIndex(CORPUS), NotingEmbedder()
     events = list(tool(index=index, embedder=embedder).run(request(TRAVEL)))
-    assert kinds(events) == [Queries, FirstResults, FusedResults, Selected, SearchDone]
+    assert kinds(events) == [Queries, FirstResults, FusedResults, SectionsSelected, SearchDone]
     assert embedder.embedded == [[TRAVEL, "much paid per kilometre bike"]]
     ((queries, _),) = index.finds
     assert [(query.text, query.alpha, query.size) for query in queries] == [
@@ -159,7 +158,7 @@ def test_first_results_are_told_before_any_call_to_the_model_has_returned() -> N
     returned: list[str] = []
 
     def patient(said: str) -> Reply:
-        def reply(_messages: Sequence[Message], _deadline: Deadline) -> str:
+        def reply(_messages: Sequence[ChatMessage], _deadline: Deadline) -> str:
             assert told.wait(30)
             returned.append(said)
             return said
@@ -182,7 +181,7 @@ def test_first_results_are_told_before_any_call_to_the_model_has_returned() -> N
 def test_both_calls_to_the_model_run_at_the_same_time() -> None:
     both = threading.Barrier(2, timeout=30)
 
-    def meet(_messages: Sequence[Message], _deadline: Deadline) -> str:
+    def meet(_messages: Sequence[ChatMessage], _deadline: Deadline) -> str:
         both.wait()
         return "bike"
 
@@ -264,7 +263,7 @@ def test_one_variant_of_two_may_fail() -> None:
 def test_the_model_is_given_seconds_not_the_whole_time() -> None:
     given: list[float] = []
 
-    def note(_messages: Sequence[Message], deadline: Deadline) -> str:
+    def note(_messages: Sequence[ChatMessage], deadline: Deadline) -> str:
         given.append(deadline.remaining())
         return "bike"
 
@@ -291,7 +290,7 @@ def test_the_choice_of_the_model_is_read() -> None:
     fused = next(event for event in events if isinstance(event, FusedResults))
     chosen = [fused.sections[2].document_id, fused.sections[1].document_id]
     assert documents(result(events)) == chosen
-    selected = next(event for event in events if isinstance(event, Selected))
+    selected = next(event for event in events if isinstance(event, SectionsSelected))
     assert [section.document_id for section in selected.sections] == chosen
 
 
@@ -478,7 +477,7 @@ def test_filters_hold_for_every_query_and_are_told() -> None:
     index = MemoryIndex(CORPUS)
     asked = request(DESK, filters=Filters(sources=frozenset({"handbook"})))
     events = list(tool(ScriptedModel(), index).run(asked))
-    assert Narrowed(asked.filters) in events
+    assert FiltersApplied(asked.filters) in events
     assert all(query.filters == asked.filters for queries, _ in index.finds for query in queries)
     assert {doc.source for doc in result(events).docs} <= {"handbook"}
 
@@ -493,9 +492,9 @@ def test_the_text_for_the_model_stays_within_its_budget(budget: int) -> None:
 def test_the_ranking_alone_is_the_one_that_a_search_goes_on_with() -> None:
     events = list(tool().run(request(DESK)))
     fused = next(event for event in events if isinstance(event, FusedResults))
-    ranking = tool().rank(request(DESK))
+    ranking = tool().rank(request(DESK)).hits
     assert {one.chunk.key for one in ranking} == {
-        one.chunk.key for section in fused.sections for one in section.ranked
+        one.chunk.key for section in fused.sections for one in section.hits
     }
     bests = [section.best.chunk.key for section in fused.sections]
     assert [one.chunk.key for one in ranking if one.chunk.key in bests] == bests
@@ -505,3 +504,10 @@ def test_more_hits_a_variant_may_be_asked_for() -> None:
     index = MemoryIndex(CORPUS)
     tool(index=index).rank(request(DESK), hits=200)
     assert {query.size for query in index.finds[0][0]} == {200}
+
+
+def test_exact_terms_are_of_the_users_words_only() -> None:
+    index = MemoryIndex(CORPUS)
+    message = 'Where does "grace period" apply to E-2207?'
+    tool(index=index).rank(request(message, model_queries=["code X-999"]))
+    assert {query.exact for query in index.finds[0][0]} == {("grace period", "E-2207")}

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.search.llm_protocol import CompletionFailed
+from backend.search.llm_protocol import CompletionError
 from backend.search.selection import (
     MAX_SECTIONS,
-    Reading,
-    Selection,
-    Verdict,
+    ContextSize,
+    SectionChoice,
+    SelectedSection,
+    parse_choices,
     select_best,
     select_sections_for_expansion,
-    verdicts,
 )
 from indexing.runtime.deadline import Deadline
 from tests.support.search import ScriptedModel, failing, section
@@ -23,11 +23,11 @@ SOON = Deadline.after(86_400)
 FIVE = [section(name, 0, 1) for name in "abcde"]
 
 
-def chosen(answer: str, exact: str = "", names: str = "abcde") -> list[tuple[str, Reading]]:
+def chosen(answer: str, exact: str = "", names: str = "abcde") -> list[tuple[str, ContextSize]]:
     sections = [section(name, 0, 1, exact=int(name in exact)) for name in names]
     model = ScriptedModel(select=answer)
     selections = select_sections_for_expansion(["Why?"], sections, model, SOON)
-    return [(one.section.document_id, one.reading) for one in selections]
+    return [(one.section.document_id, one.context) for one in selections]
 
 
 def answer(*entries: tuple[int, str]) -> str:
@@ -36,14 +36,14 @@ def answer(*entries: tuple[int, str]) -> str:
 
 def test_the_models_order_and_readings_are_taken() -> None:
     assert chosen(answer((3, "wide"), (0, "as_is"), (2, "adjacent"))) == [
-        ("d", Reading.WIDE),
-        ("a", Reading.AS_IS),
-        ("c", Reading.ADJACENT),
+        ("d", ContextSize.WIDE),
+        ("a", ContextSize.AS_IS),
+        ("c", ContextSize.ADJACENT),
     ]
 
 
 def test_not_relevant_and_not_named_are_gone() -> None:
-    assert chosen(answer((0, "not_relevant"), (1, "as_is"))) == [("b", Reading.AS_IS)]
+    assert chosen(answer((0, "not_relevant"), (1, "as_is"))) == [("b", ContextSize.AS_IS)]
 
 
 def test_nothing_relevant_leaves_nothing() -> None:
@@ -53,22 +53,22 @@ def test_nothing_relevant_leaves_nothing() -> None:
 
 def test_repeated_and_unknown_numbers_are_ignored() -> None:
     said = answer((1, "as_is"), (99, "wide"), (1, "wide"), (-1, "wide"))
-    assert chosen(said) == [("b", Reading.AS_IS)]
+    assert chosen(said) == [("b", ContextSize.AS_IS)]
 
 
 def test_exact_matches_stay_and_stand_first() -> None:
     said = answer((0, "wide"), (3, "not_relevant"))
     assert chosen(said, exact="cd") == [
-        ("c", Reading.AS_IS),
-        ("d", Reading.AS_IS),
-        ("a", Reading.WIDE),
+        ("c", ContextSize.AS_IS),
+        ("d", ContextSize.AS_IS),
+        ("a", ContextSize.WIDE),
     ]
 
 
 def test_a_chosen_exact_match_is_read_as_the_model_says() -> None:
     assert chosen(answer((4, "as_is"), (1, "wide")), exact="b") == [
-        ("b", Reading.WIDE),
-        ("e", Reading.AS_IS),
+        ("b", ContextSize.WIDE),
+        ("e", ContextSize.AS_IS),
     ]
 
 
@@ -91,7 +91,7 @@ def test_at_most_ten_are_taken_and_of_unchosen_exact_matches_three_beyond() -> N
     ],
 )
 def test_ways_in_which_models_write_the_same(said: str) -> None:
-    assert verdicts(said, 5) == [Verdict(1, Reading.WIDE)]
+    assert parse_choices(said, 5) == [SectionChoice(1, ContextSize.WIDE)]
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_ways_in_which_models_write_the_same(said: str) -> None:
     ],
 )
 def test_an_answer_that_names_no_section_has_failed(said: str) -> None:
-    with pytest.raises(CompletionFailed):
-        verdicts(said, 5)
+    with pytest.raises(CompletionError):
+        parse_choices(said, 5)
 
 
 def test_a_model_that_fails_says_so() -> None:
-    with pytest.raises(CompletionFailed, match="500"):
+    with pytest.raises(CompletionError, match="500"):
         select_sections_for_expansion(["Why?"], FIVE, failing(), SOON)
 
 
@@ -139,15 +139,15 @@ def test_the_model_sees_the_queries_and_three_chunks_a_section() -> None:
 
 def test_without_a_choice_the_best_ten_are_taken() -> None:
     many = [section(str(number), 0, 1) for number in range(12)]
-    assert select_best(many, Reading.ADJACENT) == tuple(
-        Selection(one, Reading.ADJACENT) for one in many[:10]
+    assert select_best(many, ContextSize.ADJACENT) == tuple(
+        SelectedSection(one, ContextSize.ADJACENT) for one in many[:10]
     )
 
 
 @given(st.text() | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
 def test_whatever_is_said_is_understood_or_has_failed(said: str) -> None:
     try:
-        known = verdicts(said, 5)
-    except CompletionFailed:
+        known = parse_choices(said, 5)
+    except CompletionError:
         return
     assert all(0 <= verdict.number < 5 for verdict in known)

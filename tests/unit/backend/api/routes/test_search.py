@@ -9,7 +9,6 @@ from fastapi.testclient import TestClient
 from backend.api.routes import search
 from backend.container import Container
 from backend.schemas import conversion
-from backend.search.results import find
 from connectors.document import Readers
 from indexing.index import person_keys
 from indexing.index.protocols import Filters
@@ -26,7 +25,7 @@ def _found(client: TestClient, **body: object) -> Any:
 
 def test_it_finds_what_the_command_finds(client: TestClient, container: Container) -> None:
     request = container.request(QUERY, Readers.of(), Filters())
-    docs = find(container.search_tool(), request, 3)
+    docs = container.search_tool().find_sections(request, 3)
     expected = conversion.search(QUERY, docs, 0).model_dump(mode="json")["results"]
     assert _found(client, limit=3, explain=True)["results"] == expected
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"

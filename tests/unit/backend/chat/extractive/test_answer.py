@@ -21,7 +21,7 @@ from backend.chat.extractive.answerability import (
 )
 from backend.chat.extractive.candidate_sentences import candidates
 from backend.chat.extractive.relevance import mismatches, word_shares
-from backend.search.models import InferenceSection, RankedChunk
+from backend.search.models import InferenceSection
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction import media_types
@@ -30,6 +30,7 @@ from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Evidence as FoundBy
+from indexing.index.protocols import Hit
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import chunk
 
@@ -47,7 +48,7 @@ FILLER = (
 
 
 def section(*chunks: Chunk, cosine: float | None = 0.6) -> InferenceSection:
-    best = RankedChunk(chunks[0], 1.0, FoundBy(cosine=cosine), ())
+    best = Hit(chunks[0], 1.0, FoundBy(cosine=cosine), ())
     return InferenceSection(chunks, best, (best,))
 
 

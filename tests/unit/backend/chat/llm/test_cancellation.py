@@ -8,12 +8,12 @@ import pytest
 
 from backend.chat.llm.client import LanguageModel, ModelLate, ModelSettings, completion
 from backend.chat.llm.messages import ModelEvent
-from backend.search.futures import in_background
-from backend.search.llm_protocol import CompletionFailed, Message
+from backend.search.futures import run_in_background
+from backend.search.llm_protocol import ChatMessage, CompletionError
 from indexing.runtime.deadline import CancelToken, Deadline
 from tests.support.scripted_model import Manner, Refuse, Reply, Say, ScriptedModel, Silent
 
-HELLO = (Message("user", "Hello"),)
+HELLO = (ChatMessage("user", "Hello"),)
 SOON = 10.0
 """Seconds; far from the minute that each request has here, and enough for a busy machine."""
 
@@ -85,9 +85,9 @@ def test_what_runs_in_the_background(server: ScriptedModel) -> None:
     cancel_token = CancelToken()
     deadline = Deadline.after(60, cancel_token)
     complete = completion(_model(server))
-    pending = in_background(lambda: complete(HELLO, deadline), deadline.limited_to(50))
+    pending = run_in_background(lambda: complete(HELLO, deadline), deadline.limited_to(50))
     threading.Thread(target=_set_when_asked, args=(server, cancel_token)).start()
-    with pytest.raises(CompletionFailed):
+    with pytest.raises(CompletionError):
         pending.result()
     assert server.hung_up.wait(SOON)
 

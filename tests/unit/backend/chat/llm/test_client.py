@@ -33,7 +33,7 @@ from backend.chat.llm.messages import (
     ToolSpec,
     Usage,
 )
-from backend.search.llm_protocol import CompletionFailed, Message
+from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import variable
 from indexing.runtime.deadline import Deadline
 from tests.support.scripted_model import (
@@ -48,7 +48,7 @@ from tests.support.scripted_model import (
     ToolUse,
 )
 
-QUESTION = (Message("user", "How many days?"),)
+QUESTION = (ChatMessage("user", "How many days?"),)
 TOOL = ToolSpec("internal_search", "Search.", {"type": "object", "properties": {}})
 
 
@@ -105,7 +105,7 @@ def test_a_request_says_everything_once(server: ScriptedModel) -> None:
     server.play([Say("ok")])
     call = ToolCall("call-1", "internal_search", '{"queries": ["a"]}')
     messages = (
-        Message("system", "Be brief."),
+        ChatMessage("system", "Be brief."),
         *QUESTION,
         CallMessage("", (call,)),
         ToolResult("call-1", "nothing"),
@@ -433,7 +433,7 @@ def test_half_a_character_does_not_stop_a_request(
     server: ScriptedModel, model: LanguageModel
 ) -> None:
     server.play([Say("here")])
-    assert said(list(model.stream((Message("user", "a\udc80b"),), soon()))) == "here"
+    assert said(list(model.stream((ChatMessage("user", "a\udc80b"),), soon()))) == "here"
     assert server.requests[0].messages[0]["content"] == "a?b"
 
 
@@ -463,5 +463,5 @@ def test_a_completion_fails_in_one_way_only(
     server: ScriptedModel, model: LanguageModel, reply: Refuse | Say | Raw
 ) -> None:
     server.play([reply] * 3)
-    with pytest.raises(CompletionFailed):
+    with pytest.raises(CompletionError):
         completion(model)(QUESTION, soon())

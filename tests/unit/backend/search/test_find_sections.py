@@ -1,7 +1,6 @@
 """A search by itself: as many sections as asked for, in the order of the ranking."""
 
 from backend.search.result_format import DocumentNumbers
-from backend.search.results import find
 from backend.search.search_tool import SearchTool
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
@@ -28,7 +27,7 @@ def tool(index: MemoryIndex) -> SearchTool:
 
 
 def test_consecutive_chunks_are_one_result_and_a_document_has_one_number() -> None:
-    docs = find(tool(MemoryIndex(CORPUS)), request("canteen soup"), 10)
+    docs = tool(MemoryIndex(CORPUS)).find_sections(request("canteen soup"), 10)
     soup = [doc for doc in docs if doc.document_id == "soup"]
     assert sorted(doc.content for doc in soup) == [
         CORPUS[2].text,
@@ -39,9 +38,9 @@ def test_consecutive_chunks_are_one_result_and_a_document_has_one_number() -> No
 
 
 def test_as_many_as_asked_for() -> None:
-    assert len(find(tool(MemoryIndex(CORPUS)), request("canteen soup"), 3)) == 3
-    assert len(find(tool(MemoryIndex(CORPUS)), request("canteen menu"), 70)) == 70
+    assert len(tool(MemoryIndex(CORPUS)).find_sections(request("canteen soup"), 3)) == 3
+    assert len(tool(MemoryIndex(CORPUS)).find_sections(request("canteen menu"), 70)) == 70
 
 
 def test_nothing_found_is_nothing() -> None:
-    assert find(tool(MemoryIndex(())), request("canteen"), 10) == []
+    assert tool(MemoryIndex(())).find_sections(request("canteen"), 10) == []
