@@ -13,8 +13,11 @@ from backend.api.request_context import Visits
 from backend.api.server_sent_events import Streams
 from backend.api.sync_runs import Syncs
 from backend.api.warmup import Readiness, Served
+from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.schemas.models import AnswerWire, PartWire
+from backend.search.service import SearchService
+from backend.store.database import Database
 
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
@@ -58,3 +61,20 @@ def _unready(parts: Parts) -> list[PartWire]:
 
 
 ContainerIs = Annotated[Container, Depends(ready_container)]
+
+
+async def get_database(container: ContainerIs) -> Database:
+    return container.database
+
+
+async def get_chat(container: ContainerIs) -> ChatService:
+    return container.chat
+
+
+async def get_search(container: ContainerIs) -> SearchService:
+    return container.chat.search
+
+
+DatabaseIs = Annotated[Database, Depends(get_database)]
+ChatIs = Annotated[ChatService, Depends(get_chat)]
+SearchIs = Annotated[SearchService, Depends(get_search)]

@@ -47,12 +47,16 @@ class Served:
             Part("home", lambda: self.container.home),
             Part("database", lambda: (self.container.database, self.container.ledger)),
             Part(
-                "embedding model", lambda: (self.container.embedder, self.container.understanding)
+                "embedding model",
+                lambda: (
+                    self.container.embedding.embedder,
+                    self.container.embedding.language_support,
+                ),
             ),
-            Part("index", lambda: (self.container.index, self.container.index_writer)),
+            Part("index", lambda: (self.container.engine.index, self.container.engine.writer)),
             Part(
                 "language model",
-                lambda: (self.container.language_model, self.container.count_tokens),
+                lambda: (self.container.chat.model, self.container.chat.count_tokens),
             ),
             Part("search", lambda: _first_search(self.container)),
         )
@@ -61,13 +65,13 @@ class Served:
         """Whether another index version has taken the place of the one that was opened; all parts are then
         to be made anew."""
         try:
-            active = self.container.index_versions.active()
-            opened = self._opened or self.container.index_version.embedder
+            active = self.container.engine.versions.active()
+            opened = self._opened or self.container.engine.version.embedder
         except (ActionRequiredError, TemporarilyUnavailableError):
             return False
         if active is None or active.embedder == opened:
             return False
-        self._opened, self.container = active.embedder, self.container.anew()
+        self._opened, self.container = active.embedder, self.container.reopen()
         return True
 
 
@@ -153,5 +157,6 @@ def _settle() -> None:
 
 def _first_search(container: Container) -> None:
     """Read the index into memory, and load what only a search needs."""
-    request = container.request("first search", Readers.of(), Filters())
-    container.search_tool().find_sections(request, 1)
+    search = container.chat.search
+    request = search.request("first search", Readers.of(), Filters(), search.deadline())
+    search.find_sections(request, 1)

@@ -61,7 +61,7 @@ def ask_in_terminal(
 def _followed(
     container: Container, turn: ChatTurn, files: Sequence[Document], console: Console | None
 ) -> AnswerDone:
-    for event in container.answer(turn, files, ChatStateContainer()):
+    for event in container.chat.answer(turn, files, ChatStateContainer()):
         match event:
             case AnswerDone():
                 if console:
@@ -72,10 +72,10 @@ def _followed(
             case TextPiece(text=text) if console:
                 shown = _LINKED.sub(r"[\1]", text)
                 console.print(rendering.harmless(shown), end="", soft_wrap=True)
-            case Queries(variants=variants) if console and container.language_model:
+            case Queries(variants=variants) if console and container.chat.model:
                 tried = " · ".join(variant.text for variant in variants)
                 console.print(rendering.harmless(f"searching: {tried}", "dim"))
-            case SectionsSelected(sections=sections) if console and container.language_model:
+            case SectionsSelected(sections=sections) if console and container.chat.model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
                 console.print(rendering.harmless(f"reading: {read}", "dim"))
             case StepFailed(step=step, reason=reason) if console:
@@ -87,7 +87,7 @@ def _followed(
 
 def note_model(container: Container, console: Console) -> None:
     """Say how answers are made where no language model makes them."""
-    if container.language_model is None:
+    if container.chat.model is None:
         console.print()
         console.print(
             "[dim]No language model is set: these are sentences of the documents themselves. To have"

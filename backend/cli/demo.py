@@ -71,7 +71,7 @@ def _timed(spent: dict[str, float], part: str) -> Iterator[None]:
 
 def _warm(container: Container) -> None:
     """Convert the model if that was never done, and learn what it understands."""
-    container.understanding.language("English")
+    container.embedding.language_support.language("English")
 
 
 def _sync(container: Container, console: Console) -> None:

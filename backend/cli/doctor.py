@@ -26,7 +26,11 @@ def examine(container: Container) -> Sequence[CheckWire]:
         _checked("database", lambda: _database(container)),
         _checked("model", lambda: _model(container)),
         _checked("languages", lambda: _languages(container)),
-        *([_checked("opensearch", lambda: _opensearch(container))] if container.on_cluster else []),
+        *(
+            [_checked("opensearch", lambda: _opensearch(container))]
+            if container.engine.is_opensearch
+            else []
+        ),
         _checked("index", lambda: _index(container)),
         _checked("language model", lambda: _language_model(container)),
         *(
@@ -77,14 +81,14 @@ def _database(container: Container) -> CheckWire:
 def _model(container: Container) -> CheckWire:
     settings = container.settings
     if settings.embedding_url:
-        identity = container.embedder.identity
+        identity = container.embedding.embedder.identity
         return CheckWire(
             name="model",
             state="ok",
             detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
         )
-    model = container.embedding_model
-    state = describe(model, container.models)
+    model = container.embedding.name
+    state = describe(model, container.embedding.folder)
     if state.record is None:
         return CheckWire(
             name="model",
@@ -106,7 +110,7 @@ def _model(container: Container) -> CheckWire:
 
 
 def _languages(container: Container) -> CheckWire:
-    understanding = container.understanding
+    understanding = container.embedding.language_support
     shares = {name: understanding.language(name) for name in understanding.measured}
     known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
     poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
@@ -122,7 +126,7 @@ def _languages(container: Container) -> CheckWire:
 
 
 def _opensearch(container: Container) -> CheckWire:
-    return cluster.described(container.cluster_health())
+    return cluster.described(container.engine.cluster_health())
 
 
 def _workers(container: Container) -> CheckWire:
@@ -132,11 +136,11 @@ def _workers(container: Container) -> CheckWire:
 def _index(container: Container) -> CheckWire:
     held = sum(documents.counts(container.database).values())
     indexed = chunks = 0
-    for document in container.index_writer.scan():
+    for document in container.engine.writer.scan():
         indexed += 1
         chunks += document.chunks
     advice = None
-    if (building := container.index_versions.building()) is not None:
+    if (building := container.engine.versions.building()) is not None:
         advice = (
             f"one for {building.called} is half built: quarry reindex goes on with it,"
             " quarry reindex --abandon removes it"
@@ -146,14 +150,14 @@ def _index(container: Container) -> CheckWire:
     return CheckWire(
         name="index",
         state="warning" if advice else "ok",
-        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {container.index_place}",
+        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {container.engine.location}",
         advice=advice,
     )
 
 
 def _language_model(container: Container) -> CheckWire:
     settings = container.settings
-    model = container.language_model
+    model = container.chat.model
     if model is None:
         return CheckWire(
             name="language model",

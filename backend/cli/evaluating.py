@@ -40,7 +40,7 @@ def evaluate(
             bars.update(task, completed=progress.done, total=progress.total, visible=True)
 
         try:
-            return run_evaluation(dataset, container.evaluation_parts(), limit, tell)
+            return run_evaluation(dataset, container.engine.evaluation_parts(), limit, tell)
         except MalformedDataset as error:
             raise ActionRequiredError(str(error)) from error
 

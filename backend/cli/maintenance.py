@@ -11,7 +11,8 @@ from backend.cli.command_context import Json
 if TYPE_CHECKING:
     from backend.cli.reindex import RebuiltWire
     from backend.cli.rendering import Bars
-    from backend.container import Container, Engine
+    from backend.composition.index import EngineName
+    from backend.container import Container
     from backend.schemas import models
     from indexing.ingestion.pipeline import EmptyListing
 
@@ -211,7 +212,7 @@ def move(
         if to not in ("opensearch", "embedded"):
             raise typer.BadParameter("write opensearch or embedded", param_hint="--to")
         container = command_context.open_home()
-        engine: Engine = "opensearch" if to == "opensearch" else "embedded"
+        engine: EngineName = "opensearch" if to == "opensearch" else "embedded"
         with rebuild_output.steps(command_context.console(sys.stderr)) as shown:
             done = move.encoded(engine, shown.moving(move.move_index(container, engine)))
         command_context.print_wire(done) if as_json else rebuild_output.moved(

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from backend.container import Container, Engine
+from backend.composition.index import EngineName
+from backend.container import Container
 from backend.schemas.models import Wire
 from backend.sync.maintenance_lock import sole_change, standstill
 from connectors.errors import ActionRequiredError
@@ -25,14 +26,14 @@ class MovedWire(Wire):
     advice: str
 
 
-def move_index(container: Container, to: Engine) -> Iterator[Moving]:
+def move_index(container: Container, to: EngineName) -> Iterator[Moving]:
     """Copy the index of the other engine to this one, and compare.
 
     Raises:
         ActionRequiredError: an engine is not set up, there is no index to move, or the copy does not agree.
         TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
-    source, target = container.index_versions_in(_other(to)), container.index_versions_in(to)
+    source, target = container.engine.versions_in(_other(to)), container.engine.versions_in(to)
     index_version = source.active()
     if index_version is None:
         raise ActionRequiredError(
@@ -44,7 +45,7 @@ def move_index(container: Container, to: Engine) -> Iterator[Moving]:
         yield from move(origin, place, partial(standstill, container.database, KIND), switch)
 
 
-def encoded(to: Engine, done: Moved) -> MovedWire:
+def encoded(to: EngineName, done: Moved) -> MovedWire:
     agreement = done.agreement
     return MovedWire(
         to=to,
@@ -59,7 +60,7 @@ def encoded(to: Engine, done: Moved) -> MovedWire:
     )
 
 
-def _other(engine: Engine) -> Engine:
+def _other(engine: EngineName) -> EngineName:
     return "embedded" if engine == "opensearch" else "opensearch"
 
 
@@ -81,7 +82,7 @@ def _nothing() -> None:
     """A copy that was made before has only been brought up to date."""
 
 
-def _advice(to: Engine) -> str:
+def _advice(to: EngineName) -> str:
     match to:
         case "opensearch":
             return "from now on keep QUARRY_OPENSEARCH_URL set, for every command and server"

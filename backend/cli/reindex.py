@@ -63,8 +63,8 @@ def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebui
     """
     with sole_change(container.home):
         wanted = container.with_model(_called(model))
-        active, building = wanted.index_versions.active(), wanted.index_versions.building()
-        if building is None and active and active.embedder == wanted.index_version.embedder:
+        active, building = wanted.engine.versions.active(), wanted.engine.versions.building()
+        if building is None and active and active.embedder == wanted.engine.version.embedder:
             yield _finished(wanted)
         else:
             yield from _built(wanted, pace)
@@ -72,7 +72,7 @@ def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebui
 
 def rebuild(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     """Build the index anew for the model that it has. As `change_model`."""
-    active = container.index_versions.active()
+    active = container.engine.versions.active()
     with sole_change(container.home):
         yield from _built(container.with_model(active.called) if active else container, pace)
 
@@ -83,7 +83,7 @@ def go_on(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     Raises:
         ActionRequiredError: nothing is.
     """
-    building = container.index_versions.building()
+    building = container.engine.versions.building()
     if building is None:
         raise ActionRequiredError(
             "No index is being built. For another model: quarry reindex --model MODEL. To build the index"
@@ -100,14 +100,14 @@ def abandoned(container: Container) -> AbandonedWire:
         TemporarilyUnavailableError: it is being worked on; stop that first.
     """
     with sole_change(container.home):
-        building = container.index_versions.building()
-        container.index_versions.discard_build()
+        building = container.engine.versions.building()
+        container.engine.versions.discard_build()
     return AbandonedWire(abandoned=_edition(building))
 
 
 def status(container: Container) -> StatusWire:
     """Raises IndexVersionReplacedError: the index version was switched while it was looked at."""
-    index_versions = container.index_versions
+    index_versions = container.engine.versions
     active, building = index_versions.active(), index_versions.building()
     return StatusWire(
         active=_edition(active),
@@ -119,7 +119,7 @@ def status(container: Container) -> StatusWire:
 
 
 def encoded(container: Container, done: Rebuilt) -> RebuiltWire:
-    active = container.index_versions.active()
+    active = container.engine.versions.active()
     return RebuiltWire(
         model=active.called if active else "",
         documents=done.documents,
@@ -141,20 +141,22 @@ def _called(model: str) -> str:
 
 
 def _built(container: Container, pace: Pace) -> Iterator[Rebuilding]:
-    index_version = container.index_version
-    writer = container.index_versions.start_build(index_version)
-    reindexing = Reindexing(container.embedder, writer, container.ledger, pace)
+    index_version = container.engine.version
+    writer = container.engine.versions.start_build(index_version)
+    reindexing = Reindexing(container.embedding.embedder, writer, container.ledger, pace)
     return reindexing.run(
         partial(standstill, container.database, KIND),
-        partial(container.index_versions.activate, index_version),
+        partial(container.engine.versions.activate, index_version),
     )
 
 
 def _finished(container: Container) -> Rebuilt:
     """After a switch that was the last thing a process did."""
-    container.index_versions.activate(container.index_version)
+    container.engine.versions.activate(container.engine.version)
     with standstill(container.database, KIND) as go_on:
-        Reindexing(container.embedder, container.index_writer, container.ledger).settle(go_on)
+        Reindexing(container.embedding.embedder, container.engine.writer, container.ledger).settle(
+            go_on
+        )
     return Rebuilt(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
 
 

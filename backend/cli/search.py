@@ -58,13 +58,12 @@ def search(
     with command_context.told(as_json):
 
         def search_in(container: "Container") -> tuple[Sequence["SearchDoc"], float]:
-            tool = container.search_tool()
-            began = time.perf_counter()
-            request = container.request(query, asker, filters)
+            service, narrowed = container.chat.search, filters
+            began, deadline = time.perf_counter(), service.deadline()
             if person:
-                known = resolve_people(container.index, person, asker, request.deadline)
-                request = replace(request, filters=replace(filters, people=known))
-            docs = tool.find_sections(request, limit)
+                known = resolve_people(service.index, person, asker, deadline)
+                narrowed = replace(filters, people=known)
+            docs = service.find_sections(service.request(query, asker, narrowed, deadline), limit)
             return docs, time.perf_counter() - began
 
         docs, seconds = command_context.through_a_switch(command_context.open_home(), search_in)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from backend.sync.source_control import SourceStatus
     from connectors.document import Section, Span
     from indexing.chunking.chunk import Chunk
-    from indexing.index.person_keys import PersonCount
     from indexing.index.protocols import Facets
     from indexing.ingestion.progress import Progress, Report
 
@@ -53,20 +52,15 @@ def _result(doc: "SearchDoc") -> models.ResultWire:
     )
 
 
-def facets(
-    sources: "Facets",
-    media_types: "Facets",
-    people: Sequence[tuple[str, "PersonCount"]],
-    months: "Facets",
-) -> models.FacetsWire:
+def facets(counts: "Facets") -> models.FacetsWire:
     return models.FacetsWire(
-        sources=dict(sources.sources),
-        media_types=dict(media_types.media_types),
+        sources=dict(counts.sources),
+        media_types=dict(counts.media_types),
         people=tuple(
             models.PersonWire(key=key, name=one.name, documents=one.documents)
-            for key, one in people
+            for key, one in counts.people.items()
         ),
-        months=dict(months.months),
+        months=dict(counts.months),
     )
 
 

@@ -2,15 +2,15 @@
 
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from backend.schemas.models import FacetsWire, PersonWire
 from backend.web import media_type_labels
 from backend.web.sanitizing import harmless, shortened
 from backend.web.search_url import Address, toggled
-from indexing.index.person_keys import key
+from indexing.index.person_keys import PersonCount, key
+from indexing.index.protocols import Facets
 
 FEW = 8
 MOST_PEOPLE = 30
@@ -51,7 +51,7 @@ class Group:
         return number <= FEW or len(self.choices) <= FEW + 2 or choice.open
 
 
-def groups(counts: FacetsWire, asked: Address) -> tuple[Group, ...]:
+def groups(counts: Facets, asked: Address) -> tuple[Group, ...]:
     """Each group, counted under the choices of all the others, so that its own can be changed."""
     shown = (
         Group("Source", _sources(counts.sources, asked)),
@@ -97,27 +97,28 @@ def _types(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
     )
 
 
-def _people(counts: Sequence[PersonWire], asked: Address) -> tuple[Choice, ...]:
-    shown = [
-        one for rank, one in enumerate(counts) if rank < MOST_PEOPLE or one.key in asked.people
-    ]
-    gone = [own for own in asked.people if own not in {one.key for one in counts}]
-    shown += [PersonWire(key=own, name=own, documents=0) for own in gone]
-    alike = Counter(one.name for one in shown)
+def _people(counts: Mapping[str, PersonCount], asked: Address) -> tuple[Choice, ...]:
+    shown = {
+        own: one
+        for rank, (own, one) in enumerate(counts.items())
+        if rank < MOST_PEOPLE or own in asked.people
+    }
+    shown |= {own: PersonCount(own, 0) for own in asked.people if own not in counts}
+    namesakes = Counter(one.name for one in shown.values())
     return tuple(
         Choice(
-            name=shortened(_told_apart(one, alike[one.name]), LONGEST_NAME),
+            name=shortened(_person_label(own, one.name, namesakes[one.name]), LONGEST_NAME),
             count=one.documents,
-            href=_first_page(asked, people=toggled(asked.people, one.key)),
-            chosen=one.key in asked.people,
+            href=_first_page(asked, people=toggled(asked.people, own)),
+            chosen=own in asked.people,
         )
-        for one in shown
+        for own, one in shown.items()
     )
 
 
-def _told_apart(one: PersonWire, alike: int) -> str:
-    """With the address, if there is one and others are called the same."""
-    return one.name if alike == 1 or key(one.name) == one.key else f"{one.name} ({one.key})"
+def _person_label(own: str, name: str, namesakes: int) -> str:
+    """The name; with the address, if there is one and others have the same name."""
+    return name if namesakes == 1 or key(name) == own else f"{name} ({own})"
 
 
 def _years(months: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:

@@ -7,13 +7,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ContainerIs
+from backend.api.dependencies import ChatIs, ContainerIs, DatabaseIs, SearchIs
 from backend.api.request_context import CancelTokenDependency
 from backend.api.routes.admin import find
-from backend.api.routes.search import facets as counted
-from backend.container import Container
 from backend.schemas import models
+from backend.search.facets import count_facets
+from backend.search.service import SearchService
 from backend.store import documents
+from backend.store.database import Database
 from backend.web import facet_groups, search_url
 from backend.web.document_view import Passage, shown
 from backend.web.search_results import search
@@ -25,7 +26,7 @@ from backend.web.templates import page, part, static_files
 from connectors.document import Readers, Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import KINDS
-from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
+from indexing.runtime.deadline import CancelToken, DeadlineExceededError
 
 FOLDER = "folder"
 _A_YEAR = 31_536_000
@@ -65,46 +66,56 @@ def search_page(
     request: Request,
     asked: AddressIs,
     asker: AskerIs,
-    container: ContainerIs,
+    service: SearchIs,
+    database: DatabaseIs,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
-    return page(
-        request, "search.html", "search", searched(container, asked, asker.readers, cancel_token)
-    )
+    values = search_values(service, database, asked, asker.readers, cancel_token)
+    return page(request, "search.html", "search", values)
 
 
 @ruled(Rule.READER)
 def results(
-    asked: AddressIs, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
+    asked: AddressIs,
+    asker: AskerIs,
+    service: SearchIs,
+    database: DatabaseIs,
+    cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
     """What changes on the search page when the address does."""
-    return part("results.html", searched(container, asked, asker.readers, cancel_token))
+    return part(
+        "results.html", search_values(service, database, asked, asker.readers, cancel_token)
+    )
 
 
-def searched(
-    container: Container, asked: Address, readers: Readers, cancel_token: CancelToken
+def search_values(
+    service: SearchService,
+    database: Database,
+    asked: Address,
+    readers: Readers,
+    cancel_token: CancelToken,
 ) -> dict[str, object]:
     """What the search page shows; what stopped the search is part of that."""
     values: dict[str, object] = {"asked": asked, "found": None, "overview": None, "trouble": None}
-    deadline = Deadline.after(container.settings.search_seconds, cancel_token)
+    deadline = service.deadline(cancel_token)
     groups: tuple[facet_groups.Group, ...] = ()
     try:
         if asked.text:
-            values["found"] = search(container, asked, readers, deadline)
-        counts = counted(container, asked.filters(), readers, deadline)
+            values["found"] = search(service, asked, readers, deadline)
+        counts = count_facets(service.index, asked.filters(), readers, deadline)
         groups = facet_groups.groups(counts, asked)
         if not asked.text:
-            values["overview"] = overview(container, counts)
+            values["overview"] = overview(database, counts)
     except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
         values["trouble"] = str(error)
     return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
 
 
 @ruled(Rule.READER)
-def ask_page(request: Request, container: ContainerIs, q: str = "") -> HTMLResponse:
+def ask_page(request: Request, chat: ChatIs, q: str = "") -> HTMLResponse:
     """The page alone; its script asks over the API."""
     question = q.strip()[: search_url.LONGEST_QUERY]
-    values = {"question": question, "model": container.settings.llm_model}
+    values = {"question": question, "model": chat.settings.llm_model}
     return page(request, "ask.html", "ask", values)
 
 
@@ -128,13 +139,13 @@ def document_page(
     document_id: str,
     request: Request,
     asker: AskerIs,
-    container: ContainerIs,
+    database: DatabaseIs,
     passage: PassageIs,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
 ) -> HTMLResponse:
     """A document at a passage; one that is not there and one that is not the asker's look alike."""
-    stored = documents.find(container.database, document_id, asker.readers)
+    stored = documents.find(database, document_id, asker.readers)
     if stored is None:
         return page(request, "missing.html", "search", {"query": q}, 404)
     told = shown(stored, passage, begin)

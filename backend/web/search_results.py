@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from backend.container import Container
 from backend.search.models import InferenceSection
+from backend.search.service import SearchService
 from backend.web import highlighting, media_type_labels, urls
 from backend.web.highlighting import Piece
 from backend.web.sanitizing import harmless, shortened
@@ -52,15 +52,15 @@ class Found:
     """There may be more than were asked for."""
 
 
-def search(container: Container, asked: Address, readers: Readers, deadline: Deadline) -> Found:
+def search(service: SearchService, asked: Address, readers: Readers, deadline: Deadline) -> Found:
     """The best passages that the asker may read.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
-    request = replace(container.request(asked.text, readers, asked.filters()), deadline=deadline)
-    sections = container.search_tool().rank(request, asked.limit).sections
+    request = service.request(asked.text, readers, asked.filters(), deadline)
+    sections = service.rank(request, asked.limit).sections
     wanted = highlighting.query_words(asked.text)
     results = tuple(_result(section, wanted, asked.text) for section in sections[: asked.limit])
     return Found(results, time.perf_counter() - began, len(sections) > asked.limit)

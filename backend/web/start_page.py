@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from backend.container import Container
 from backend.sample import handbook
-from backend.schemas import models
 from backend.store import sources
+from backend.store.database import Database
+from indexing.index.protocols import Facets
 
 HANDBOOK_QUESTIONS = (
     "Where can I leave my bike at the Leeds office?",
@@ -26,14 +26,14 @@ class Overview:
     """That its documents answer, where they are known."""
 
 
-def overview(container: Container, counts: models.FacetsWire) -> Overview:
+def overview(database: Database, counts: Facets) -> Overview:
     return Overview(
         documents=sum(counts.sources.values()),
         sources=len(counts.sources),
-        questions=HANDBOOK_QUESTIONS if _has_handbook(container) else (),
+        questions=HANDBOOK_QUESTIONS if _has_handbook(database) else (),
     )
 
 
-def _has_handbook(container: Container) -> bool:
+def _has_handbook(database: Database) -> bool:
     path = str(handbook())
-    return any(one.settings.get("path") == path for one in sources.listing(container.database))
+    return any(one.settings.get("path") == path for one in sources.listing(database))

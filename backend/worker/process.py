@@ -57,11 +57,11 @@ class Homes:
         """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be had."""
         with self._lock:
             container = self._container
-            active = container.index_versions.active()
-            if active is not None and active.embedder != container.index_version.embedder:
-                container = container.anew()
+            active = container.engine.versions.active()
+            if active is not None and active.embedder != container.engine.version.embedder:
+                container = container.reopen()
             # Made once, before several threads ask for them.
-            for part in (container.database, container.ledger, container.index_writer):
+            for part in (container.database, container.ledger, container.engine.writer):
                 del part
             self._container = container
         return container

@@ -66,7 +66,7 @@ def ask(container: Container, question: dict[str, object]) -> Asked:
     readers = Readers.of(*strings(question["as"]))
     turn = ChatTurn(message=str(question["question"]), readers=readers, deadline=Deadline.after(60))
     state = ChatStateContainer()
-    *_, answer = container.answer(turn, (), state)
+    *_, answer = container.chat.answer(turn, (), state)
     assert isinstance(answer, AnswerDone)
     return Asked(
         id=str(question["id"]),

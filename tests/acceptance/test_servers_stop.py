@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from backend.container import Container
 from backend.settings import Settings
 from backend.store import workers
 from backend.store.database import Database
@@ -19,7 +18,7 @@ from backend.sync.source_control import SourceStatus
 from tests.support.databases import PostgreSql, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home
-from tests.support.kills import check
+from tests.support.kills import KeptContainer, check
 from tests.support.opensearch_server import Server as OpenSearch
 from tests.support.serving import Serving, serving
 
@@ -54,10 +53,10 @@ class Desk:
         }
 
     @property
-    def container(self) -> Container:
+    def container(self) -> KeptContainer:
         """The same home, opened here."""
         names = {name.removeprefix("QUARRY_").lower(): each for name, each in self.given.items()}
-        return Container(Settings.model_validate(names | {"home": self.path / "state"}))
+        return KeptContainer(Settings.model_validate(names | {"home": self.path / "state"}))
 
     def connect(self) -> None:
         (self.path / "desk").mkdir()

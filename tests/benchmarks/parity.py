@@ -37,7 +37,7 @@ ANYBODY = Readers.of()
 def copied(container: Container, folder: Path, url: str) -> Iterator[Index]:
     """The local index at `folder`, on the cluster for the time of the block."""
     client, prefix = connect(OpenSearchSettings(urls=(url,))), f"b-{secrets.token_hex(4)}"
-    identity = container.embedder.identity
+    identity = container.embedding.embedder.identity
     try:
         writer = opening.open_writer(client, prefix, identity, LAYOUT)
         writer.write(open_writer(folder, identity).export())
@@ -51,7 +51,7 @@ def copied(container: Container, folder: Path, url: str) -> Iterator[Index]:
 def queries_of(container: Container, dataset: Dataset, most: int) -> Sequence[IndexQuery]:
     every = max(1, len(dataset.queries) // most)
     texts = [query.text for query in dataset.queries][::every][:most]
-    vectors = container.embedder.embed_queries(texts, Deadline.after(600))
+    vectors = container.embedding.embedder.embed_queries(texts, Deadline.after(600))
     return [
         IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.exact_terms(text))
         for text, vector in zip(texts, vectors, strict=True)
@@ -69,10 +69,10 @@ def main() -> None:
     print("|---|---|" + "---|" * (len(LEGS) + 1))
     for path in given.datasets:
         dataset = read_dataset(path, None)
-        folder = container.home / "evaluation" / index_name(dataset, container.embedder)
+        folder = container.home / "evaluation" / index_name(dataset, container.embedding.embedder)
         asked = queries_of(container, dataset, given.queries)
         with (
-            open_index(folder, container.embedder.identity) as local,
+            open_index(folder, container.embedding.embedder.identity) as local,
             copied(container, folder, given.url) as cluster,
         ):
             print(f"| {dataset.name} | {len(asked)} | {_row(local, cluster, asked)} |")

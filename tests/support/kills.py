@@ -17,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
+from backend.container import Container
 from backend.store import batches, runs, schedule, sources
 from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
@@ -60,6 +61,18 @@ class Kept(Protocol):
     def ledger(self) -> Ledger: ...
 
     def connector(self, source: Source) -> Connector: ...
+
+
+class KeptContainer(Container):
+    """Implements `Kept` by the real parts of a home."""
+
+    @property
+    def embedder(self) -> Embedder:
+        return self.embedding.embedder
+
+    @property
+    def index_writer(self) -> IndexWriter:
+        return self.engine.writer
 
 
 class Site(Protocol):

@@ -114,7 +114,7 @@ class Scaled:
         """That ledger and index agree, document by document. Raises AssertionError."""
         told = list(self.container.ledger.scan(SOURCE, ""))
         assert len(told) == documents
-        assert told == list(self.container.index_writer.scan())
+        assert told == list(self.container.engine.writer.scan())
 
     def serving(self, queue: str) -> list[int]:
         """The processes that have said that they work on this queue."""

@@ -16,14 +16,13 @@ from uuid import uuid4
 
 import opensearchpy
 
-from backend.container import Container
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.celery_worker import beat, work
 from backend.worker.process import Post, log
 from tests.support.databases import Redis, Server
 from tests.support.embedding_server import embedding_server
-from tests.support.kills import started
+from tests.support.kills import KeptContainer, started
 
 WORKERS = 2
 LONGEST = 3.0
@@ -42,9 +41,9 @@ class ScaledPlace:
         return self.folder / "files"
 
     @cached_property
-    def home(self) -> Container:
+    def home(self) -> KeptContainer:
         names = {name.removeprefix("QUARRY_").lower(): each for name, each in self.settings.items()}
-        return Container(Settings.model_validate(names))
+        return KeptContainer(Settings.model_validate(names))
 
     @property
     def crew(self) -> Sequence[Callable[[], BaseProcess]]:

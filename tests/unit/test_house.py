@@ -29,6 +29,7 @@ HEAVY: dict[str, set[str] | None] = {
     # module, or a package of them: what it may import inside its functions
     "backend/cli": None,
     "backend/container.py": None,
+    "backend/composition": None,
     "indexing/embedding/sentence_transformers_model.py": {
         "torch",
         "sentence_transformers",

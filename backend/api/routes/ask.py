@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from backend.api import openapi_examples, problem_details
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import AnswerHtml, ContainerIs, PartsIs
+from backend.api.dependencies import AnswerHtml, ChatIs, PartsIs
 from backend.api.request_context import VisitIs
 from backend.api.search_filters import FiltersBody
 from backend.api.server_sent_events import Event, EventStream, from_thread
@@ -20,7 +20,7 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, Failed, ReasoningStep, TextPiece
 from backend.chat.llm_loop import ChatTurn
-from backend.container import Container
+from backend.composition.chat import ChatService
 from backend.schemas import conversion
 from backend.schemas.models import AnsweredWire, AnswerWire, LostWire, TextWire
 from backend.search.events import (
@@ -81,9 +81,7 @@ def add_routes(app: FastAPI) -> None:
 
 
 @ruled(Rule.READER)
-def ask(
-    body: AskBody, asker: AskerIs, container: ContainerIs, parts: PartsIs, visit: VisitIs
-) -> EventStream:
+def ask(body: AskBody, asker: AskerIs, chat: ChatIs, parts: PartsIs, visit: VisitIs) -> EventStream:
     """Server-sent events, in this order: `queries`, `first_results`; with a language model again
     `queries` and `lost` steps; `results`, `selected`; `reasoning`, `citation` and `text` as they
     are written; at the end `done`, or `error` with problem details. Closing the connection stops
@@ -92,22 +90,22 @@ def ask(
     turn = ChatTurn(
         message=body.question,
         readers=asker.readers,
-        deadline=Deadline.after(container.settings.answer_seconds, visit.cancel_token),
+        deadline=Deadline.after(chat.seconds, visit.cancel_token),
         history=tuple(ChatMessage(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),
         today=date.today(),
     )
     return EventStream(
-        lambda: from_thread(lambda: told(container, turn, parts.answer_html)), parts.streams
+        lambda: from_thread(lambda: told(chat, turn, parts.answer_html)), parts.streams
     )
 
 
 def told(
-    container: Container, turn: ChatTurn, answer_html: AnswerHtml
+    chat: ChatService, turn: ChatTurn, answer_html: AnswerHtml
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""
     began = time.perf_counter()
-    events = container.answer(turn, (), ChatStateContainer())
+    events = chat.answer(turn, (), ChatStateContainer())
     try:
         for event in events:
             if isinstance(event, AnswerDone):

@@ -112,7 +112,7 @@ def shown(
     found = find(container, document_id, readers)
     if found is None:
         return None
-    (chunks,) = container.index.chunks(
+    (chunks,) = container.engine.index.chunks(
         [ChunkRange(document_id, 0, found.chunks)], readers, deadline
     )
     file = _file(container, found.document)

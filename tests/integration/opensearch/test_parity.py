@@ -49,9 +49,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Container:
 def pair(request: pytest.FixtureRequest, local: Container) -> Iterator[Pair]:
     client, prefix = connect(OpenSearchSettings(urls=(url_of(request.param),))), _prefix()
     identity = minilm().identity
-    open_index.open_writer(client, prefix, identity, EXACT).write(local.index_writer.export())
+    open_index.open_writer(client, prefix, identity, EXACT).write(local.engine.writer.export())
     with open_index.open_index(client, prefix, identity, EXACT) as cluster:
-        yield Pair(local.index, cluster)
+        yield Pair(local.engine.index, cluster)
     client.indices.delete(index=f"{prefix}-*")
     client.close()
 

@@ -31,26 +31,26 @@ def open_container(home: Path, url: str | None = None, model: str | None = None)
 
 
 def test_before_there_is_an_index_the_usual_model_is_taken(tmp_path: Path) -> None:
-    assert open_container(tmp_path).embedding_model == DEFAULT_MODEL
-    assert open_container(tmp_path, model="mine").embedding_model == "mine"
+    assert open_container(tmp_path).embedding.name == DEFAULT_MODEL
+    assert open_container(tmp_path, model="mine").embedding.name == "mine"
 
 
 def test_where_none_is_set_the_model_of_the_index_is_taken(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    writer = open_container(tmp_path, server.url, "first").index_writer
+    writer = open_container(tmp_path, server.url, "first").engine.writer
     writer.write([document("a", "apples", vectors_of=vectors(["a"], 64))])
     opened = open_container(tmp_path, server.url)
-    assert opened.embedding_model == "first"
-    assert [each.id for each in opened.index_writer.scan()] == ["a"]
+    assert opened.embedding.name == "first"
+    assert [each.id for each in opened.engine.writer.scan()] == ["a"]
 
 
 def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    _ = open_container(tmp_path, server.url, "first").index_writer
+    _ = open_container(tmp_path, server.url, "first").engine.writer
     other = open_container(tmp_path, server.url, "second")
-    for open_it in (lambda: other.index, lambda: other.index_writer):
+    for open_it in (lambda: other.engine.index, lambda: other.engine.writer):
         with pytest.raises(
             ActionRequiredError, match=r"the model first .* the model second"
         ) as told:
@@ -62,32 +62,35 @@ def test_a_model_that_is_set_and_is_another_is_refused_with_the_way_out(
 def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
-    _ = open_container(tmp_path, server.url, "first").index_writer
+    _ = open_container(tmp_path, server.url, "first").engine.writer
     late = open_container(tmp_path, server.url)
-    assert late.embedding_model == "first"
+    assert late.embedding.name == "first"
     second = open_container(tmp_path, server.url, "second")
-    second.index_versions.start_build(second.index_version)
-    second.index_versions.activate(second.index_version)
-    for open_it in (lambda: late.index, lambda: late.index_writer):
+    second.engine.versions.start_build(second.engine.version)
+    second.engine.versions.activate(second.engine.version)
+    for open_it in (lambda: late.engine.index, lambda: late.engine.writer):
         with pytest.raises(IndexVersionReplacedError, match="built anew with the model second"):
             open_it()
-    assert list(open_container(tmp_path, server.url).index_writer.scan()) == []
+    assert list(open_container(tmp_path, server.url).engine.writer.scan()) == []
 
 
 def test_a_model_behind_an_endpoint_needs_it(tmp_path: Path, server: EmbeddingServer) -> None:
-    _ = open_container(tmp_path, server.url, "first").index_writer
+    _ = open_container(tmp_path, server.url, "first").engine.writer
     with pytest.raises(ActionRequiredError, match="QUARRY_EMBEDDING_URL"):
-        _ = open_container(tmp_path).embedder
+        _ = open_container(tmp_path).embedding.embedder
 
 
 def test_only_the_model_is_replaced(tmp_path: Path, server: EmbeddingServer) -> None:
     first = open_container(tmp_path, server.url, "first")
     second = first.with_model("second")
     assert second.settings.embedding_url == server.url
-    assert (first.embedder.identity.model, second.embedder.identity.model) == ("first", "second")
+    assert (first.embedding.embedder.identity.model, second.embedding.embedder.identity.model) == (
+        "first",
+        "second",
+    )
     assert first.home == second.home
 
 
 def test_there_is_no_opensearch_where_none_is_set_up(tmp_path: Path) -> None:
     with pytest.raises(ActionRequiredError, match="QUARRY_OPENSEARCH_URL"):
-        open_container(tmp_path).index_versions_in("opensearch")
+        open_container(tmp_path).engine.versions_in("opensearch")

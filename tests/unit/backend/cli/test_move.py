@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from backend.cli.move import encoded, move_index
-from backend.container import Container, Engine
+from backend.composition.index import EngineName, IndexEngine
+from backend.container import Container
 from backend.settings import Settings
 from backend.store import runs, sources
 from backend.sync.maintenance_lock import sole_change
@@ -24,20 +25,20 @@ INDEX_VERSION = IndexVersion(IDENTITY, "test")
 @pytest.fixture
 def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Container:
     far = LocalIndexVersions(tmp_path / "far")
-    monkeypatch.setattr(Container, "_opensearch_index_versions", lambda _: far)
+    monkeypatch.setattr(IndexEngine, "_opensearch_versions", lambda _: far)
     container = Container(Settings(home=tmp_path / "home"))
     sources.add(container.database, "desk", "folder", {"path": "/srv/desk"})
     return container
 
 
-def moved(container: Container, to: Engine) -> Moved:
+def moved(container: Container, to: EngineName) -> Moved:
     *_, last = move_index(container, to)
     assert isinstance(last, Moved)
     return last
 
 
 def test_there_and_back_again(container: Container) -> None:
-    near, far = container.index_versions_in("embedded"), container.index_versions_in("opensearch")
+    near, far = container.engine.versions_in("embedded"), container.engine.versions_in("opensearch")
     near.open_writer(INDEX_VERSION).write(document(f"{n}", f"apples {n}") for n in range(20))
     done = moved(container, "opensearch")
     assert done.documents == 20
@@ -59,7 +60,7 @@ def test_no_index_cannot_be_moved(container: Container) -> None:
 def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(
     container: Container,
 ) -> None:
-    near, far = container.index_versions_in("embedded"), container.index_versions_in("opensearch")
+    near, far = container.engine.versions_in("embedded"), container.engine.versions_in("opensearch")
     near.open_writer(INDEX_VERSION).write(document(f"{n}", f"apples {n}") for n in range(1_500))
     former = IndexVersion(replace(IDENTITY, model="former"), "former")
     far.open_writer(former).write([document("old", "pears")])
@@ -74,7 +75,7 @@ def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(
 
 def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
-    container.index_versions_in("embedded").open_writer(INDEX_VERSION).write(
+    container.engine.versions_in("embedded").open_writer(INDEX_VERSION).write(
         [document("a", "apples")]
     )
     run = runs.begin(container.database, "desk", "sync", this_process(), is_gone)
@@ -87,7 +88,7 @@ def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPa
 
 
 def test_while_the_index_is_rebuilt_it_is_not_moved(container: Container) -> None:
-    container.index_versions_in("embedded").open_writer(INDEX_VERSION)
+    container.engine.versions_in("embedded").open_writer(INDEX_VERSION)
     with (
         sole_change(container.home),
         pytest.raises(TemporarilyUnavailableError, match="rebuilt or moved"),

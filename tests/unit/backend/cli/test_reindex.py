@@ -79,7 +79,7 @@ def last(steps: Iterator[Rebuilding]) -> Rebuilt:
 
 
 def documents(container: Container) -> int:
-    return sum(container.index.facets(Filters(), PUBLIC, soon()).sources.values())
+    return sum(container.engine.index.facets(Filters(), PUBLIC, soon()).sources.values())
 
 
 def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
@@ -88,7 +88,7 @@ def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
     done = last(commands.change_model(desk.container(tokens=64), "second", Pace()))
     assert (done.documents, done.missing) == (2, ())
     after = desk.container(tokens=64)
-    assert after.embedding_model == "second"
+    assert after.embedding.name == "second"
     assert documents(after) == 2
     with pytest.raises(IndexVersionReplacedError, match="second"):
         documents(before)
@@ -98,7 +98,7 @@ def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
 
 def test_a_process_that_was_opened_before_cannot_sync_into_what_is_gone(desk: Desk) -> None:
     before = desk.container()
-    _ = before.index_writer
+    _ = before.engine.writer
     last(commands.change_model(desk.container(), "second", Pace()))
     desk.note("new", "A note that came late.")
     with pytest.raises(IndexVersionReplacedError):
@@ -117,7 +117,7 @@ def test_a_crash_after_the_switch_costs_nothing_but_the_counts(
         patched.setattr(Reindexing, "settle", crash)
         with pytest.raises(Crash):
             list(commands.change_model(desk.container(tokens=64), "second", Pace()))
-    assert desk.container().embedding_model == "second"
+    assert desk.container().embedding.name == "second"
     asked = len(server.requests)
     again = last(commands.change_model(desk.container(tokens=64), "second", Pace()))
     assert again.documents == 0
@@ -137,7 +137,7 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
         report = desk.sync(desk.container(tokens=64))
         assert (report.restored, report.embedded) == (0, 0)
     told = {each.id: each.chunks for each in desk.container().ledger.scan("desk", "")}
-    held = {each.id: each.chunks for each in desk.container(tokens=64).index_writer.scan()}
+    held = {each.id: each.chunks for each in desk.container(tokens=64).engine.writer.scan()}
     assert told == held
     assert held["desk:long.md"] > 1
 
@@ -187,7 +187,7 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
             assert commands.status(desk.container()).building is None
         else:
             assert last(commands.go_on(desk.container(), Pace())).documents == 2
-    assert desk.container().embedding_model == "second"
+    assert desk.container().embedding.name == "second"
 
 
 def test_a_second_process_is_refused(desk: Desk) -> None:

@@ -1,20 +1,22 @@
 """What a search can be narrowed by."""
 
+from dataclasses import replace
 from datetime import date
 
-from backend.schemas.models import FacetsWire, PersonWire
 from backend.web import facet_groups
 from backend.web.search_url import Address
 from connectors.extraction import media_types
+from indexing.index.person_keys import PersonCount
+from indexing.index.protocols import Facets
 
-COUNTS = FacetsWire(
+COUNTS = Facets(
     sources={"b": 2, "a": 2, "c": 5},
     media_types={media_types.PDF: 1, "x/strange": 3},
-    people=(
-        PersonWire(key="ann@example.com", name="Ann Lee", documents=3),
-        PersonWire(key="bob", name="Bob", documents=2),
-        PersonWire(key="ann lee", name="Ann Lee", documents=1),
-    ),
+    people={
+        "ann@example.com": PersonCount("Ann Lee", 3),
+        "bob": PersonCount("Bob", 2),
+        "ann lee": PersonCount("Ann Lee", 1),
+    },
     months={"2025-12": 1, "2024-02": 2, "2025-03": 4},
 )
 
@@ -72,11 +74,11 @@ def test_who_are_called_alike_are_told_apart() -> None:
 
 
 def test_of_very_many_people_the_foremost_are_shown_and_who_is_chosen() -> None:
-    many = [PersonWire(key=f"p{n}", name=f"P {n}", documents=99 - n) for n in range(60)]
-    counts = COUNTS.model_copy(update={"people": tuple(many)})
+    many = {f"p{n}": PersonCount(f"P {n}", 99 - n) for n in range(60)}
+    counts = replace(COUNTS, people=many)
     person = facet_groups.groups(counts, Address(people=("p50", "gone@example.com")))[2]
     assert [(choice.name, choice.count) for choice in person.choices] == [
-        *((one.name, one.documents) for one in many[: facet_groups.MOST_PEOPLE]),
+        *((one.name, one.documents) for one in [*many.values()][: facet_groups.MOST_PEOPLE]),
         ("P 50", 49),
         ("gone@example.com", 0),
     ]
@@ -87,8 +89,8 @@ def test_of_very_many_people_the_foremost_are_shown_and_who_is_chosen() -> None:
 
 
 def test_of_many_choices_the_first_are_seen_at_once_and_who_is_chosen() -> None:
-    many = tuple(PersonWire(key=f"p{n}", name=f"P {n}", documents=99 - n) for n in range(1, 12))
-    counts = COUNTS.model_copy(update={"people": many})
+    many = {f"p{n}": PersonCount(f"P {n}", 99 - n) for n in range(1, 12)}
+    counts = replace(COUNTS, people=many)
     person = facet_groups.groups(counts, Address(people=("p10",)))[2]
     assert [number for number, _ in person.first] == [1, 2, 3, 4, 5, 6, 7, 8, 10]
     assert [(number, choice.name) for number, choice in person.further] == [
@@ -96,10 +98,10 @@ def test_of_many_choices_the_first_are_seen_at_once_and_who_is_chosen() -> None:
         (11, "P 11"),
     ]
     # Two more are not worth a fold.
-    ten = facet_groups.groups(counts.model_copy(update={"people": many[:10]}), Address())[2]
+    ten = facet_groups.groups(replace(counts, people=dict([*many.items()][:10])), Address())[2]
     assert (len(ten.first), ten.further) == (10, ())
 
 
 def test_a_group_without_choices_is_left_out() -> None:
-    nothing = FacetsWire(sources={}, media_types={}, people=(), months={})
+    nothing = Facets(sources={}, media_types={}, people={}, months={})
     assert facet_groups.groups(nothing, Address()) == ()

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.api.routes import search
 from backend.container import Container
 from backend.schemas import conversion
+from backend.search import facets
 from connectors.document import Readers
 from indexing.index import person_keys
 from indexing.index.protocols import Filters
@@ -24,8 +24,9 @@ def _found(client: TestClient, **body: object) -> Any:
 
 
 def test_it_finds_what_the_command_finds(client: TestClient, container: Container) -> None:
-    request = container.request(QUERY, Readers.of(), Filters())
-    docs = container.search_tool().find_sections(request, 3)
+    service = container.chat.search
+    request = service.request(QUERY, Readers.of(), Filters(), service.deadline())
+    docs = service.find_sections(request, 3)
     expected = conversion.search(QUERY, docs, 0).model_dump(mode="json")["results"]
     assert _found(client, limit=3, explain=True)["results"] == expected
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
@@ -93,7 +94,7 @@ def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
     container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(person_keys, "MOST", 1)
-    monkeypatch.setattr(search, "MOST_PEOPLE", 1)
+    monkeypatch.setattr(facets, "MOST_PEOPLE", 1)
     with client_of(container, "group:finance") as finance:
         (foremost,) = _found(finance)["facets"]["people"]
         for chosen in ("ann@example.com", "mole"):

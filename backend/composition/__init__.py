@@ -1,0 +1,1 @@
+"""Chooses and opens the parts that need several settings: embedding model, index, search, chat."""

@@ -1,0 +1,183 @@
+"""Build searches and answers from the index and, where one is set, the language model."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from backend.composition.index import IndexEngine
+from backend.settings import Settings
+
+if TYPE_CHECKING:
+    from backend.chat.chat_state import ChatStateContainer
+    from backend.chat.context_files import ContextFile
+    from backend.chat.events import ChatEvent
+    from backend.chat.llm.client import LanguageModel
+    from backend.chat.llm_loop import ChatTurn
+    from backend.search.llm_protocol import Complete
+    from backend.search.models import Budgets
+    from backend.search.result_format import DocumentNumbers
+    from backend.search.search_tool import SearchTool
+    from backend.search.service import SearchService
+    from connectors.document import Document
+    from indexing.embedding.token_counting import CountTokens
+    from indexing.index.protocols import Index
+
+
+@dataclass(frozen=True)
+class ChatService:
+    """Searches and answers over one index."""
+
+    settings: Settings
+    engine: IndexEngine
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer may take."""
+        return self.settings.answer_seconds
+
+    @property
+    def budgets(self) -> "Budgets":
+        from backend.search.models import Budgets
+
+        return Budgets.for_window(self.settings.llm_window)
+
+    @cached_property
+    def model(self) -> "LanguageModel | None":
+        """None where none is set: answers are extractive then."""
+        settings = self.settings
+        if settings.llm_model is None:
+            return None
+        from backend.chat.llm.client import LanguageModel, ModelSettings
+
+        key = settings.llm_key
+        return LanguageModel(
+            ModelSettings(
+                base_url=settings.llm_url or "https://api.openai.com/v1",
+                model=settings.llm_model,
+                api_key=key.get_secret_value() if key else None,
+                context_window=settings.llm_window,
+            )
+        )
+
+    @cached_property
+    def count_tokens(self) -> "CountTokens":
+        from indexing.embedding.token_counting import chat_token_counter, rough_tokens
+
+        if self.model is None:
+            return rough_tokens
+        folder = self.settings.tiktoken_cache_dir
+        return chat_token_counter(folder) if folder else chat_token_counter()
+
+    @cached_property
+    def search(self) -> "SearchService":
+        """Searches without the language model."""
+        from backend.search.result_format import DocumentNumbers
+        from backend.search.service import SearchService
+
+        index = self.engine.index
+        return SearchService(
+            index=index,
+            make_tool=lambda: self._search_tool(index, None, DocumentNumbers()),
+            budgets=self.budgets,
+            seconds=self.settings.search_seconds,
+        )
+
+    def answer(
+        self, turn: "ChatTurn", files: Sequence["Document"], state: "ChatStateContainer"
+    ) -> Iterator["ChatEvent"]:
+        """Answer with the language model, or without one from the best sentences.
+
+        Files that do not fit the model's window, or that no model reads, are searched instead of the index.
+        """
+        from backend.search.result_format import DocumentNumbers
+
+        numbers, model = DocumentNumbers(), self.model
+        fits = model is not None and not self._exceeds_window(turn.files, model)
+        with self._index_for(() if fits else files) as index:
+            if model is None:
+                yield from self._answer_from_sentences(turn, index, numbers, state)
+            else:
+                yield from self._answer_by_model(turn, index, numbers, state, files, model)
+
+    def _search_tool(
+        self, index: "Index", complete: "Complete | None", numbers: "DocumentNumbers"
+    ) -> "SearchTool":
+        from backend.search.search_tool import SearchTool
+
+        return SearchTool(
+            index=index,
+            embedder=self.engine.embedding.embedder,
+            understanding=self.engine.embedding.language_support,
+            count_tokens=self.count_tokens,
+            complete=complete,
+            numbers=numbers,
+        )
+
+    def _exceeds_window(self, files: Sequence["ContextFile"], model: "LanguageModel") -> bool:
+        from backend.chat.context_files import resolve_context_user_files
+
+        window = model.settings.prompt_tokens
+        return resolve_context_user_files(files, window, self.count_tokens).use_as_search_filter
+
+    @contextmanager
+    def _index_for(self, files: Sequence["Document"]) -> Iterator["Index"]:
+        """The index; or, where there are files, a temporary one of these alone."""
+        from indexing.ingestion.temporary_index import index_documents
+        from indexing.local import open_index, open_writer
+
+        if not files:
+            yield self.engine.index
+            return
+        embedder = self.engine.embedding.embedder
+        with TemporaryDirectory(prefix="quarry-files-") as folder:
+            index_documents(files, embedder, open_writer(Path(folder), embedder.identity))
+            with closing(open_index(Path(folder), embedder.identity)) as index:
+                yield index
+
+    def _answer_from_sentences(
+        self,
+        turn: "ChatTurn",
+        index: "Index",
+        numbers: "DocumentNumbers",
+        state: "ChatStateContainer",
+    ) -> Iterator["ChatEvent"]:
+        from backend.chat.answer import ExtractiveParts, answer_from_sentences
+
+        parts = ExtractiveParts(
+            search=self._search_tool(index, None, numbers).run,
+            numbers=numbers,
+            embedder=self.engine.embedding.embedder,
+            understanding=self.engine.embedding.language_support,
+            budgets=self.budgets,
+            search_seconds=self.settings.search_seconds,
+        )
+        return answer_from_sentences(turn, parts, state)
+
+    def _answer_by_model(
+        self,
+        turn: "ChatTurn",
+        index: "Index",
+        numbers: "DocumentNumbers",
+        state: "ChatStateContainer",
+        files: Sequence["Document"],
+        model: "LanguageModel",
+    ) -> Iterator["ChatEvent"]:
+        from backend.chat.answer import Checker
+        from backend.chat.llm.client import completion
+        from backend.chat.llm_loop import ChatParts, run_llm_loop
+
+        embedding = self.engine.embedding
+        parts = ChatParts(
+            model=model,
+            count_tokens=self.count_tokens,
+            search=self._search_tool(index, completion(model), numbers).run,
+            numbers=numbers,
+            search_seconds=self.settings.search_seconds,
+        )
+        whole = {file.id: file for file in files}
+        checker = Checker(embedding.embedder, embedding.language_support, state, whole)
+        return checker.checked(run_llm_loop(turn, parts, state))

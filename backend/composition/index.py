@@ -1,0 +1,198 @@
+"""Choose the index engine, and open the index in it."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from backend.composition.embedding import EmbeddingModel
+from backend.settings import Settings, variable
+
+if TYPE_CHECKING:
+    from backend.evaluation.evaluation import OpenIndex, OpenWriter, Parts
+    from indexing.index.protocols import Index, IndexWriter
+    from indexing.index.versions import IndexVersion, IndexVersions
+    from indexing.opensearch.client import Client, SignIn
+    from indexing.opensearch.cluster_health import ClusterHealth
+    from indexing.opensearch.mapping import IndexLayout
+
+EngineName: TypeAlias = Literal["embedded", "opensearch"]
+
+
+@dataclass(frozen=True)
+class IndexEngine:
+    """The index in the engine that the settings choose: local, or OpenSearch."""
+
+    settings: Settings
+    home: Path
+    embedding: EmbeddingModel
+
+    @property
+    def is_opensearch(self) -> bool:
+        return self.settings.opensearch_url is not None
+
+    @property
+    def folder(self) -> Path:
+        """Of the local index, with all its versions."""
+        return self.home / "index"
+
+    @property
+    def location(self) -> str:
+        """Where the index lies, for people."""
+        return self.settings.opensearch_url or str(self.folder)
+
+    @cached_property
+    def versions(self) -> "IndexVersions":
+        return self.versions_in("opensearch" if self.is_opensearch else "embedded")
+
+    @cached_property
+    def version(self) -> "IndexVersion":
+        """The version that the embedding model needs."""
+        from indexing.index.versions import IndexVersion
+
+        return IndexVersion(self.embedding.embedder.identity, self.embedding.name)
+
+    @cached_property
+    def index(self) -> "Index":
+        """Raises NotConfiguredError: the index was built with another model than is set."""
+        with self._current_version():
+            return self.versions.open_index(self.version)
+
+    @cached_property
+    def writer(self) -> "IndexWriter":
+        """Raises NotConfiguredError: the index was built with another model than is set."""
+        with self._current_version():
+            return self.versions.open_writer(self.version)
+
+    def versions_in(self, engine: EngineName) -> "IndexVersions":
+        """The versions of the index in an engine, whether it is in use or not.
+
+        Raises:
+            NotConfiguredError: that engine is not set up.
+        """
+        return self._local_versions() if engine == "embedded" else self._opensearch_versions()
+
+    def cluster_health(self) -> "ClusterHealth":
+        """Raises TemporarilyUnavailableError, ActionRequiredError: the cluster does not answer, or not us."""
+        from indexing.opensearch.cluster_health import examine
+
+        return examine(self._client, self.settings.opensearch_prefix)
+
+    def evaluation_parts(self) -> "Parts":
+        """Indexes of their own, in the engine in use, for an evaluation."""
+        from backend.evaluation.evaluation import Parts
+
+        open_index, open_writer = (
+            self._opensearch_evaluation() if self.is_opensearch else self._local_evaluation()
+        )
+        return Parts(
+            open_index=open_index,
+            open_writer=open_writer,
+            embedder=self.embedding.embedder,
+            understanding=self.embedding.language_support,
+        )
+
+    @contextmanager
+    def _current_version(self) -> Iterator[None]:
+        """Tell a switch of the index from a wrong setting.
+
+        The name of the model was read from the index before the index is opened. Where another process
+        switched the index between the two, the model is not wrong, only old.
+
+        Raises:
+            IndexVersionReplacedError: the index was switched; what was opened of it must be opened again.
+        """
+        from connectors.errors import ActionRequiredError
+        from indexing.index.versions import IndexVersionReplacedError
+
+        try:
+            yield
+        except ActionRequiredError as error:
+            active = self.versions.active()
+            if self.embedding.is_set or active is None or active.called == self.embedding.name:
+                raise
+            raise IndexVersionReplacedError(active) from error
+
+    def _local_versions(self) -> "IndexVersions":
+        from indexing.local import LocalIndexVersions
+
+        return LocalIndexVersions(self.folder)
+
+    def _opensearch_versions(self) -> "IndexVersions":
+        from indexing.opensearch.versions import OpenSearchIndexVersions
+
+        return OpenSearchIndexVersions(self._client, self.settings.opensearch_prefix, self._layout)
+
+    @cached_property
+    def _client(self) -> "Client":
+        """Raises NotConfiguredError: no cluster is set, or a setting of it cannot work."""
+        from connectors.errors import NotConfiguredError
+        from indexing.opensearch.client import OpenSearchSettings, connect
+
+        settings = self.settings
+        if settings.opensearch_url is None:
+            raise NotConfiguredError(
+                f"OpenSearch is not set up. Set {variable('opensearch_url')} to its address, such as"
+                " https://search.example.com:9200."
+            )
+        return connect(
+            OpenSearchSettings(
+                urls=tuple(url.strip() for url in settings.opensearch_url.split(",")),
+                sign_in=self._sign_in(),
+                ca_file=settings.opensearch_ca,
+                verification=settings.opensearch_verify,
+            )
+        )
+
+    def _sign_in(self) -> "SignIn":
+        from indexing.opensearch.client import Anonymous, AwsSigning, ClientCertificate, Password
+
+        settings = self.settings
+        if settings.opensearch_aws_region:
+            return AwsSigning(settings.opensearch_aws_region, settings.opensearch_aws_service)
+        if settings.opensearch_certificate:
+            return ClientCertificate(
+                settings.opensearch_certificate, settings.opensearch_certificate_key
+            )
+        if settings.opensearch_user:
+            password = settings.opensearch_password
+            return Password(
+                settings.opensearch_user, password.get_secret_value() if password else ""
+            )
+        return Anonymous()
+
+    @property
+    def _layout(self) -> "IndexLayout":
+        from indexing.opensearch.mapping import IndexLayout, VectorSettings
+
+        settings = self.settings
+        return IndexLayout(
+            shards=settings.opensearch_shards,
+            replicas=settings.opensearch_replicas,
+            vectors=VectorSettings(
+                engine=settings.opensearch_engine,
+                quantisation=settings.opensearch_quantisation,
+                search=settings.opensearch_vector_search,
+            ),
+        )
+
+    def _local_evaluation(self) -> "tuple[OpenIndex, OpenWriter]":
+        from indexing.local import open_index, open_writer
+
+        folder = self.home / "evaluation"
+        return (
+            lambda name, identity: closing(open_index(folder / name, identity)),
+            lambda name, identity: open_writer(folder / name, identity),
+        )
+
+    def _opensearch_evaluation(self) -> "tuple[OpenIndex, OpenWriter]":
+        from indexing.opensearch.open_index import open_index, open_writer
+
+        client, layout = self._client, self._layout
+        prefix = f"{self.settings.opensearch_prefix}-evaluation"
+        return (
+            lambda name, identity: open_index(client, f"{prefix}-{name}", identity, layout),
+            lambda name, identity: open_writer(client, f"{prefix}-{name}", identity, layout),
+        )
