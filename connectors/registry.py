@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from connectors.connector import Connector, source_name
-from connectors.errors import ActionRequiredError
+from connectors.errors import ActionRequiredError, InvalidInputError
 from connectors.settings_form import Entry, Form, Line, Path, at, spoken
 from connectors.source_kind import Kind
 
@@ -56,7 +56,7 @@ class Fault:
     message: str
 
 
-class NotValid(ActionRequiredError):
+class NotValid(InvalidInputError):
     """What was entered for a source cannot stand; the message tells all of its faults."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
@@ -75,9 +75,9 @@ class Entered:
 
 
 def kind_of(name: str) -> Kind[Any, Any]:
-    """Raises ActionRequiredError: there is no such kind."""
+    """Raises InvalidInputError: there is no such kind."""
     if name not in KINDS:
-        raise ActionRequiredError(
+        raise InvalidInputError(
             f"no kind of source is called {name!r}; there is: {', '.join(KINDS)}"
         )
     return KINDS[name]

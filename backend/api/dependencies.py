@@ -17,6 +17,7 @@ from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.schemas.models import AnswerWire, PartWire
 from backend.search.service import SearchService
+from backend.sources.service import SourceService
 from backend.store.database import Database
 
 PATIENCE = 2.0
@@ -78,3 +79,10 @@ async def get_search(container: ContainerIs) -> SearchService:
 DatabaseIs = Annotated[Database, Depends(get_database)]
 ChatIs = Annotated[ChatService, Depends(get_chat)]
 SearchIs = Annotated[SearchService, Depends(get_search)]
+
+
+async def source_service(container: ContainerIs) -> SourceService:
+    return SourceService.of(container)
+
+
+SourcesIs = Annotated[SourceService, Depends(source_service)]

@@ -12,7 +12,13 @@ from starlette.responses import Response
 
 from backend.api.request_context import visit_in
 from backend.schemas.models import FaultWire, ProblemWire
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import (
+    ActionRequiredError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    TemporarilyUnavailableError,
+)
 from indexing.runtime.deadline import DeadlineExceededError
 
 MEDIA_TYPE = "application/problem+json"
@@ -47,6 +53,12 @@ def of_error(
             return problem(503, str(error), f"Try again in {_seconds(error)} s.")
         case DeadlineExceededError():
             return problem(504, "The time for this was up.", "Try again, or allow more time.")
+        case NotFoundError():
+            return problem(404, str(error))
+        case ConflictError():
+            return problem(409, str(error))
+        case InvalidInputError():
+            return problem(422, str(error))
         case _:
             return problem(
                 500, str(error), "Whoever runs Quarry has to mend this; quarry doctor says more."

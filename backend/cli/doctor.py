@@ -8,7 +8,7 @@ from backend.container import Container
 from backend.schemas.models import CheckWire
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import variable
-from backend.sources.status_text import several
+from backend.sources.status_text import pluralize
 from backend.store import documents, failures, sources
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.sentence_transformers_model import describe
@@ -65,7 +65,7 @@ def _database(container: Container) -> CheckWire:
         name="database",
         state="warning" if failed or not known else "ok",
         detail=", ".join(
-            several(count, noun)
+            pluralize(count, noun)
             for count, noun in ((known, "source"), (held, "document"), (failed, "failure"))
         ),
         advice=(
@@ -150,7 +150,7 @@ def _index(container: Container) -> CheckWire:
     return CheckWire(
         name="index",
         state="warning" if advice else "ok",
-        detail=f"{several(indexed, 'document')}, {several(chunks, 'chunk')} in {container.engine.location}",
+        detail=f"{pluralize(indexed, 'document')}, {pluralize(chunks, 'chunk')} in {container.engine.location}",
         advice=advice,
     )
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backend.schemas import models
-from backend.sources.status_text import several
+from backend.sources.status_text import pluralize
 from indexing.ingestion.progress import Progress as Step
 
 CONTENT_CHARACTERS = 300
@@ -43,7 +43,7 @@ def results(console: Console, answer: models.SearchWire) -> None:
         console.print(head)
         console.print(harmless(f"    {_excerpt(result.content)}"))
         console.print(harmless(f"    {result.link}", "blue"), soft_wrap=True)
-    told = several(len(answer.results), "result")
+    told = pluralize(len(answer.results), "result")
     console.print(f"[dim]{told} in {answer.seconds:.2f} s[/dim]")
 
 

@@ -14,10 +14,9 @@ from rich.text import Text
 from backend.cli.rendering import harmless
 from backend.cli.source_input import Given, asked, inferred
 from backend.cli.source_options import KindOptions
-from backend.container import Container
 from backend.schemas import models
-from backend.sources import connections
-from backend.sources.status_text import doing
+from backend.sources.service import SourceService
+from backend.sources.status_text import describe_activity
 from backend.store.runs import OPEN
 from backend.store.sources import Source
 from connectors.registry import NotValid, kind_of
@@ -26,20 +25,20 @@ from connectors.settings_form import Secret, nested
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 
 
-def add(container: Container, options: KindOptions, given: Given) -> models.SourceWire:
-    """Raises ActionRequiredError: there is a source of this name already."""
+def add(service: SourceService, options: KindOptions, given: Given) -> models.SourceWire:
+    """Raises ConflictError: there is a source of this name already."""
     credential = given.credential or _asked_for(options)
     with _wrong_use(options):
-        return connections.add(container, options.kind, given.settings, credential, given.name)
+        return service.add(options.kind, given.settings, credential, given.name)
 
 
 def edit(
-    container: Container, options: KindOptions, source: Source, given: Given
+    service: SourceService, options: KindOptions, source: Source, given: Given
 ) -> models.SourceWire:
     """What is not given stays; a credential is replaced as a whole."""
     settings = options.forms["settings"].merged(source.settings, given.settings)
     with _wrong_use(options):
-        return connections.edit(container, source, settings, given.credential or None)
+        return service.edit(source.name, settings, given.credential or None)
 
 
 @contextmanager
@@ -88,7 +87,7 @@ def _lines(one: models.SourceWire) -> Iterator[str]:
     if one.decision:
         yield f"{decided(one.decision)} To agree: quarry sources accept {one.name}"
     elif one.run and one.state in OPEN:
-        yield f"{doing(one)} · since {minute(one.run.started_at)}"
+        yield f"{describe_activity(one)} · since {minute(one.run.started_at)}"
         if one.run.next_try:
             yield f"Next try: {minute(one.run.next_try)}."
     elif one.run and one.run.error and one.state == "failed":

@@ -1,4 +1,4 @@
-"""`quarry add` and `quarry sources`: what is read, when, and how it went."""
+"""`quarry add` and `quarry sources`: connect sources, change them and show their state."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +9,12 @@ from backend.cli import command_context
 from backend.cli.command_context import Json, SourceName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backend.cli.source_input import Given
     from backend.cli.source_options import KindOptions
     from backend.schemas import models
+    from backend.sources.service import SourceService
     from backend.store.sources import Source
 
 
@@ -38,11 +41,10 @@ class _Sources(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         from backend.cli.source_options import KindOptions
-        from backend.store import sources as stored
 
         del ctx
         with command_context.told(as_json=False):
-            source = stored.find(command_context.open_home().database, cmd_name)
+            source = _service().get(cmd_name)
             options = KindOptions(source.kind, "edit")
         return options.command(cmd_name, lambda given: _edited(options, source, given))
 
@@ -70,11 +72,11 @@ def _added(options: "KindOptions", given: "Given") -> None:
     from backend.cli import source_output as commands
 
     with command_context.told(given.as_json):
-        added = commands.add(command_context.open_home(), options, given)
+        added = commands.add(_service(), options, given)
         if given.as_json:
             command_context.print_wire(added)
         else:
-            told = f"Added {added.name!r}. To read it: quarry sync {added.name}"
+            told = f"Added {added.name!r}. To sync it: quarry sync {added.name}"
             command_context.console().print(told, markup=False, soft_wrap=True)
 
 
@@ -82,25 +84,24 @@ def _edited(options: "KindOptions", source: "Source", given: "Given") -> None:
     from backend.cli import source_output as commands
 
     with command_context.told(given.as_json):
-        edited = commands.edit(command_context.open_home(), options, source, given)
+        edited = commands.edit(_service(), options, source, given)
         if given.as_json:
             command_context.print_wire(edited)
         else:
-            told = f"Changed. Whether it works: quarry sources test {source.name}"
+            told = f"Changed. To test the connection: quarry sources test {source.name}"
             command_context.console().print(told, markup=False, soft_wrap=True)
 
 
 @app.callback(invoke_without_command=True)
 def listed(context: typer.Context, as_json: Json = False) -> None:
-    """List the sources with their state, or look after one of them."""
+    """List the sources with their state, or manage one of them."""
     from backend.cli import source_output as commands
     from backend.schemas import conversion
-    from backend.sources import listing
 
     if context.invoked_subcommand:
         return
     with command_context.told(as_json):
-        held = listing.sources(command_context.open_home().database)
+        held = _service().list_statuses()
         if as_json:
             command_context.print_json(conversion.listed(held))
         elif held:
@@ -113,15 +114,12 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command("test")
 def tried(name: SourceName, as_json: Json = False) -> None:
-    """Try whether its content, its listing and its access can be had."""
+    """Test the connection: whether content, listing and permissions can be read."""
     from backend.cli import source_output as commands
     from backend.schemas import conversion
-    from backend.sources import connections
-    from backend.store import sources as stored
 
     with command_context.told(as_json):
-        container = command_context.open_home()
-        found = connections.test(container, stored.find(container.database, name))
+        found = _service().test(name)
         if as_json:
             command_context.print_json(conversion.listed(found))
         else:
@@ -134,73 +132,68 @@ def tried(name: SourceName, as_json: Json = False) -> None:
 def schedule(
     name: SourceName,
     incremental: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Reading what changed.")
+        str | None, typer.Option(metavar="INTERVAL", help="Interval of content syncs.")
     ] = None,
     permissions: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Asking who may read.")
+        str | None, typer.Option(metavar="INTERVAL", help="Interval of permission syncs.")
     ] = None,
     prune: Annotated[
-        str | None, typer.Option(metavar="INTERVAL", help="Looking for what is gone.")
+        str | None, typer.Option(metavar="INTERVAL", help="Interval of deletion checks.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell, or change, how often it is read. An interval is such as 90s, 15m, 6h or 1d; never; or usual."""
-    from backend.sources import actions
-    from backend.sources.intervals import interval
+    """Show or change how often a source is synced. Intervals: 90s, 15m, 6h, 1d and the like; never; usual."""
+    from backend.sources.intervals import parse_interval
 
     given = {"incremental": incremental, "permissions": permissions, "prune": prune}
     try:
-        every = {kind: interval(text) for kind, text in given.items() if text is not None}
+        every = {kind: parse_interval(text) for kind, text in given.items() if text is not None}
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with command_context.told(as_json):
-        _print_done(actions.reschedule(command_context.open_home().database, name, every), as_json)
+    _run(
+        lambda service: (
+            service.reschedule(name, every) if every else service.describe_schedule(name)
+        ),
+        as_json,
+    )
 
 
 @app.command()
 def runs(
     name: SourceName,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="The last so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of runs to show.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List its last runs, newest first."""
     from backend.cli import source_output as commands
     from backend.schemas import conversion
-    from backend.store import runs
-    from backend.store import sources as stored
 
     with command_context.told(as_json):
-        database = command_context.open_home().database
-        history = runs.history(database, stored.find(database, name).name, limit)
-        told = [conversion.ran(one) for one in history]
+        history = _service().list_runs(name, limit)
         if as_json:
-            command_context.print_json(conversion.listed(told))
-        elif told:
-            commands.ran(command_context.console(), told)
+            command_context.print_json(conversion.listed(history))
+        elif history:
+            commands.ran(command_context.console(), history)
         else:
             command_context.console().print(
-                f"It has not been read yet: quarry sync {name}", markup=False
+                f"It has not been synced yet: quarry sync {name}", markup=False
             )
 
 
 @app.command()
 def failures(name: SourceName, as_json: Json = False) -> None:
-    """List what of it could not be read, why, and when it is tried again."""
+    """List the documents that could not be read, why, and when they are tried again."""
     from backend.cli import source_output as commands
     from backend.schemas import conversion
-    from backend.store import failures
-    from backend.store import sources as stored
 
     with command_context.told(as_json):
-        database = command_context.open_home().database
-        of = stored.find(database, name).name
-        failed = [conversion.failure(one) for one in failures.listing(database) if one.source == of]
+        failed = _service().list_failures(name)
         if as_json:
             command_context.print_json(conversion.listed(failed))
         elif failed:
             commands.failed(command_context.console(), failed)
         else:
-            command_context.console().print("Everything of it could be read.")
+            command_context.console().print("All of its documents could be read.")
 
 
 @app.command()
@@ -208,75 +201,69 @@ def retry(
     name: SourceName,
     document: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID...]", help="Their ids, as `failures` tells them; or all."),
+        typer.Argument(metavar="[ID...]", help="Ids of failed documents; all by default."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Read again now what could not be read."""
-    from backend.sources import actions
+    """Try failed documents again now."""
+    _run(lambda service: service.retry(name, document or None), as_json)
 
+
+def _service() -> "SourceService":
+    from backend.sources.service import SourceService
+
+    return SourceService.of(command_context.open_home())
+
+
+def _run(action: "Callable[[SourceService], models.DoneWire]", as_json: bool) -> None:
     with command_context.told(as_json):
-        _print_done(
-            actions.retry(command_context.open_home().database, name, document or None), as_json
-        )
-
-
-def _steered(word: str, name: str, as_json: bool) -> None:
-    from backend.sources import actions
-
-    with command_context.told(as_json):
-        _print_done(actions.steer(command_context.open_home().database, word, name), as_json)
-
-
-def _print_done(done: "models.DoneWire", as_json: bool) -> None:
-    if as_json:
-        command_context.print_wire(done)
-    else:
-        command_context.console().print(done.told, markup=False, soft_wrap=True)
+        done = action(_service())
+        if as_json:
+            command_context.print_wire(done)
+        else:
+            command_context.console().print(done.told, markup=False, soft_wrap=True)
 
 
 @app.command()
 def pause(name: SourceName, as_json: Json = False) -> None:
-    """Stop what goes on, and begin nothing until it is resumed."""
-    _steered("pause", name, as_json)
+    """Stop the current run, and start nothing until the source is resumed."""
+    _run(lambda service: service.pause(name), as_json)
 
 
 @app.command()
 def resume(name: SourceName, as_json: Json = False) -> None:
-    """Keep a paused source in step again."""
-    _steered("resume", name, as_json)
+    """Sync a paused source again."""
+    _run(lambda service: service.resume(name), as_json)
 
 
 @app.command()
 def cancel(name: SourceName, as_json: Json = False) -> None:
-    """Stop the run that goes on; what it did is kept."""
-    _steered("cancel", name, as_json)
+    """Stop the current run; what it did is kept."""
+    _run(lambda service: service.cancel(name), as_json)
 
 
 @app.command()
 def prune(name: SourceName, as_json: Json = False) -> None:
-    """Look for what it does not list any more, and remove it."""
-    _steered("prune", name, as_json)
+    """Check for documents that the source no longer lists, and delete them."""
+    _run(lambda service: service.prune(name), as_json)
 
 
 @app.command()
 def accept(name: SourceName, as_json: Json = False) -> None:
-    """Agree to what its last run asks about, such as many documents that are gone."""
-    _steered("accept", name, as_json)
+    """Agree to the deletions that the last run held back."""
+    _run(lambda service: service.accept(name), as_json)
 
 
 @app.command()
 def delete(
     name: SourceName,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove it, with all documents that it alone brought."""
-    from backend.sources import listing
-
+    """Remove the source, with all documents that it alone brought."""
     with command_context.told(as_json):
-        held = listing.source(command_context.open_home().database, name).documents
+        held = _service().status(name).documents
         question = f"Remove {name} with its {held:,} documents from Quarry?"
         if not yes and not typer.confirm(question, err=True):
             raise typer.Exit(command_context.FAILED)
-    _steered("delete", name, as_json)
+    _run(lambda service: service.delete(name), as_json)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from backend.store.documents import HeldDocument, StoredDocument
     from backend.store.failures import Failure
     from backend.store.runs import Run
-    from backend.sync.source_control import SourceStatus
     from connectors.document import Section, Span
     from indexing.chunking.chunk import Chunk
     from indexing.index.protocols import Facets
@@ -211,28 +210,6 @@ def failure(one: "Failure") -> models.FailureWire:
         tries=one.tries,
         last_at=one.last_at,
         next_try=one.next_try,
-    )
-
-
-def source(now: "SourceStatus") -> models.SourceWire:
-    one, run = now.connected, now.last
-    return models.SourceWire(
-        name=one.name,
-        kind=one.kind,
-        settings=dict(one.settings),
-        has_credential=one.credential is not None,
-        documents=now.documents,
-        failures=now.failures,
-        state=now.state,
-        last_run=run.started_at if run else None,
-        run=ran(run) if run else None,
-        rate=None if now.rate is None else round(now.rate, 2),
-        decision=dict(now.decision) if now.decision else None,
-        paused_at=one.paused_at,
-        open_batches=now.open_batches,
-        next_starts=dict(now.next_starts),
-        intervals={kind: int(each.total_seconds()) for kind, each in now.every.items()},
-        overdue=now.overdue,
     )
 
 

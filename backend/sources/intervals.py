@@ -1,4 +1,4 @@
-"""How often a source is read, as people write it and as they read it."""
+"""How often a source is synced: intervals parsed from text and formatted as text."""
 
 import re
 from datetime import timedelta
@@ -8,36 +8,36 @@ LONGEST = timedelta(days=30)
 NEVER = timedelta(0)
 
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
-_WRITTEN = re.compile(r"([1-9]\d{0,8})\s*([smhd])", re.IGNORECASE)
+_PATTERN = re.compile(r"([1-9]\d{0,8})\s*([smhd])", re.IGNORECASE)
 
 
-def interval(text: str) -> timedelta | None:
-    """Such as `90s`, `15m`, `6h` or `1d`; `never`; or `usual`, which is None.
+def parse_interval(text: str) -> timedelta | None:
+    """Parse `90s`, `15m`, `6h`, `1d` and the like, `never`, or `usual`, which is None.
 
     Raises:
-        ValueError: it is none of these, or too short or too long.
+        ValueError: it is none of these, or out of bounds.
     """
     word = text.strip().lower()
     if word in {"never", "usual"}:
         return NEVER if word == "never" else None
-    match = _WRITTEN.fullmatch(word)
+    match = _PATTERN.fullmatch(word)
     if match is None:
-        raise ValueError(f"{text!r} is no interval: write such as 90s, 15m, 6h, 1d, never or usual")
+        raise ValueError(f"{text!r} is not an interval: use 90s, 15m, 6h, 1d, never or usual")
     every = timedelta(**{f"{_UNITS[match[2]]}s": int(match[1])})
-    check(every)
+    check_interval(every)
     return every
 
 
-def check(every: timedelta) -> None:
-    """Raises ValueError: it is too short, or too long."""
+def check_interval(every: timedelta) -> None:
+    """Raises ValueError: it is too short or too long."""
     if every != NEVER and not SHORTEST <= every <= LONGEST:
-        raise ValueError("an interval lasts a minute to 30 days, or is never")
+        raise ValueError("an interval must be between a minute and 30 days, or never")
 
 
-def spoken(every: timedelta) -> str:
-    """Such as `every 15 minutes`, in the largest unit that is whole; `never by itself`."""
+def format_interval(every: timedelta) -> str:
+    """Return such as `every 15 minutes`, in the largest whole unit; `never` for zero."""
     if every == NEVER:
-        return "never by itself"
+        return "never"
     seconds = int(every.total_seconds())
     for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if not seconds % size:

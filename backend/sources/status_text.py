@@ -1,4 +1,4 @@
-"""Counts, and what a source is at, in words: for terminals and pages alike."""
+"""Counts and the activity of a source as text, for the command line and the pages."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,45 +8,45 @@ from backend.store.runs import OPEN
 
 _RUNS: Mapping[str, str] = MappingProxyType(
     {
-        "first": "First reading",
-        "incremental": "Reading what changed",
-        "sync": "Reading what changed",
-        "prune": "Looking for what is gone",
-        "permissions": "Asking who may read",
-        "retry": "Trying failures again",
-        "reindex": "Indexing anew",
-        "removal": "Removing",
+        "first": "First sync",
+        "incremental": "Content sync",
+        "sync": "Content sync",
+        "prune": "Deletion check",
+        "permissions": "Permission sync",
+        "retry": "Retry of failures",
+        "reindex": "Reindexing",
+        "removal": "Removal",
     }
 )
 
 
-def several(number: int, noun: str, plural: str | None = None) -> str:
+def pluralize(number: int, noun: str, plural: str | None = None) -> str:
     """`1 document`, `2 documents`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def called(kind: str) -> str:
-    """A kind of run."""
+def run_label(kind: str) -> str:
+    """Return what people call a run of this kind."""
     return _RUNS.get(kind, kind.capitalize())
 
 
-def counted(counts: Mapping[str, int]) -> str:
+def format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
 
 
-def doing(source: SourceWire) -> str:
-    """What goes on, or what it waits for; nothing where nothing does."""
+def describe_activity(source: SourceWire) -> str:
+    """Return what the current run does or waits for; empty without one."""
     run = source.run
     if run is None or source.state not in OPEN:
         return ""
     if run.waiting_for and source.state == "waiting":
-        return _waits(run.waiting_for)
+        return _describe_wait(run.waiting_for)
     rate = f"{source.rate:.1f} a second" if source.rate else ""
-    told = (called(run.kind), run.stage, counted(run.counts), rate, run.item)
-    waits = _waits(run.waiting_for) if run.waiting_for else ""
-    return " · ".join(filter(None, (*told, waits)))
+    activity = (run_label(run.kind), run.stage, format_counts(run.counts), rate, run.item)
+    waits = _describe_wait(run.waiting_for) if run.waiting_for else ""
+    return " · ".join(filter(None, (*activity, waits)))
 
 
-def _waits(reason: str) -> str:
-    """A reason is what is waited for, or a sentence that says what happened."""
-    return reason if reason[:1].isupper() else f"Waits for {reason}"
+def _describe_wait(reason: str) -> str:
+    """A reason is a sentence that says what happened, or a noun."""
+    return reason if reason[:1].isupper() else f"Waiting for {reason}"

@@ -1,8 +1,9 @@
-"""The audit: who did what to what, and when. Rows are only ever added."""
+"""The audit: who did what to which source, when, and with what outcome. Rows are only ever added."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal, TypeAlias
 
 from sqlalchemy import insert, select
 
@@ -10,23 +11,32 @@ from backend.store.database import Database
 from backend.store.tables import audit
 
 OWNER = "owner"
-"""Who sits at the machine itself."""
+"""The person at the machine itself."""
+Outcome: TypeAlias = Literal["done", "refused"]
+_REFUSED = "refused"
+"""The detail that says why an action was refused; without it, it was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
+    id: int
     at: datetime
     actor: str
     action: str
     subject: str
+    """The name of a source."""
     detail: Mapping[str, object]
+
+    @property
+    def outcome(self) -> Outcome:
+        return "refused" if _REFUSED in self.detail else "done"
 
 
 def record(
     database: Database,
     action: str,
     subject: str,
-    detail: Mapping[str, object] | None = None,
+    detail: Mapping[str, object],
     actor: str = OWNER,
 ) -> None:
     row = {
@@ -34,23 +44,31 @@ def record(
         "actor": actor,
         "action": action,
         "subject": subject,
-        "detail": dict(detail or {}),
+        "detail": dict(detail),
     }
     with database.writing() as connection:
         connection.execute(insert(audit).values(row))
 
 
-def listing(database: Database, subject: str, limit: int = 100) -> list[Entry]:
-    """The last entries about a subject, newest first."""
-    query = select(audit).where(audit.c.subject == subject).order_by(audit.c.id.desc()).limit(limit)
+def record_refusal(database: Database, action: str, subject: str, reason: str, actor: str) -> None:
+    record(database, action, subject, {_REFUSED: reason}, actor)
+
+
+def list_entries(
+    database: Database,
+    *,
+    subject: str | None = None,
+    actor: str | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[Entry]:
+    """Return the last entries, newest first: of one source or actor, and with ids below `before`."""
+    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if subject is not None:
+        query = query.where(audit.c.subject == subject)
+    if actor is not None:
+        query = query.where(audit.c.actor == actor)
+    if before is not None:
+        query = query.where(audit.c.id < before)
     with database.reading() as connection:
-        return [
-            Entry(
-                at=row.at,
-                actor=row.actor,
-                action=row.action,
-                subject=row.subject,
-                detail=row.detail,
-            )
-            for row in connection.execute(query)
-        ]
+        return [Entry(**row) for row in connection.execute(query).mappings()]

@@ -1,7 +1,7 @@
 """Opening the database: connections, transactions, and bringing the tables up to date."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,20 +22,37 @@ _MIGRATION_LOCK = 7_361_502_114
 @dataclass(frozen=True, slots=True)
 class Database:
     engine: Engine
+    _open: Connection | None = None
+    """The transaction that all reads and writes belong to; without one, each has its own."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Begin a transaction that sees one state of the database and waits for no writer."""
+        return nullcontext(self._open) if self._open else self._begin(READING)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Begin a transaction that is committed at the end of the block, or rolled back by an error."""
+        return nullcontext(self._open) if self._open else self._begin(WRITING)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database and waits for no writer."""
-        with told(), self.engine.connect() as connection:
-            connection.execution_options(**READING[self.engine.name])
-            with connection.begin():
-                yield connection
+    def snapshot(self) -> Iterator["Database"]:
+        """Yield this database as one transaction sees it. Nothing may be written in the block."""
+        with self.reading() as connection:
+            yield Database(self.engine, connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that is saved at the end of the block, or leaves nothing."""
+    def transaction(self) -> Iterator["Database"]:
+        """Yield this database so that all reads and writes in the block are one transaction.
+
+        It excludes others of its kind from its start: what it checks still holds when it writes.
+        """
+        with self.writing() as connection:
+            exclusive(connection)
+            yield Database(self.engine, connection)
+
+    @contextmanager
+    def _begin(self, options: Mapping[str, Mapping[str, object]]) -> Iterator[Connection]:
         with told(), self.engine.connect() as connection:
-            connection.execution_options(**WRITING[self.engine.name])
+            connection.execution_options(**options[self.engine.name])
             with connection.begin():
                 yield connection
 

@@ -53,10 +53,10 @@ def hasten(database: Database, source: str, document_ids: Sequence[str] | None) 
         return connection.execute(chosen.values(next_try=datetime.now(UTC))).rowcount
 
 
-def listing(database: Database) -> Iterator[Failure]:
-    """All failures by document id: for the owner of the machine only."""
+def listing(database: Database, source: str | None = None) -> Iterator[Failure]:
+    """Yield the failures of all sources, or of one, by document id: for the owner of the machine only."""
     after = ""
-    while page := _page(database, after):
+    while page := _page(database, source, after):
         yield from page
         after = page[-1].document_id
 
@@ -127,11 +127,11 @@ def _counting_insert(connection: Connection) -> Insert:
     )
 
 
-def _page(database: Database, after: str) -> list[Failure]:
+def _page(database: Database, source: str | None, after: str) -> list[Failure]:
     query = (
         select(failures, sources.c.name.label("source"))
         .join(sources)
-        .where(failures.c.document_id > after)
+        .where(failures.c.document_id > after, *of_source(source))
         .order_by(failures.c.document_id)
         .limit(_PAGE)
     )

@@ -328,9 +328,11 @@ def finish(
         )
 
 
-def latest(database: Database) -> dict[str, Run]:
-    """The last run of each source that has had one, by the source's name."""
+def latest(database: Database, source: str | None = None) -> dict[str, Run]:
+    """Return the last run of each source that has had one, or of one source, by the source's name."""
     newest = select(func.max(runs.c.id)).group_by(runs.c.source_id)
+    if source is not None:
+        newest = newest.where(runs.c.source_id == source_named(source))
     with database.reading() as connection:
         found = [_run(row) for row in connection.execute(_SELECT.where(runs.c.id.in_(newest)))]
     return {run.source: run for run in found}

@@ -13,7 +13,7 @@ from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
 from backend.store.tables import batches, failures, of_source, schedule, sources
-from connectors.errors import ActionRequiredError
+from connectors.errors import NotFoundError
 
 Starts: TypeAlias = dict[str, datetime | None]
 
@@ -73,7 +73,7 @@ def ask(database: Database, source: str, kind: str, accepted: int | None = None)
     """Have a run of this kind begin as soon as can be.
 
     Raises:
-        ActionRequiredError: there is no such source.
+        NotFoundError: there is no such source.
     """
     _set(database, source, kind, {"asked_at": datetime.now(UTC), "accepted": accepted})
 
@@ -242,7 +242,7 @@ def _states(database: Database, name: str | None = None) -> list[_State]:
     """Of all sources, or of the one that is named."""
     query = select(sources.c.id, sources.c.name, sources.c.created_at, sources.c.paused_at)
     query = query.where(*of_source(name))
-    latest = runs.latest(database)
+    latest = runs.latest(database, name)
     retries = select(failures.c.source_id, func.min(failures.c.next_try)).group_by(
         failures.c.source_id
     )
@@ -295,4 +295,4 @@ def _source_id(connection: Connection, source: str) -> int:
     try:
         return int(connection.execute(query).scalar_one())
     except NoResultFound as error:
-        raise ActionRequiredError(f"There is no source named {source!r}.") from error
+        raise NotFoundError(f"There is no source named {source!r}.") from error

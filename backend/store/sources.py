@@ -12,7 +12,7 @@ from backend.store.database import Database, exclusive
 from backend.store.runs import interrupt
 from backend.store.tables import batches, runs, schedule, sources
 from connectors.connector import Checkpoint, source_name
-from connectors.errors import ActionRequiredError
+from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
 
 
 class Unchanged(Enum):
@@ -51,7 +51,7 @@ def add(
 
     Raises:
         ValueError: a name that cannot begin the ids of documents.
-        ActionRequiredError: there is one of this name.
+        ConflictError: there is one of this name.
     """
     row = {
         "name": source_name(name),
@@ -64,7 +64,7 @@ def add(
         with database.writing() as connection:
             connection.execute(insert(sources).values(row))
     except IntegrityError as error:
-        raise ActionRequiredError(
+        raise ConflictError(
             f"There is a source named {name!r} already. Give this one another name."
         ) from error
     return find(database, name)
@@ -82,7 +82,7 @@ def edit(
     A run that goes on ends, to begin again by what is stored now: it would save how far the former ones led it.
 
     Raises:
-        ActionRequiredError: there is none of this name.
+        NotFoundError: there is none of this name.
     """
     values: dict[str, object] = {"settings": dict(settings)}
     if find(database, name).settings != values["settings"]:
@@ -100,7 +100,7 @@ def reseal(database: Database, rotate: Callable[[str], str]) -> int:
     """Put each sealed credential's rotation in its place, all or none, and tell how many there are.
 
     Raises:
-        ActionRequiredError: one of them cannot be opened; none is changed.
+        NotConfiguredError: one of them cannot be decrypted; none is changed.
     """
     sealed = select(sources).where(sources.c.credential.is_not(None)).order_by(sources.c.id)
     with database.writing() as connection:
@@ -113,13 +113,21 @@ def reseal(database: Database, rotate: Callable[[str], str]) -> int:
 
 
 def find(database: Database, name: str) -> Source:
-    """Raises ActionRequiredError: there is none of this name."""
+    """Raises NotFoundError: there is none of this name."""
     with database.reading() as connection:
         row = connection.execute(select(sources).where(sources.c.name == name)).one_or_none()
     if row is None:
         names = ", ".join(source.name for source in listing(database)) or "none yet"
-        raise ActionRequiredError(f"There is no source named {name!r}. There are: {names}.")
+        raise NotFoundError(f"There is no source named {name!r}. There are: {names}.")
     return _source(row)
+
+
+def check_not_paused(source: Source) -> None:
+    """Raises ConflictError: the source is paused."""
+    if source.paused_at is not None:
+        raise ConflictError(
+            f"{source.name!r} is paused. To resume it: quarry sources resume {source.name}"
+        )
 
 
 def named(database: Database, number: int) -> str | None:
@@ -144,7 +152,8 @@ def remove(database: Database, name: str) -> None:
     """Forget a source whose documents and failures have been removed before, and its runs.
 
     Raises:
-        ActionRequiredError: it has documents, or there is none of this name.
+        ConflictError: it still has documents.
+        NotFoundError: there is none of this name.
     """
     source = find(database, name)
     try:
@@ -153,8 +162,8 @@ def remove(database: Database, name: str) -> None:
                 connection.execute(delete(table).where(table.c.source_id == source.id))
             connection.execute(delete(sources).where(sources.c.id == source.id))
     except IntegrityError as error:
-        raise ActionRequiredError(
-            f"{name!r} has documents still. Remove them from the index first."
+        raise ConflictError(
+            f"{name!r} still has documents. Remove them from the index first."
         ) from error
 
 
@@ -174,5 +183,5 @@ def _source(row: Row[tuple[object, ...]]) -> Source:
 def _rotated(source: Source, rotate: Callable[[str], str]) -> str | None:
     try:
         return source.credential and rotate(source.credential)
-    except ActionRequiredError as error:
-        raise ActionRequiredError(f"{source.name!r}: {error} Nothing was changed.") from error
+    except NotConfiguredError as error:
+        raise NotConfiguredError(f"{source.name!r}: {error} Nothing was changed.") from error

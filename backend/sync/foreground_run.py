@@ -42,10 +42,7 @@ def sync(
             cancelled or taken over meanwhile.
         ActionRequiredError: a person must mend something first; nothing is lost meanwhile.
     """
-    if source.paused_at is not None:
-        raise ActionRequiredError(
-            f"{source.name!r} is paused. To go on: quarry sources resume {source.name}."
-        )
+    sources.check_not_paused(source)
     kind = "first" if source.checkpoint is None else "incremental"
     run = runs.begin(database, source.name, kind, this_process(), is_gone)
     stopping, tally = Event(), Tally()

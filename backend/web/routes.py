@@ -7,9 +7,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ChatIs, ContainerIs, DatabaseIs, SearchIs
+from backend.api.dependencies import ChatIs, DatabaseIs, SearchIs, SourcesIs
 from backend.api.request_context import CancelTokenDependency
-from backend.api.routes.admin import find
 from backend.schemas import models
 from backend.search.facets import count_facets
 from backend.search.service import SearchService
@@ -153,10 +152,10 @@ def document_page(
 
 
 @ruled(Rule.OWNER)
-def sources_page(request: Request, container: ContainerIs, add: str = FOLDER) -> HTMLResponse:
+def sources_page(request: Request, sources: SourcesIs, add: str = FOLDER) -> HTMLResponse:
     """All sources, and a form for one more, of the kind `add`."""
     values = {
-        "standings": standings(container),
+        "standings": standings(sources),
         "kinds": kinds(),
         "form": form_of(add if add in KINDS else FOLDER),
     }
@@ -164,23 +163,23 @@ def sources_page(request: Request, container: ContainerIs, add: str = FOLDER) ->
 
 
 @ruled(Rule.OWNER)
-def sources_table(container: ContainerIs) -> HTMLResponse:
+def sources_table(sources: SourcesIs) -> HTMLResponse:
     """What changes on the page of the sources while they are read."""
-    return part("sources_table.html", {"standings": standings(container)})
+    return part("sources_table.html", {"standings": standings(sources)})
 
 
 @ruled(Rule.OWNER)
-def source_page(name: str, request: Request, container: ContainerIs) -> HTMLResponse:
+def source_page(name: str, request: Request, sources: SourcesIs) -> HTMLResponse:
     """One source: how it stands, what was done, what failed, its settings."""
-    source = find(container, name)
+    source = sources.get(name)
     form = form_of(source.kind, source.settings) if source.kind in KINDS else None
-    return page(request, "source.html", "sources", {"kept": kept(container, name), "form": form})
+    return page(request, "source.html", "sources", {"kept": kept(sources, name), "form": form})
 
 
 @ruled(Rule.OWNER)
-def source_state(name: str, container: ContainerIs) -> HTMLResponse:
+def source_state(name: str, sources: SourcesIs) -> HTMLResponse:
     """What changes on the page of a source while it is read."""
-    return part("source_state.html", {"kept": kept(container, find(container, name).name)})
+    return part("source_state.html", {"kept": kept(sources, name)})
 
 
 @ruled(Rule.ANYONE)

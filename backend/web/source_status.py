@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from types import MappingProxyType
 
-from backend.container import Container
-from backend.schemas import conversion, models
-from backend.sources import listing
-from backend.sources.intervals import spoken as spoken_interval
-from backend.sources.status_text import called, counted, doing
-from backend.store import failures, runs
+from backend.schemas import models
+from backend.sources.intervals import format_interval
+from backend.sources.service import SourceService
+from backend.sources.status_text import describe_activity, format_counts, run_label
 from backend.store.runs import OPEN
 from backend.web.sanitizing import harmless
 from connectors.registry import KINDS, title_of, where_of
@@ -19,7 +16,7 @@ from connectors.settings_form import at
 
 MOST_FAILURES = 200
 MOST_RUNS = 20
-_CALLED: Mapping[str, str] = MappingProxyType({"done": "in step", "running": "syncing"})
+_CALLED: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
 _RHYTHMS = (300, 900, 3_600, 21_600, 86_400, 604_800)
 """Seconds that are offered."""
 
@@ -88,21 +85,18 @@ class Kept:
     rhythms: tuple[Rhythm, ...]
 
 
-def standings(container: Container) -> list[Standing]:
+def standings(sources: SourceService) -> list[Standing]:
     """All sources by name."""
-    return [_standing(source) for source in listing.sources(container.database)]
+    return [_standing(source) for source in sources.list_statuses()]
 
 
-def kept(container: Container, name: str) -> Kept:
-    """Raises ActionRequiredError: there is no such source."""
-    standing = _standing(listing.source(container.database, name))
-    found = (one for one in failures.listing(container.database) if one.source == name)
-    named = islice(found, MOST_FAILURES) if standing.source.failures else ()
-    history = runs.history(container.database, name, MOST_RUNS)
+def kept(sources: SourceService, name: str) -> Kept:
+    """Raises NotFoundError: there is no such source."""
+    standing = _standing(sources.status(name))
     return Kept(
         standing,
-        tuple(map(conversion.failure, named)),
-        tuple(map(_line, map(conversion.ran, history))),
+        tuple(sources.list_failures(name, MOST_FAILURES)),
+        tuple(map(_line, sources.list_runs(name, MOST_RUNS))),
         tuple(_rhythm(kind, each) for kind, each in standing.source.intervals.items()),
     )
 
@@ -116,7 +110,7 @@ def _standing(source: models.SourceWire) -> Standing:
         where=harmless(_where(source)),
         state=_CALLED.get(source.state, source.state),
         is_open=source.state in {*OPEN, "being removed"},
-        doing=harmless(doing(source)),
+        doing=harmless(describe_activity(source)),
         error=harmless(failed),
         words=tuple(_words(source)),
         starts=_starts(source.next_starts),
@@ -143,16 +137,16 @@ def _words(source: models.SourceWire) -> Iterator[Word]:
 
 
 def _starts(starts: Mapping[str, datetime | None]) -> tuple[Start, ...]:
-    due = [Start(called(kind), at) for kind, at in starts.items() if at]
+    due = [Start(run_label(kind), at) for kind, at in starts.items() if at]
     return tuple(sorted(due, key=lambda one: one.at))
 
 
 def _rhythm(kind: str, seconds: int) -> Rhythm:
     choices = sorted({*_RHYTHMS, seconds} - {0})
-    options = tuple((each, spoken_interval(timedelta(seconds=each))) for each in (*choices, 0))
-    return Rhythm(kind, called(kind), seconds, options)
+    options = tuple((each, format_interval(timedelta(seconds=each))) for each in (*choices, 0))
+    return Rhythm(kind, run_label(kind), seconds, options)
 
 
 def _line(run: models.RunWire) -> RunLine:
     state = {"done": "done", "running": "going on"}.get(run.state, run.state)
-    return RunLine(run, called(run.kind), state, counted(run.counts))
+    return RunLine(run, run_label(run.kind), state, format_counts(run.counts))

@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from backend.sources.status_text import several
+from backend.sources.status_text import pluralize
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import harmless
 
@@ -39,7 +39,7 @@ def _environment() -> Environment:
         "day": day,
         "minute": minute,
         "iso": iso,
-        "counted": several,
+        "counted": pluralize,
     }
     return environment
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
+from backend.schemas.models import SourceWire
 from backend.settings import Settings
 from backend.store import workers
 from backend.store.database import Database
-from backend.sync import source_control
-from backend.sync.source_control import SourceStatus
 from tests.support.databases import PostgreSql, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home
 from tests.support.kills import KeptContainer, check
 from tests.support.opensearch_server import Server as OpenSearch
 from tests.support.serving import Serving, serving
+from tests.support.store import source_service
 
 pytestmark = pytest.mark.soak("faults")
 
@@ -155,7 +155,7 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
             until(lambda: status(database).documents == DOCUMENTS)
             until(lambda: status(database).state == "done")
             made.write(more)
-            source_control.request(database, "desk", "incremental")
+            source_service(database).sync("desk")
             server.start()
             until(lambda: status(database).documents == more.stop)
             until(lambda: status(database).state == "done")
@@ -163,8 +163,8 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
         made.check()
 
 
-def status(database: Database) -> SourceStatus:
-    return source_control.status(database, "desk")
+def status(database: Database) -> SourceWire:
+    return source_service(database).status("desk")
 
 
 def trouble(database: Database) -> str | None:

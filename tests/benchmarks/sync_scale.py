@@ -28,12 +28,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from backend.sample import handbook
+from backend.sources.status import read_status
 from backend.store import batches, documents, schedule, sources
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
 from backend.sync.due_work import Engine
-from backend.sync.source_control import status
 from backend.sync.worker_threads import Workers
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
@@ -303,9 +303,9 @@ def _until_indexed(place: Place, source: str, documents: int) -> None:
 
 
 def _until_done(database: Database, source: str) -> None:
-    while (now := status(database, source)).state != "done":
+    while (now := read_status(database, source)).state != "done":
         if now.state in {"failed", "needs a decision"}:
-            raise RuntimeError(f"{source}: {now.last.error if now.last else now.state}")
+            raise RuntimeError(f"{source}: {now.run.error if now.run else now.state}")
         time.sleep(_LOOK)
 
 

@@ -1,10 +1,9 @@
-"""`/api/admin/…`: connect sources of every kind, look after them, decide about their runs.
+"""`/api/admin/…`: connect sources of every kind and manage them.
 
-A credential goes in and never comes out again: it is sealed as it comes, and no answer holds it.
+A credential is encrypted as it arrives, and no response contains it.
 """
 
 from datetime import timedelta
-from itertools import islice
 from typing import Annotated, Literal, TypeAlias
 
 from fastapi import FastAPI, Query
@@ -13,10 +12,8 @@ from starlette.responses import Response
 
 from backend.api import openapi_examples
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ContainerIs
+from backend.api.dependencies import SourcesIs
 from backend.api.problem_details import Problem, problem
-from backend.container import Container
-from backend.schemas import conversion
 from backend.schemas.models import (
     CapabilityWire,
     DoneWire,
@@ -27,11 +24,8 @@ from backend.schemas.models import (
     RunWire,
     SourceWire,
 )
-from backend.sources import actions, connections, intervals, listing
-from backend.store import failures, runs
-from backend.store import sources as stored
-from backend.store.sources import Source
-from connectors.errors import ActionRequiredError
+from backend.sources import intervals
+from backend.sources.service import SOURCE_ACTIONS, SourceService
 from connectors.registry import KINDS, NotValid, title_of
 from connectors.settings_form import Form
 
@@ -50,7 +44,7 @@ class AddBody(BaseModel):
 
     kind: KindName
     name: str | None = Field(
-        default=None, max_length=100, description="By default after what is read"
+        default=None, max_length=100, description="By default named after what it reads"
     )
     settings: Values = Field(description="As the `settings` of its kind have it")
     credential: Values = Field(
@@ -59,7 +53,7 @@ class AddBody(BaseModel):
 
 
 class EditBody(BaseModel):
-    """What is left out stays as it is; what is given is replaced as a whole."""
+    """A part that is left out stays as it is; a part that is given is replaced as a whole."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.EDIT]}
@@ -70,7 +64,7 @@ class EditBody(BaseModel):
 
 
 def _interval(seconds: int | None) -> int | None:
-    intervals.check(timedelta(seconds=seconds or 0))
+    intervals.check_interval(timedelta(seconds=seconds or 0))
     return seconds
 
 
@@ -82,16 +76,16 @@ Seconds: TypeAlias = Annotated[
 
 
 class ScheduleBody(BaseModel):
-    """Seconds from the end of a run to the next one of its kind: 0 is never by itself, null as usual. What is
+    """Seconds from the end of a run to the next one of its kind: 0 is never, null the default. A kind that is
     left out stays as it is."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.SCHEDULE]}
     )
 
-    incremental: Seconds = Field(default=None, description="Reading what changed")
-    permissions: Seconds = Field(default=None, description="Asking who may read")
-    prune: Seconds = Field(default=None, description="Looking for what is gone")
+    incremental: Seconds = Field(default=None, description="Interval of content syncs")
+    permissions: Seconds = Field(default=None, description="Interval of permission syncs")
+    prune: Seconds = Field(default=None, description="Interval of deletion checks")
 
 
 class RetryBody(BaseModel):
@@ -105,24 +99,24 @@ class RetryBody(BaseModel):
             Field(min_length=1, max_length=MOST_RETRIED),
         ]
         | None
-    ) = Field(default=None, description="Their ids; all that failed, without")
+    ) = Field(default=None, description="Ids of failed documents; all by default")
 
 
 def add_routes(app: FastAPI) -> None:
     one = "/api/admin/sources/{name}"
-    steered: dict[int | str, openapi_examples.Json] = {
+    action_responses: dict[int | str, openapi_examples.Json] = {
         202: openapi_examples.answer(openapi_examples.DONE),
-        409: openapi_examples.problem("It cannot be done as the source stands"),
+        409: openapi_examples.problem("The state of the source does not allow it"),
     }
     app.get(
         "/api/admin/kinds",
         responses={200: openapi_examples.answer(openapi_examples.KINDS)},
-        summary="List the kinds of source, and what is asked to connect one",
+        summary="List the kinds of source, with the JSON schemas of their settings and credentials",
     )(list_kinds)
     app.get(
         "/api/admin/sources",
         responses={200: openapi_examples.answer(openapi_examples.SOURCES)},
-        summary="List the sources, each as it stands at this moment",
+        summary="List the sources with their present state",
     )(list_statuses)
     app.post(
         "/api/admin/sources",
@@ -136,32 +130,32 @@ def add_routes(app: FastAPI) -> None:
     app.get(
         one,
         responses={200: openapi_examples.answer(openapi_examples.SYNCED)},
-        summary="Show a source, as it stands at this moment",
+        summary="Show a source with its present state",
     )(show_source)
     app.patch(
         one,
         responses={
             200: openapi_examples.answer(openapi_examples.SYNCED),
-            409: openapi_examples.problem("What is stored of it cannot be used"),
+            409: openapi_examples.problem("The stored credential cannot be opened"),
         },
         summary="Change the settings of a source, or its credential",
     )(edit_source)
     app.put(
         f"{one}/schedule",
         responses={200: openapi_examples.answer(openapi_examples.DONE)},
-        summary="Change how often a source is read",
+        summary="Change how often a source is synced",
     )(reschedule_source)
     app.delete(
         one,
         status_code=202,
-        responses=steered,
-        summary=actions.WORDS["delete"].help,
+        responses=action_responses,
+        summary="Remove a source, with all documents that it alone brought",
     )(delete_source)
     app.post(
         f"{one}/test",
         responses={200: openapi_examples.answer(openapi_examples.TRIED)},
-        summary="Try what can be had of a source: content, listing, access",
-    )(try_source)
+        summary="Test the connection: content, listing, access",
+    )(test_source)
     app.get(
         f"{one}/runs",
         responses={200: openapi_examples.answer(openapi_examples.RUNS)},
@@ -170,146 +164,123 @@ def add_routes(app: FastAPI) -> None:
     app.get(
         f"{one}/failures",
         responses={200: openapi_examples.answer(openapi_examples.FAILURES)},
-        summary="List what of a source could not be read, and when it is tried again",
-    )(list_failures_of)
+        summary="List the documents of a source that could not be read",
+    )(list_failures)
     app.post(
         f"{one}/retry",
         status_code=202,
-        responses=steered,
-        summary="Read again now what could not be read",
+        responses=action_responses,
+        summary="Try failed documents again now",
     )(retry_failures)
     app.post(
-        f"{one}/{{word}}",
+        f"{one}/{{action}}",
         status_code=202,
-        responses=steered,
-        summary="Pause, resume, cancel, refresh, prune, ask for permissions, accept",
-    )(steer_source)
+        responses=action_responses,
+        summary="Pause, resume, cancel, refresh, prune, sync permissions, accept",
+    )(run_action)
 
 
 @ruled(Rule.OWNER)
 def list_kinds() -> list[KindWire]:
-    return [kind_told(kind) for kind in KINDS]
+    return [describe_kind(kind) for kind in KINDS]
 
 
 @ruled(Rule.OWNER)
-def list_statuses(container: ContainerIs) -> list[SourceWire]:
-    return listing.sources(container.database)
+def list_statuses(sources: SourcesIs) -> list[SourceWire]:
+    return sources.list_statuses()
 
 
 @ruled(Rule.OWNER)
-def connect_source(body: AddBody, container: ContainerIs, response: Response) -> SourceWire:
-    """It is read as soon as can be. What is wrong with the settings or the credential is told by where it
-    stands."""
-    added = add(container, body.kind, body.settings, body.credential, body.name)
+def connect_source(body: AddBody, sources: SourcesIs, response: Response) -> SourceWire:
+    """The first sync starts as soon as possible. Faults of the settings or the credential name the field."""
+    added = add(sources, body.kind, body.settings, body.credential, body.name)
     response.headers["Location"] = f"/api/admin/sources/{added.name}"
     return added
 
 
 @ruled(Rule.OWNER)
-def show_source(name: str, container: ContainerIs) -> SourceWire:
-    return listing.source(container.database, find(container, name).name)
+def show_source(name: str, sources: SourcesIs) -> SourceWire:
+    return sources.status(name)
 
 
 @ruled(Rule.OWNER)
-def edit_source(name: str, body: EditBody, container: ContainerIs) -> SourceWire:
-    """What is not valid is not stored."""
-    source = find(container, name)
+def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceWire:
+    """Nothing is stored unless all of it is valid."""
     try:
-        return connections.edit(container, source, body.settings, body.credential)
+        return sources.edit(name, body.settings, body.credential)
     except NotValid as error:
         raise Problem(invalid(error)) from None
-    except ActionRequiredError as error:  # no key opens the credential that would stay
-        raise Problem(problem(409, str(error))) from error
 
 
 @ruled(Rule.OWNER)
-def reschedule_source(name: str, body: ScheduleBody, container: ContainerIs) -> DoneWire:
-    """What is told is how often each kind of run begins from now on."""
-    source, given = find(container, name), body.model_dump(exclude_unset=True)
+def reschedule_source(name: str, body: ScheduleBody, sources: SourcesIs) -> DoneWire:
+    """The response tells the intervals of all kinds of run."""
+    given = body.model_dump(exclude_unset=True)
     every = {
         kind: None if each is None else timedelta(seconds=each) for kind, each in given.items()
     }
-    return actions.reschedule(container.database, source.name, every)
+    return sources.reschedule(name, every)
 
 
 @ruled(Rule.OWNER)
-def delete_source(name: str, container: ContainerIs) -> DoneWire:
-    return _steered(container, "delete", find(container, name))
+def delete_source(name: str, sources: SourcesIs) -> DoneWire:
+    return sources.delete(name)
 
 
 @ruled(Rule.OWNER)
-def try_source(name: str, container: ContainerIs) -> list[CapabilityWire]:
-    """Little is asked of the source. What does not work is told with what to do about it."""
-    return connections.test(container, find(container, name))
+def test_source(name: str, sources: SourcesIs) -> list[CapabilityWire]:
+    """Few requests are made to the source. Each fault says what to do about it."""
+    return sources.test(name)
 
 
 @ruled(Rule.OWNER)
 def list_runs(
-    name: str, container: ContainerIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
+    name: str, sources: SourcesIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
 ) -> list[RunWire]:
-    history = runs.history(container.database, find(container, name).name, limit)
-    return [conversion.ran(one) for one in history]
+    return sources.list_runs(name, limit)
 
 
 @ruled(Rule.OWNER)
-def list_failures_of(
-    name: str, container: ContainerIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
+def list_failures(
+    name: str, sources: SourcesIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
 ) -> list[FailureWire]:
-    of = find(container, name).name
-    found = (one for one in failures.listing(container.database) if one.source == of)
-    return [conversion.failure(one) for one in islice(found, limit)]
+    return sources.list_failures(name, limit)
 
 
 @ruled(Rule.OWNER)
-def retry_failures(name: str, body: RetryBody, container: ContainerIs) -> DoneWire:
-    source = find(container, name)
-    try:
-        return actions.retry(container.database, source.name, body.documents)
-    except ActionRequiredError as error:
-        raise Problem(problem(409, str(error))) from error
+def retry_failures(name: str, body: RetryBody, sources: SourcesIs) -> DoneWire:
+    return sources.retry(name, body.documents)
 
 
-Word: TypeAlias = Literal["pause", "resume", "cancel", "refresh", "prune", "permissions", "accept"]
+Action: TypeAlias = Literal[
+    "pause", "resume", "cancel", "refresh", "prune", "permissions", "accept"
+]
 
 
 @ruled(Rule.OWNER)
-def steer_source(name: str, word: Word, container: ContainerIs) -> DoneWire:
-    """Nothing waits for the work: it is begun, or ended, within seconds."""
-    return _steered(container, word, find(container, name))
+def run_action(name: str, action: Action, sources: SourcesIs) -> DoneWire:
+    """The request does not wait for the work, which starts or stops within seconds."""
+    return SOURCE_ACTIONS[action](sources, name)
 
 
 def add(
-    container: Container, kind: str, settings: Values, credential: Values, name: str | None
+    sources: SourceService, kind: str, settings: Values, credential: Values, name: str | None
 ) -> SourceWire:
-    """
-    Raises:
-        Problem: what was entered is not valid, or the name is taken.
-    """
+    """Raises Problem: the settings or the credential are not valid."""
     try:
-        return connections.add(container, kind, settings, credential, name)
+        return sources.add(kind, settings, credential, name)
     except NotValid as error:
         raise Problem(invalid(error)) from None
-    except ActionRequiredError as error:
-        status = 409 if kind in KINDS else 422
-        raise Problem(problem(status, str(error))) from error
-
-
-def find(container: Container, name: str) -> Source:
-    """Raises Problem: there is none of this name."""
-    for one in stored.listing(container.database):
-        if one.name == name:
-            return one
-    raise Problem(problem(404, "There is no source of this name."))
 
 
 def invalid(error: NotValid) -> ProblemWire:
-    """Each fault by where it stands; nothing of a credential is told back."""
+    """Return each fault by its field; nothing of a credential is repeated."""
     faults = tuple(FaultWire(where=".".join(one.path), message=one.message) for one in error.faults)
-    told = problem(422, "What was entered for the source is not valid.", "See errors.")
-    return told.model_copy(update={"errors": faults})
+    details = problem(422, "The settings of the source are not valid.", "See errors.")
+    return details.model_copy(update={"errors": faults})
 
 
-def kind_told(kind: str) -> KindWire:
+def describe_kind(kind: str) -> KindWire:
     known = KINDS[kind]
     settings, credential = Form.of(known.settings), Form.of(known.credential)
     return KindWire(
@@ -320,10 +291,3 @@ def kind_told(kind: str) -> KindWire:
         settings=known.settings.model_json_schema(),
         credential=known.credential.model_json_schema() if credential.parts else None,
     )
-
-
-def _steered(container: Container, word: str, source: Source) -> DoneWire:
-    try:
-        return actions.steer(container.database, word, source.name)
-    except ActionRequiredError as error:
-        raise Problem(problem(409, str(error))) from error

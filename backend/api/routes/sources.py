@@ -1,4 +1,4 @@
-"""`/api/sources` and `/api/failures`: what is connected, and keeping in step with it."""
+"""`/api/sources` and `/api/failures`: connect folders, sync sources, list failures."""
 
 from itertools import islice
 from typing import Annotated, Literal
@@ -9,15 +9,15 @@ from starlette.responses import Response
 
 from backend.api import openapi_examples
 from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ContainerIs, PartsIs
+from backend.api.dependencies import ContainerIs, PartsIs, SourcesIs
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
-from backend.container import Container
 from backend.schemas import conversion
 from backend.schemas.models import FailureWire, SourceWire
-from backend.sources import listing
 from backend.store import failures, runs
+from backend.store.database import Database
+from backend.store.sources import check_not_paused
 from backend.sync.process_identity import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 
@@ -53,7 +53,7 @@ def add_routes(app: FastAPI) -> None:
     app.get(
         "/api/sources",
         responses={200: openapi_examples.answer(openapi_examples.SOURCES)},
-        summary="List what is connected, with its state",
+        summary="List the sources with their state",
     )(list_sources)
     app.post(
         "/api/sources",
@@ -70,27 +70,27 @@ def add_routes(app: FastAPI) -> None:
         response_class=EventStream,
         responses={
             200: openapi_examples.stream(openapi_examples.SYNC_EVENTS),
-            409: openapi_examples.problem("Another process syncs it"),
+            409: openapi_examples.problem("It is paused, or another process syncs it"),
         },
-        summary="Bring the index in step with a source",
+        summary="Sync a source",
     )(sync_source)
     app.get(
         "/api/failures",
         responses={200: openapi_examples.answer(openapi_examples.FAILURES)},
-        summary="List what could not be read, and why",
+        summary="List the documents that could not be read, and why",
     )(list_failures)
 
 
 @ruled(Rule.OWNER)
-def list_sources(container: ContainerIs) -> list[SourceWire]:
-    return listing.sources(container.database)
+def list_sources(sources: SourcesIs) -> list[SourceWire]:
+    return sources.list_statuses()
 
 
 @ruled(Rule.OWNER)
-def add_source(body: SourceBody, container: ContainerIs, response: Response) -> SourceWire:
-    """Kinds other than folders are connected by /api/admin/sources. It is read by the next sync."""
+def add_source(body: SourceBody, sources: SourcesIs, response: Response) -> SourceWire:
+    """Sources of other kinds are connected by /api/admin/sources."""
     settings = body.settings.model_dump(mode="json", exclude_defaults=True)
-    added = admin.add(container, body.kind, settings, {}, body.name)
+    added = admin.add(sources, body.kind, settings, {}, body.name)
     response.headers["Location"] = "/api/sources"
     return added
 
@@ -98,20 +98,21 @@ def add_source(body: SourceBody, container: ContainerIs, response: Response) -> 
 @ruled(Rule.OWNER)
 def sync_source(
     name: str,
-    container: ContainerIs,
+    sources: SourcesIs,
     parts: PartsIs,
     accept_empty: Annotated[  # noqa: FBT002 (a query parameter)
-        bool, Query(description="Believe a source that lists nothing, and delete what it had")
+        bool, Query(description="Delete all documents of a source that lists none")
     ] = False,
 ) -> EventStream:
     """Server-sent events: `progress`, and at the end `done` with the report, or with its `error`.
 
-    Where this server is syncing the source already, that run is followed. A run goes on when the
-    connection is closed; when the server stops, the next sync goes on from the last checkpoint.
+    A run of this server that is syncing the source already is followed. A run continues when the
+    connection is closed; when the server stops, the next sync continues from the last checkpoint.
     """
-    source = admin.find(container, name)
+    source = sources.get(name)
     if not parts.syncs.running(name):
-        _check_free(container, name)
+        check_not_paused(source)
+        _check_not_running(sources.database, name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
     run = parts.syncs.begin(source, when_empty)
     return EventStream(run.follow, parts.streams)
@@ -123,12 +124,11 @@ def list_failures(
     source: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureWire]:
-    found = failures.listing(container.database)
-    chosen = (one for one in found if source is None or one.source == source)
-    return [conversion.failure(one) for one in islice(chosen, limit)]
+    found = failures.listing(container.database, source)
+    return [conversion.failure(one) for one in islice(found, limit)]
 
 
-def _check_free(container: Container, name: str) -> None:
-    run = runs.latest(container.database).get(name)
+def _check_not_running(database: Database, name: str) -> None:
+    run = runs.latest(database, name).get(name)
     if run and is_going_on(run):
         raise Problem(problem(409, f"{run.told}.", "Wait until it is done, or stop it."))

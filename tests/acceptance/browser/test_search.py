@@ -39,7 +39,7 @@ def test_from_nothing_to_a_document_read(opens: Opens, tmp_path: Path, pictures:
         expect(page.get_by_role("progressbar")).to_be_visible()
         expect(page.locator(".doing")).to_contain_text("indexing", timeout=60_000)
         page.screenshot(path=pictures / "syncing.png")
-        expect(page.locator(".state")).to_have_text("in step", timeout=60_000)
+        expect(page.locator(".state")).to_have_text("up to date", timeout=60_000)
         expect(page.locator(".source")).to_contain_text("45 documents")
         page.screenshot(path=pictures / "sources.png")
         page.get_by_role("link", name="1 document could not be read").click()

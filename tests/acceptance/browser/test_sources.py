@@ -70,7 +70,7 @@ def _forgive(watched: Watched, *statuses: int) -> None:
 def _settled(page: Page, name: str) -> None:
     """Its first run has ended."""
     state = page.locator(f'[data-source="{name}"] .state')
-    expect(state).to_have_text("in step", timeout=60_000)
+    expect(state).to_have_text("up to date", timeout=60_000)
 
 
 def test_a_repository_is_added_by_its_form_with_the_keyboard_alone(
@@ -94,7 +94,7 @@ def test_a_repository_is_added_by_its_form_with_the_keyboard_alone(
         page.keyboard.type("public")
         url.press("Enter")
         added = page.locator('[data-source="manual"]')
-        expect(added.locator(".state")).to_have_text("in step", timeout=60_000)
+        expect(added.locator(".state")).to_have_text("up to date", timeout=60_000)
         expect(added).to_contain_text("1 document")
         _forgive(watched, 422, 409)
 
@@ -201,13 +201,13 @@ def test_settings_are_edited_and_a_fault_stands_at_its_field(opens: Opens, addre
 def test_how_often_it_is_read_is_chosen(opens: Opens, address: str) -> None:
     with opens(address) as watched:
         page = watched.open("/source/edited")
-        choice = page.get_by_label("Looking for what is gone")
+        choice = page.get_by_label("Deletion check")
         expect(choice).to_have_value("21600")
         choice.select_option("every day")
         page.get_by_role("button", name="Set schedule").click()
         expect(page.get_by_role("status")).to_contain_text("what is gone is looked for every day")
         page.reload()
-        expect(page.get_by_label("Looking for what is gone")).to_have_value("86400")
+        expect(page.get_by_label("Deletion check")).to_have_value("86400")
 
 
 def test_a_decision_is_taken_by_one_button(

@@ -15,13 +15,13 @@ from redis import Redis as Client
 
 from backend.settings import Settings
 from backend.store import workers
-from backend.sync import source_control
 from backend.sync.wakeup_messages import QUEUES, Call
 from backend.worker.celery_worker import Broker
 from deploy.opensearch.node import free_ports
 from tests.support.databases import Databases, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.scaled import SOURCE, Scaled, lives, scaled
+from tests.support.store import source_service
 
 NUMBER = 11
 """Of the database within Redis that these tests keep to."""
@@ -81,7 +81,7 @@ def test_a_folder_is_read_indexed_and_pruned_whatever_else_is_told(site: Scaled)
         client.flushdb()
     for number in range(20):
         (site.files / f"{number:05}.md").unlink()
-    source_control.request(site.database, SOURCE, "prune")
+    source_service(site.database).prune(SOURCE)
     site.until(lambda: site.is_done(180))
     site.check(180)
     site.until(lambda: all(site.serving(queue) for queue in (*QUEUES, "beat")))
@@ -166,11 +166,11 @@ def test_while_redis_is_away_what_goes_on_goes_on(
         server.kill()
         site.until(lambda: site.is_done(800))
         site.write(10, begin=800)
-        source_control.request(site.database, SOURCE, "incremental")
+        source_service(site.database).sync(SOURCE)
         site.until(lambda: "The broker does not answer" in site.log())
         site.until(lambda: _troubles(site))
         assert "The broker does not answer" in _troubles(site)
-        assert source_control.status(site.database, SOURCE).documents == 800
+        assert source_service(site.database).status(SOURCE).documents == 800
         doctor = site.quarry_command("doctor", "--json")
         (check,) = (one for one in doctor.json if one["name"] == "workers")
         assert check["state"] == "failed"
@@ -193,7 +193,7 @@ def test_what_stands_still_is_given_up_with_its_process_and_tried_again(
     before = site.until(lambda: site.serving("index"))
     embeddings.seconds = 3600.0
     site.write(2, begin=1)
-    source_control.request(site.database, SOURCE, "incremental")
+    source_service(site.database).sync(SOURCE)
     site.until(lambda: "Nothing moved for 1.2 seconds" in (_waiting_for(site) or ""))
     embeddings.seconds = 0.0
     site.until(lambda: set(site.serving("index")) - set(before))

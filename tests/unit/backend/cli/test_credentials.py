@@ -15,7 +15,7 @@ from backend.cli import app
 from backend.cli.credential_actions import rotate
 from backend.container import Container
 from backend.settings import Settings
-from backend.sources import listing
+from backend.sources.status import read_status
 from backend.store import sources
 from backend.store.credential_vault import Vault, new_key
 from connectors.errors import ActionRequiredError
@@ -56,7 +56,7 @@ def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
     with_sources(tmp_path, old)
     assert rotate(open_container(tmp_path, new, old)).resealed == 2
     assert opened(tmp_path, new) == WHOLE
-    with pytest.raises(ActionRequiredError, match="cannot be opened"):
+    with pytest.raises(ActionRequiredError, match="cannot be decrypted"):
         opened(tmp_path, old)
 
 
@@ -123,7 +123,7 @@ def test_what_people_and_programs_are_told_of_a_source_holds_no_credential(tmp_p
     made = with_sources(tmp_path)
     source = sources.find(made.database, "wiki")
     assert source.credential is not None
-    wire = listing.source(made.database, "wiki")
+    wire = read_status(made.database, "wiki")
     listed = CliRunner().invoke(app, ["sources", "--json"], env={"QUARRY_HOME": str(tmp_path)})
     told = f"{source!r} {source} {wire.model_dump_json()} {listed.output}"
     assert "wiki" in told

@@ -54,7 +54,7 @@ def test_the_list_tells_what_a_run_is_at(cli: CliRunner, database: Database) -> 
     run = runs.begin(database, "docs", "incremental", this_process(), is_gone)
     runs.tell(database, run, "indexing", "leave.pdf", {"documents": 2})
     told = cli.invoke(app, ["sources"]).output
-    assert "docs: Reading what changed · indexing · 2 documents · " in told
+    assert "docs: Content sync · indexing · 2 documents · " in told
     assert "leave.pdf · since 20" in told
 
 
@@ -86,7 +86,7 @@ def test_runs_are_told_newest_first(cli: CliRunner, database: Database) -> None:
 
 def test_failures_are_told_and_tried_again(cli: CliRunner, home: Path) -> None:
     refused = cli.invoke(app, ["sources", "retry", "docs"])
-    assert (refused.exit_code, "has failed" in refused.output) == (1, True)
+    assert (refused.exit_code, "no failed documents" in refused.output) == (1, True)
     store_with(home).ledger.save(
         [Failed(document_id="docs:a", source="docs", item="a", link=None, reason="it is empty")]
     )
@@ -107,7 +107,7 @@ def test_paused_and_resumed(cli: CliRunner) -> None:
     assert (refused.exit_code, "quarry sources resume docs" in refused.output) == (1, True)
     _json(cli, "sources", "resume", "docs")
     assert _json(cli, "sources")[0]["paused_at"] is None
-    assert "as soon as can be" in _json(cli, "sources", "prune", "docs")["told"]
+    assert "as soon as possible" in _json(cli, "sources", "prune", "docs")["told"]
 
 
 def test_how_often_it_is_read_is_told_and_changed(cli: CliRunner) -> None:
@@ -115,17 +115,16 @@ def test_how_often_it_is_read_is_told_and_changed(cli: CliRunner) -> None:
         app, ["sources", "schedule", "docs", "--prune", "2d", "--permissions", "never"]
     )
     assert done.stdout.strip() == (
-        "docs: what changed is read every 15 minutes; who may read is asked never by itself;"
-        " what is gone is looked for every 2 days."
+        "docs: content sync every 15 minutes; permission sync never; deletion check every 2 days."
     )
     assert cli.invoke(app, ["sources", "schedule", "docs"]).stdout == done.stdout
     wrong = cli.invoke(app, ["sources", "schedule", "docs", "--prune", "often"])
-    assert (wrong.exit_code, "write such as 90s" in wrong.stderr) == (2, True)
+    assert (wrong.exit_code, "use 90s" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("word", "says"),
-    [("cancel", "No run of 'docs' is going on"), ("accept", "Nothing is to be decided")],
+    [("cancel", "'docs' has no current run"), ("accept", "needs a decision")],
 )
 def test_what_cannot_be_done_says_why(cli: CliRunner, word: str, says: str) -> None:
     done = cli.invoke(app, ["sources", word, "docs"])

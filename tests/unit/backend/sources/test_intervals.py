@@ -1,4 +1,4 @@
-"""How often a source is read, written and spoken."""
+"""Intervals parsed from text and formatted as text."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.sources.intervals import LONGEST, NEVER, SHORTEST, interval, spoken
+from backend.sources.intervals import LONGEST, NEVER, SHORTEST, format_interval, parse_interval
 
 
 @pytest.mark.parametrize(
@@ -21,21 +21,21 @@ from backend.sources.intervals import LONGEST, NEVER, SHORTEST, interval, spoken
     ],
 )
 def test_an_interval_is_read(text: str, every: timedelta | None) -> None:
-    assert interval(text) == every
+    assert parse_interval(text) == every
 
 
 @pytest.mark.parametrize(
     "text", ["", "0", "0m", "15", "m", "-5m", "1w", "59s", "31d", "9999999999d"]
 )
 def test_what_is_none_is_told(text: str) -> None:
-    with pytest.raises(ValueError, match=r"write such as|a minute to 30 days"):
-        interval(text)
+    with pytest.raises(ValueError, match=r"use 90s|between a minute and 30 days"):
+        parse_interval(text)
 
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [
-        (0, "never by itself"),
+        (0, "never"),
         (90, "every 90 seconds"),
         (60, "every minute"),
         (5_400, "every 90 minutes"),
@@ -44,9 +44,9 @@ def test_what_is_none_is_told(text: str) -> None:
     ],
 )
 def test_an_interval_is_spoken_in_the_largest_whole_unit(seconds: int, told: str) -> None:
-    assert spoken(timedelta(seconds=seconds)) == told
+    assert format_interval(timedelta(seconds=seconds)) == told
 
 
 @given(st.integers(int(SHORTEST.total_seconds()), int(LONGEST.total_seconds())))
 def test_what_is_written_in_seconds_is_that_many(seconds: int) -> None:
-    assert interval(f"{seconds}s") == timedelta(seconds=seconds)
+    assert parse_interval(f"{seconds}s") == timedelta(seconds=seconds)

@@ -65,7 +65,7 @@ def test_the_first_key_seals_and_all_open() -> None:
 def test_what_is_rotated_needs_the_old_key_no_more() -> None:
     rotated = Vault([NEW, OLD]).rotate(Vault([OLD]).seal({"token": TOKEN}))
     assert Vault([NEW]).open(rotated) == {"token": TOKEN}
-    with pytest.raises(ActionRequiredError, match="cannot be opened"):
+    with pytest.raises(ActionRequiredError, match="cannot be decrypted"):
         Vault([OLD]).open(rotated)
 
 
@@ -75,7 +75,7 @@ def test_what_was_altered_is_refused(change: "type[str]") -> None:
     altered = change(vault.seal({"token": TOKEN}))
     for use in (vault.open, vault.rotate):
         with pytest.raises(
-            ActionRequiredError, match=r"QUARRY_CREDENTIAL_KEYS.*enter the credential anew"
+            ActionRequiredError, match=r"QUARRY_CREDENTIAL_KEYS.*enter the credential again"
         ):
             use(altered)
 
@@ -83,7 +83,7 @@ def test_what_was_altered_is_refused(change: "type[str]") -> None:
 def test_another_s_key_opens_nothing() -> None:
     sealed = Vault([OLD]).seal({"token": TOKEN})
     for use in (Vault([NEW]).open, Vault([NEW]).rotate):
-        with pytest.raises(ActionRequiredError, match="cannot be opened") as told:
+        with pytest.raises(ActionRequiredError, match="cannot be decrypted") as told:
             use(sealed)
         assert sealed not in str(told.value)
 

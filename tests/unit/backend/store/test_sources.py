@@ -63,7 +63,7 @@ def test_a_checkpoint_is_what_was_reached_last(store: Store) -> None:
 
 def test_only_an_empty_source_is_removed(store: Store) -> None:
     store.hold(document("desk:a"))
-    with pytest.raises(ActionRequiredError, match="documents still"):
+    with pytest.raises(ActionRequiredError, match="still has documents"):
         sources.remove(store.database, "desk")
     sources.remove(store.database, "web")
     assert [source.name for source in sources.listing(store.database)] == ["desk"]

@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import update
 
+from backend.sources.service import SourceService
 from backend.store import batches, failures, runs, schedule, sources, tables
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
-from backend.sync import source_control, wakeup_messages
+from backend.sync import wakeup_messages
 from backend.sync.due_work import Engine
 from backend.sync.process_identity import this_process
 from backend.sync.run_lease import Bound, Stopped
@@ -30,7 +31,7 @@ from indexing.ingestion.batch_worker import Carrying
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import Pipeline
 from tests.support.memory_index_writer import MemoryIndexWriter
-from tests.support.store import Store, document, store_at
+from tests.support.store import Store, document, source_service, store_at
 
 EMBEDDER = HashingEmbedder()
 SOON = 30.0
@@ -181,7 +182,7 @@ def test_a_new_source_is_read_without_being_asked_for(office: Office) -> None:
 def test_two_sources_are_read_at_once(office: Office) -> None:
     office.fill("desk", 20)
     office.fill("web", 20)
-    source_control.resume(office.database, "web")
+    source_service(office.database).resume("web")
     ledger = office.store.ledger
     worked(office, lambda: ledger.count("desk") == ledger.count("web") == 20)
 
@@ -239,16 +240,16 @@ def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> No
     due_again(office, "prune")
     worked(office, lambda: office.state() == "needs a decision")
     assert office.store.ledger.count("desk") == 100
-    told = source_control.status(office.database, "desk")
+    told = source_service(office.database).status("desk")
     assert told.decision == {"held": 100, "listed": 40, "missing": 60}
-    assert source_control.accept(office.database, "desk")["missing"] == 60
+    assert source_service(office.database).accept("desk").told.count("60 documents") == 1
     office.fill("desk", 30)
     worked(office, lambda: office.latest().accepted == 60 and office.state() != "running")
     assert office.latest().state == "needs a decision"
-    source_control.accept(office.database, "desk")
+    source_service(office.database).accept("desk")
     worked(office, done(office, "first", "prune"))
     assert office.store.ledger.count("desk") == 30
-    assert source_control.status(office.database, "desk").decision is None
+    assert source_service(office.database).status("desk").decision is None
 
 
 @pytest.mark.parametrize(("held", "left"), [(100, 50), (1000, 800), (60, 10)])
@@ -322,7 +323,7 @@ def test_what_only_a_listing_has_is_read_as_well(office: Office) -> None:
     # It was moved here, or may be seen only now: no change of it is told.
     office.fill("desk", 4)
     shelf.before = lambda number: Checkpoint("x") if number == 3 else None
-    source_control.request(office.database, "desk", "prune")
+    source_service(office.database).prune("desk")
     worked(office, done(office, "first", "prune", "retry"))
     assert shelf.again_asked == ["desk:0003"]
     assert office.store.ledger.count("desk") == 4
@@ -338,16 +339,16 @@ def test_a_failed_document_is_tried_again_by_itself_later_each_time(office: Offi
     (failure,) = failures.listing(office.database)
     assert failure.next_try == failure.last_at + timedelta(minutes=15)
     office.shelves["desk"].before = nothing
-    assert source_control.retry(office.database, "desk") == 1
+    assert source_service(office.database).retry("desk").told.startswith("1 document ")
     worked(office, done(office, "first", "retry"))
     assert office.shelves["desk"].again_asked == ["desk:0001"]
     assert list(failures.listing(office.database)) == []
     assert office.store.ledger.count("desk") == 3
 
 
-@pytest.mark.parametrize("stop", [source_control.pause, source_control.cancel])
+@pytest.mark.parametrize("stop", [SourceService.pause, SourceService.cancel])
 def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
-    office: Office, stop: Callable[[Database, str], None]
+    office: Office, stop: Callable[[SourceService, str], object]
 ) -> None:
     office.fill("desk", 40)
     slow = threading.Event()
@@ -362,14 +363,14 @@ def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
     workers = Workers(engine, at_once, pause=0.1)
     workers.start()
     wait_for(lambda: office.store.ledger.count("desk") == 20)
-    stop(office.database, "desk")
+    stop(source_service(office.database), "desk")
     slow.set()
     state = {"pause": "paused", "cancel": "cancelled"}[stop.__name__]
     wait_for(lambda: office.state() == state)
     assert workers.stop(SOON)
     assert office.store.ledger.count("desk") < 40
     assert not office.engine().fetch_due()
-    source_control.resume(office.database, "desk")
+    source_service(office.database).resume("desk")
     due_again(office, "incremental")
     worked(office, lambda: office.state() == "done")
     assert office.store.ledger.count("desk") == 40
@@ -399,8 +400,8 @@ def test_those_who_rest_long_are_stopped_at_once(office: Office) -> None:
 def test_a_deleted_source_leaves_nothing(office: Office) -> None:
     office.fill("desk", 5)
     worked(office, done(office, "first"))
-    source_control.delete(office.database, "desk")
-    assert source_control.status(office.database, "desk").state == "being removed"
+    source_service(office.database).delete("desk")
+    assert source_service(office.database).status("desk").state == "being removed"
     worked(office, lambda: [each.name for each in sources.listing(office.database)] == ["web"])
     assert office.writer.held == {}
 
@@ -493,13 +494,13 @@ def test_a_source_that_says_nothing_any_more_is_given_up_with_its_reason(office:
     reason = "Nothing moved for 0.6 seconds while the source was read, after 'About desk:0003'."
     assert (given_up.state, given_up.error) == ("interrupted", reason)
     assert waiting.waiting_for == reason
-    told = source_control.status(office.database, "desk")
-    assert told.last is not None
-    assert (told.last.waiting_for, told.last.next_try) == (reason, waiting.next_try)
+    told = source_service(office.database).status("desk")
+    assert told.run is not None
+    assert (told.run.waiting_for, told.run.next_try) == (reason, waiting.next_try)
     assert waiting.next_try is not None
     assert timedelta(seconds=50) < waiting.next_try - waiting.started_at <= timedelta(minutes=1)
     assert not office.engine().fetch_due()
-    source_control.request(office.database, "desk", "incremental")
+    source_service(office.database).sync("desk")
     worked(office, lambda: office.state() == "done")
     assert office.store.ledger.count("desk") == 6
     assert office.agrees()
@@ -659,5 +660,5 @@ def test_what_is_due_is_told_by_queue_and_source(office: Office) -> None:
     assert wakeup_messages.due(office.database) == []
     due_again(office, "prune")
     assert wakeup_messages.due(office.database) == [Call("light", desk.id)]
-    source_control.pause(office.database, "desk")
+    source_service(office.database).pause("desk")
     assert wakeup_messages.due(office.database) == []

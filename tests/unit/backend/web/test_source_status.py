@@ -19,17 +19,14 @@ def _stands(state: str, **run: object) -> Standing:
 
 def test_what_goes_on_is_told_with_its_counts_rate_and_item() -> None:
     stands = _stands("running", stage="indexing", counts={"documents": 1200}, item="a\u202eb.md")
-    assert (
-        stands.doing
-        == "Reading what changed · indexing · 1,200 documents · 8.4 a second · a\ufffdb.md"
-    )
+    assert stands.doing == "Content sync · indexing · 1,200 documents · 8.4 a second · a\ufffdb.md"
     assert (stands.state, stands.is_open) == ("syncing", True)
     assert [one.name for one in stands.words] == ["cancel", "pause"]
 
 
 def test_what_it_waits_for_is_told() -> None:
     stands = _stands("waiting", waiting_for="the service, which is busy.")
-    assert stands.doing == "Waits for the service, which is busy."
+    assert stands.doing == "Waiting for the service, which is busy."
     assert stands.is_open
     stuck = _stands("waiting", waiting_for="Nothing moved for 15 minutes while a.md was read.")
     assert stuck.doing == "Nothing moved for 15 minutes while a.md was read."
@@ -58,14 +55,14 @@ def test_the_next_start_comes_first() -> None:
     starts = {"prune": NOON + timedelta(hours=6), "incremental": NOON, "retry": None}
     stands = _standing(openapi_examples.SYNCED.model_copy(update={"next_starts": starts}))
     assert [(one.label, one.at.hour) for one in stands.starts] == [
-        ("Reading what changed", 12),
-        ("Looking for what is gone", 18),
+        ("Content sync", 12),
+        ("Deletion check", 18),
     ]
 
 
 def test_what_a_source_has_is_offered_too() -> None:
     rhythm = _rhythm("prune", 7_200)
-    assert (rhythm.label, rhythm.seconds) == ("Looking for what is gone", 7_200)
+    assert (rhythm.label, rhythm.seconds) == ("Deletion check", 7_200)
     assert (7_200, "every 2 hours") in rhythm.options
-    assert rhythm.options[-1] == (0, "never by itself")
+    assert rhythm.options[-1] == (0, "never")
     assert _rhythm("prune", 3_600).options == _rhythm("incremental", 300).options

@@ -77,6 +77,14 @@ def test_a_source_that_is_not_there_is_not_synced(client: TestClient) -> None:
     assert client.post("/api/sources/nowhere/sync").status_code == 404
 
 
+def test_a_paused_source_is_not_synced(fresh: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    _add(fresh, tmp_path / "files", name="wiki")
+    fresh.post("/api/admin/sources/wiki/pause")
+    refused = fresh.post("/api/sources/wiki/sync")
+    assert (refused.status_code, "is paused" in refused.json()["detail"]) == (409, True)
+
+
 def test_a_folder_that_went_away_is_told_at_the_end(fresh: TestClient, tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

@@ -1,0 +1,294 @@
+"""The service for sources, behind the command line, the API and the pages.
+
+Each action is one transaction that includes its audit entry. None waits for the work: the database records
+what is wanted, and the workers act on it within seconds.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from types import MappingProxyType
+from typing import Self, TypeAlias
+
+from backend.container import Container
+from backend.schemas import conversion
+from backend.schemas.models import CapabilityWire, DoneWire, FailureWire, RunWire, SourceWire
+from backend.sources import status
+from backend.sources.intervals import NEVER, check_interval, format_interval
+from backend.sources.status_text import pluralize, run_label
+from backend.store import audit, failures, runs, schedule, sources
+from backend.store.credential_vault import Vault
+from backend.store.database import Database
+from backend.store.sources import UNCHANGED, Source
+from connectors.connector import Capability
+from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
+from connectors.registry import Entered, connect, entered, kind_of
+
+Values: TypeAlias = Mapping[str, object]
+Details: TypeAlias = dict[str, object]
+
+_NOTHING: Values = MappingProxyType({})
+_STARTED: Mapping[str, str] = MappingProxyType(
+    {
+        "incremental": "A content sync of {} starts as soon as possible.",
+        "prune": "A deletion check of {} starts as soon as possible.",
+        "permissions": "A permission sync of {} starts as soon as possible.",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceService:
+    """All methods that take a name raise NotFoundError for a source that does not exist.
+
+    ConflictError means that the present state of the source does not allow the action; this is in the audit too.
+    """
+
+    database: Database
+    open_vault: Callable[[], Vault]
+    """Called only where a credential is stored or read: it creates a key file where there is none."""
+    actor: str = audit.OWNER
+
+    @classmethod
+    def of(cls, container: Container) -> Self:
+        return cls(container.database, lambda: container.vault)
+
+    def get(self, name: str) -> Source:
+        return sources.find(self.database, name)
+
+    def status(self, name: str) -> SourceWire:
+        return status.read_status(self.database, name)
+
+    def list_statuses(self) -> list[SourceWire]:
+        """Return all sources by name."""
+        return status.read_statuses(self.database)
+
+    def list_runs(self, name: str, limit: int) -> list[RunWire]:
+        """Return the last runs, newest first."""
+        history = runs.history(self.database, self.get(name).name, limit)
+        return [conversion.ran(run) for run in history]
+
+    def list_failures(self, name: str, limit: int | None = None) -> list[FailureWire]:
+        """Return the documents that could not be read, by id."""
+        found = failures.listing(self.database, self.get(name).name)
+        return [conversion.failure(each) for each in islice(found, limit)]
+
+    def add(
+        self, kind: str, settings: Values, credential: Values = _NOTHING, name: str | None = None
+    ) -> SourceWire:
+        """Store a source; the workers sync it as soon as possible.
+
+        Raises:
+            NotValid: the settings or the credential are not valid; it names each fault.
+            InvalidInputError: there is no such kind.
+            ConflictError: there is a source of this name.
+        """
+        checked = entered(kind, settings, credential, name)
+        with self._audited("add", checked.name) as (database, details):
+            details["kind"] = kind
+            sources.add(database, checked.name, kind, checked.settings, self._sealed(checked))
+        return self.status(checked.name)
+
+    def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceWire:
+        """Replace the settings, the credential or both; None keeps what is stored.
+
+        Raises:
+            NotValid: the settings or the credential are not valid; nothing is changed.
+            NotConfiguredError: no key opens the stored credential.
+        """
+        with self._audited("edit", name) as (database, details):
+            source = sources.find(database, name)
+            checked = entered(
+                source.kind,
+                source.settings if settings is None else settings,
+                self._opened(source) if credential is None else credential,
+                name,
+            )
+            sealed = UNCHANGED if credential is None else self._sealed(checked)
+            sources.edit(database, name, checked.settings, sealed)
+            given = {"settings": settings, "credential": credential}
+            details["changed"] = [part for part, values in given.items() if values is not None]
+        return self.status(name)
+
+    def test(self, name: str) -> list[CapabilityWire]:
+        """Connect to the source and try what sources of its kind can do: content, listing, access."""
+        source = self.get(name)
+        able = kind_of(source.kind).capabilities
+        try:
+            connector = connect(source.kind, name, source.settings, self._opened(source))
+            faults = {one.capability: one.fault for one in connector.check()}
+        except ActionRequiredError as error:
+            faults = dict.fromkeys(Capability, str(error))
+        found = [
+            CapabilityWire(
+                capability=each.value,
+                works=each in able and faults.get(each) is None,
+                fault=faults.get(each) if each in able else "Sources of this kind cannot do it.",
+            )
+            for each in Capability
+        ]
+        with self._audited("test", name) as (_, details):
+            details.update({one.capability: one.works for one in found})
+        return found
+
+    def pause(self, name: str) -> DoneWire:
+        """Stop the current run, and start nothing until the source is resumed."""
+        with self._audited("pause", name) as (database, _):
+            sources.find(database, name)
+            sources.set_paused(database, name, datetime.now(UTC))
+            runs.stop(database, name, "paused")
+        return DoneWire(source=name, told=f"{name} is paused. Its documents stay searchable.")
+
+    def resume(self, name: str) -> DoneWire:
+        """Sync a paused source again; an interrupted run continues from its last checkpoint."""
+        with self._audited("resume", name) as (database, _):
+            sources.find(database, name)
+            last = runs.latest(database, name).get(name)
+            sources.set_paused(database, name, None)
+            if last is not None and last.state == "paused":
+                schedule.ask(database, name, schedule.named(last.kind), last.accepted)
+        return DoneWire(source=name, told=f"{name} is synced again.")
+
+    def cancel(self, name: str) -> DoneWire:
+        """Stop the current or waiting run. What it did is kept; the next one continues from there."""
+        with self._audited("cancel", name) as (database, details):
+            sources.find(database, name)
+            last = runs.latest(database, name).get(name)
+            if last is None or last.state not in runs.OPEN:
+                raise ConflictError(f"{name!r} has no current run.")
+            details.update(run=last.id, kind=last.kind)
+            schedule.note(database, name, [schedule.named(last.kind)], datetime.now(UTC))
+            runs.stop(database, name, "cancelled")
+        told = f"The run of {name} stops within seconds. The next one continues from its last checkpoint."
+        return DoneWire(source=name, told=told)
+
+    def sync(self, name: str) -> DoneWire:
+        """Have a content sync start as soon as possible."""
+        return self._request("sync", name, "incremental")
+
+    def prune(self, name: str) -> DoneWire:
+        """Have a deletion check start as soon as possible."""
+        return self._request("prune", name, "prune")
+
+    def permissions(self, name: str) -> DoneWire:
+        """Have a permission sync start as soon as possible."""
+        return self._request("permissions", name, "permissions")
+
+    def accept(self, name: str) -> DoneWire:
+        """Agree to the deletions that the last run held back.
+
+        A run that starts as soon as possible carries them out. It asks again where the source lists even
+        fewer documents by then.
+        """
+        with self._audited("accept", name) as (database, details):
+            _check_not_paused(database, name)
+            held_back = status.find_decision(database, name)
+            if held_back is None or held_back.decision is None:
+                raise ConflictError(f"No run of {name!r} needs a decision.")
+            missing = held_back.decision["missing"]
+            details.update(held_back.decision)
+            schedule.ask(database, name, status.comparing_kind(held_back), accepted=missing)
+        told = f"Accepted: the next run of {name} deletes {pluralize(missing, 'document')} that the source no longer lists."
+        return DoneWire(source=name, told=told)
+
+    def retry(self, name: str, document_ids: Sequence[str] | None = None) -> DoneWire:
+        """Try these failed documents again now, or all of them."""
+        with self._audited("retry", name) as (database, details):
+            _check_not_paused(database, name)
+            count = failures.hasten(database, name, document_ids)
+            if not count:
+                raise ConflictError(_nothing_failed(database, name))
+            details["documents"] = count
+            schedule.ask(database, name, "retry")
+        told = f"{pluralize(count, 'document')} of {name} will be tried again now."
+        return DoneWire(source=name, told=told)
+
+    def describe_schedule(self, name: str) -> DoneWire:
+        plan = schedule.plans(self.database, self.get(name).name)[name]
+        intervals = "; ".join(
+            f"{run_label(kind).lower()} {format_interval(every)}"
+            for kind, every in plan.every.items()
+        )
+        return DoneWire(source=name, told=f"{name}: {intervals}.")
+
+    def reschedule(self, name: str, every: Mapping[str, timedelta | None]) -> DoneWire:
+        """Change how often runs of these kinds start; zero is never, None the default.
+
+        Raises:
+            ValueError: an interval is out of bounds, or runs of a kind have none.
+        """
+        for interval in every.values():
+            check_interval(interval or NEVER)
+        if unknown := set(every) - set(schedule.USUAL):
+            raise ValueError(f"runs of the kind {min(unknown)!r} have no interval")
+        with self._audited("reschedule", name) as (database, details):
+            sources.find(database, name)
+            for kind, interval in every.items():
+                schedule.set_every(database, name, kind, interval)
+                details[kind] = None if interval is None else int(interval.total_seconds())
+        return self.describe_schedule(name)
+
+    def delete(self, name: str) -> DoneWire:
+        """Cancel the current run and have the source removed, with all documents that it alone brought."""
+        with self._audited("delete", name) as (database, _):
+            sources.find(database, name)
+            runs.stop(database, name, "cancelled")
+            schedule.ask(database, name, "removal")
+        told = f"{name} is being removed, with all documents that it alone brought."
+        return DoneWire(source=name, told=told)
+
+    def _request(self, action: str, name: str, kind: str) -> DoneWire:
+        with self._audited(action, name) as (database, _):
+            _check_not_paused(database, name)
+            schedule.ask(database, name, kind)
+        return DoneWire(source=name, told=_STARTED[kind].format(name))
+
+    @contextmanager
+    def _audited(self, action: str, name: str) -> Iterator[tuple[Database, Details]]:
+        """Run the block as one transaction that ends with its audit entry.
+
+        A refusal rolls the block back, so its entry is a transaction of its own.
+        """
+        details: Details = {}
+        try:
+            with self.database.transaction() as database:
+                yield database, details
+                audit.record(database, action, name, details, self.actor)
+        except (NotFoundError, InvalidInputError):
+            raise
+        except ActionRequiredError as error:
+            audit.record_refusal(self.database, action, name, str(error), self.actor)
+            raise
+
+    def _opened(self, source: Source) -> Values:
+        return self.open_vault().open(source.credential) if source.credential else _NOTHING
+
+    def _sealed(self, checked: Entered) -> str | None:
+        return self.open_vault().seal(checked.credential) if checked.credential else None
+
+
+SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], DoneWire]] = MappingProxyType(
+    {
+        "pause": SourceService.pause,
+        "resume": SourceService.resume,
+        "cancel": SourceService.cancel,
+        "refresh": SourceService.sync,
+        "prune": SourceService.prune,
+        "permissions": SourceService.permissions,
+        "accept": SourceService.accept,
+        "delete": SourceService.delete,
+    }
+)
+"""Actions that need only the name of a source, by the word that commands and routes have for them."""
+
+
+def _check_not_paused(database: Database, name: str) -> None:
+    sources.check_not_paused(sources.find(database, name))
+
+
+def _nothing_failed(database: Database, name: str) -> str:
+    if failures.counts(database, name):
+        return f"No such document of {name!r} has failed."
+    return f"Source {name!r} has no failed documents."

@@ -1,0 +1,116 @@
+"""The present state of sources, read from the database for the command line, the API and the pages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backend.schemas import conversion
+from backend.schemas.models import SourceWire
+from backend.store import batches, documents, failures, runs, schedule, sources, workers
+from backend.store.database import Database
+from backend.store.runs import Run
+from backend.store.sources import Source
+from backend.store.workers import Present
+from backend.sync import overdue
+from backend.sync.process_identity import is_gone
+
+_DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
+"""The counts of a run that add up to the documents it has dealt with."""
+
+
+def read_status(database: Database, name: str) -> SourceWire:
+    """Raises NotFoundError: there is no source of this name."""
+    with database.snapshot() as snapshot:
+        source = sources.find(snapshot, name)
+        return _to_status(snapshot, source, _Counts.read(snapshot, name))
+
+
+def read_statuses(database: Database) -> list[SourceWire]:
+    """Return the state of all sources, by name."""
+    with database.snapshot() as snapshot:
+        counts = _Counts.read(snapshot)
+        return [_to_status(snapshot, source, counts) for source in sources.listing(snapshot)]
+
+
+def find_decision(database: Database, name: str) -> Run | None:
+    """Return the last run that needs a decision, unless a complete listing was applied since."""
+    run = runs.last_in(database, name, "needs a decision")
+    if run is None or run.finished_at is None:
+        return None
+    listed = schedule.last(database, name, comparing_kind(run))
+    return None if listed is not None and listed > run.finished_at else run
+
+
+def comparing_kind(run: Run) -> str:
+    """Return the kind of run that carries out what this one needs a decision about."""
+    return "permissions" if run.kind == "permissions" else "prune"
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What one query reads for all sources."""
+
+    latest: Mapping[str, Run]
+    open_batches: Mapping[str, int]
+    documents: Mapping[str, int]
+    failures: Mapping[str, int]
+    plans: Mapping[str, schedule.Plan]
+    present: Sequence[Present]
+
+    @classmethod
+    def read(cls, database: Database, name: str | None = None) -> "_Counts":
+        return cls(
+            latest=runs.latest(database, name),
+            open_batches=batches.counts(database, name),
+            documents=documents.counts(database, name),
+            failures=failures.counts(database, name),
+            plans=schedule.plans(database, name),
+            present=workers.present(database),
+        )
+
+
+def _to_status(database: Database, source: Source, counts: _Counts) -> SourceWire:
+    name = source.name
+    last, undecided = counts.latest.get(name), find_decision(database, name)
+    plan = counts.plans.get(name, schedule.Plan({}, {}))
+    state, now = _state(database, source, last), datetime.now(UTC)
+    is_active = state in {*runs.OPEN, "being removed"}
+    return SourceWire(
+        name=name,
+        kind=source.kind,
+        settings=dict(source.settings),
+        has_credential=source.credential is not None,
+        documents=counts.documents.get(name, 0),
+        failures=counts.failures.get(name, 0),
+        state=state,
+        last_run=last.started_at if last else None,
+        run=conversion.ran(last) if last else None,
+        rate=_rate(last, now),
+        decision=dict(undecided.decision) if undecided and undecided.decision else None,
+        paused_at=source.paused_at,
+        open_batches=counts.open_batches.get(name, 0),
+        next_starts=dict(plan.starts),
+        intervals={kind: int(each.total_seconds()) for kind, each in plan.every.items()},
+        overdue=None if is_active else overdue.told(plan.starts, counts.present, now),
+    )
+
+
+def _state(database: Database, source: Source, last: Run | None) -> str:
+    if schedule.is_leaving(database, source.name):
+        return "being removed"
+    if source.paused_at is not None:
+        return "paused"
+    if last is None:
+        return "never synced"
+    if last.state == "running" and is_gone(last):
+        return "interrupted"
+    return last.state
+
+
+def _rate(last: Run | None, now: datetime) -> float | None:
+    """Return the documents a second since the run started, while it runs."""
+    if last is None or last.state != "running":
+        return None
+    done = sum(last.counts.get(name, 0) for name in _DONE)
+    seconds = (now - last.started_at).total_seconds()
+    return round(done / seconds, 2) if seconds > 0 else 0.0

@@ -1,0 +1,219 @@
+"""The service for sources: actions, their audit entries, and the present state of a source."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from unittest.mock import Mock
+
+import pytest
+
+from backend.sources.service import SourceService
+from backend.store import audit, batches, failures, runs, schedule
+from backend.store.runs import Process, Run
+from backend.sync.process_identity import this_process
+from connectors.connector import Deletion
+from connectors.errors import ConflictError, NotFoundError
+from indexing.ingestion.ledger import Failed
+from tests.support.store import Store, document, source_service, store_at
+
+
+def alive(run: Run) -> bool:
+    del run
+    return False
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    with store_at(database_url, "desk", "web") as store:
+        yield store
+
+
+def begun(store: Store, kind: str = "incremental") -> int:
+    run = runs.begin(store.database, "desk", kind, this_process(), alive)
+    runs.enter(store.database, run, "indexing")
+    return run
+
+
+def test_a_source_that_was_never_read_says_so_and_when_it_will_be(store: Store) -> None:
+    told = source_service(store.database).status("desk")
+    assert (told.state, told.run, told.rate, told.documents) == ("never synced", None, None, 0)
+    assert told.next_starts["incremental"] is not None
+    assert told.next_starts["incremental"] <= datetime.now(UTC)
+    # Before it was read there is nothing to compare a listing with.
+    assert told.next_starts["prune"] is None
+
+
+def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
+    run = begun(store)
+    store.hold(document("desk:a"), document("desk:b"))
+    batches.save(store.database, run, [Deletion("desk:x")], None)
+    runs.tell(store.database, run, "indexing", "leave.pdf", {"documents": 2})
+    runs.note(store.database, run, "leave.pdf", "the index, to take in what was read")
+    told = source_service(store.database).status("desk")
+    assert told.run is not None
+    assert (told.state, told.run.kind, told.run.id, told.run.stage) == (
+        "running",
+        "incremental",
+        run,
+        "indexing",
+    )
+    assert (told.run.item, told.run.counts) == ("leave.pdf", {"documents": 2})
+    assert told.run.waiting_for == "the index, to take in what was read"
+    assert told.rate is not None
+    assert told.rate > 0
+    assert told.run.started_at is not None
+    assert (told.open_batches, told.documents) == (1, 2)
+
+
+def test_a_run_whose_process_has_died_is_not_said_to_go_on(store: Store) -> None:
+    here = this_process()
+    runs.begin(store.database, "desk", "prune", Process(here.host, here.number, "0"), alive)
+    assert source_service(store.database).status("desk").state == "interrupted"
+
+
+def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> None:
+    begun(store)
+    source_service(store.database).pause("desk")
+    told = source_service(store.database).status("desk")
+    assert told.state == "paused"
+    assert set(told.next_starts.values()) == {None}
+    for action in (SourceService.prune, SourceService.retry, SourceService.accept):
+        with pytest.raises(ConflictError, match="quarry sources resume desk"):
+            action(source_service(store.database), "desk")
+    source_service(store.database).resume("desk")
+    (due, _) = schedule.due(store.database, datetime.now(UTC), alive)
+    assert due.source in {"desk", "web"}
+    assert source_service(store.database).status("desk").paused_at is None
+
+
+def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store) -> None:
+    run = begun(store)
+    later = datetime.now(UTC) + timedelta(hours=3)
+    runs.wait(store.database, run, "Too many requests.", later)
+    told = source_service(store.database).status("desk")
+    assert told.run is not None
+    assert (told.state, told.run.waiting_for, told.run.next_try) == (
+        "waiting",
+        "Too many requests.",
+        later,
+    )
+    source_service(store.database).cancel("desk")
+    told = source_service(store.database).status("desk")
+    assert told.state == "cancelled"
+    next_start = told.next_starts["incremental"]
+    assert next_start is not None
+    assert next_start > datetime.now(UTC) + timedelta(minutes=14)
+    with pytest.raises(ConflictError, match="'desk' has no current run"):
+        source_service(store.database).cancel("desk")
+
+
+def test_only_what_failed_can_be_tried_again(store: Store) -> None:
+    with pytest.raises(ConflictError, match="'desk' has no failed documents"):
+        source_service(store.database).retry("desk")
+    store.ledger.save(
+        [Failed(source="desk", document_id=f"desk:{name}", item=name, reason="") for name in "ab"]
+    )
+    now = datetime.now(UTC)
+    assert failures.due(store.database, "desk", now, 10) == []
+    with pytest.raises(ConflictError, match="No such document of 'desk'"):
+        source_service(store.database).retry("desk", ["desk:none"])
+    assert (
+        source_service(store.database).retry("desk", ["desk:a", "desk:none"]).told.startswith("1 ")
+    )
+    assert failures.due(store.database, "desk", datetime.now(UTC), 10) == ["desk:a"]
+    assert source_service(store.database).status("desk").failures == 2
+
+
+def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(store: Store) -> None:
+    with pytest.raises(ConflictError, match="needs a decision"):
+        source_service(store.database).accept("desk")
+    schedule.note(store.database, "desk", ["incremental"], datetime.now(UTC))
+    numbers = {"held": 100, "listed": 10, "missing": 90}
+    runs.ask(store.database, begun(store, "prune"), "Much is missing.", numbers)
+    told = source_service(store.database).status("desk")
+    assert told.run is not None
+    assert (told.state, told.decision, told.run.error) == (
+        "needs a decision",
+        numbers,
+        "Much is missing.",
+    )
+    runs.close(store.database, begun(store), "done")
+    assert source_service(store.database).status("desk").decision == numbers
+    assert source_service(store.database).accept("desk").told.startswith("Accepted")
+    (due,) = [
+        each
+        for each in schedule.due(store.database, datetime.now(UTC), alive)
+        if each.source == "desk" and each.kind == "prune"
+    ]
+    assert due.accepted == 90
+    schedule.note(store.database, "desk", ["prune"], datetime.now(UTC))
+    assert source_service(store.database).status("desk").decision is None
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        SourceService.pause,
+        SourceService.resume,
+        SourceService.cancel,
+        SourceService.delete,
+        SourceService.accept,
+        SourceService.retry,
+        SourceService.status,
+        SourceService.prune,
+    ],
+)
+def test_a_source_that_is_not_there_is_named(
+    store: Store, say: Callable[[SourceService, str], object]
+) -> None:
+    with pytest.raises(NotFoundError, match="no source named 'attic'"):
+        say(source_service(store.database), "attic")
+
+
+def test_who_said_what_is_kept(store: Store) -> None:
+    source_service(store.database).pause("desk")
+    source_service(store.database).resume("desk")
+    source_service(store.database).prune("desk")
+    entries = audit.list_entries(store.database, subject="desk")
+    assert [(each.action, each.actor) for each in entries] == [
+        ("prune", "owner"),
+        ("resume", "owner"),
+        ("pause", "owner"),
+    ]
+
+
+def test_a_source_is_rescheduled_and_that_is_kept_in_mind(store: Store) -> None:
+    every = {"incremental": timedelta(hours=1), "prune": timedelta(0)}
+    source_service(store.database).reschedule("desk", every)
+    told = source_service(store.database).status("desk")
+    assert told.intervals == {"incremental": 3_600, "permissions": 900, "prune": 0}
+    source_service(store.database).reschedule("desk", {"incremental": None})
+    assert source_service(store.database).status("desk").intervals["incremental"] == 900
+    entries = audit.list_entries(store.database, subject="desk")
+    assert [each.detail for each in entries if each.action == "reschedule"] == [
+        {"incremental": None},
+        {"incremental": 3_600, "prune": 0},
+    ]
+
+
+def test_only_what_runs_by_itself_has_an_interval(store: Store) -> None:
+    with pytest.raises(ValueError, match="'retry' have no interval"):
+        source_service(store.database).reschedule("desk", {"retry": timedelta(hours=1)})
+
+
+def test_an_action_that_fails_leaves_nothing_but_the_refusal_in_the_audit(store: Store) -> None:
+    service = source_service(store.database)
+    service.pause("desk")
+    with pytest.raises(ConflictError):
+        service.sync("desk")
+    refused, paused = audit.list_entries(store.database, subject="desk")
+    assert (refused.action, refused.outcome, paused.outcome) == ("sync", "refused", "done")
+    assert "is paused" in str(refused.detail["refused"])
+
+
+def test_an_action_is_one_transaction_with_its_audit_entry(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "record", Mock(side_effect=RuntimeError))
+    with pytest.raises(RuntimeError):
+        source_service(store.database).pause("desk")
+    assert source_service(store.database).status("desk").paused_at is None
