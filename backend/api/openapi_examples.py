@@ -193,6 +193,17 @@ FAILURES = [
     )
 ]
 RUNS = [_RUN]
+AUDIT = [
+    wire.AuditEntryResponse(
+        id=12,
+        at=_RUN.started_at,
+        actor="owner",
+        action="reschedule",
+        source="handbook",
+        outcome="done",
+        detail={"prune": 86_400},
+    )
+]
 KINDS = [
     wire.KindWire(
         kind="folder",
@@ -216,7 +227,7 @@ TRIED = [
         fault="The token may not read who the members are: give it the scope members:read.",
     ),
 ]
-DONE = wire.DoneWire(source="handbook", told="handbook is kept in step again.")
+DONE = wire.DoneWire(source="handbook", told="handbook is synced again.")
 HEALTHY = wire.HealthWire()
 READY = wire.ReadyWire(
     ready=True, parts=(wire.PartWire(name="database", state="ready", detail=""),)

@@ -6,7 +6,7 @@ failures named. Imports stand inside the commands, so that `--help` answers at o
 
 import typer
 
-from backend.cli import credentials, evaluate, maintenance, run, search, sources
+from backend.cli import audit, credentials, evaluate, maintenance, run, search, sources
 
 app = typer.Typer(
     name="quarry",
@@ -27,6 +27,7 @@ for command in (
     search.search,
     search.ask,
     search.show,
+    audit.audit,
     run.serve,
     run.worker,
     run.beat,

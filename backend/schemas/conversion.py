@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from backend.chat.events import AnswerDone, Citation
     from backend.search.events import Queries
     from backend.search.models import InferenceSection, SearchDoc
+    from backend.store.audit import AuditEntry
     from backend.store.documents import HeldDocument, StoredDocument
     from backend.store.failures import Failure
     from backend.store.runs import Run
@@ -210,6 +211,18 @@ def failure(one: "Failure") -> models.FailureWire:
         tries=one.tries,
         last_at=one.last_at,
         next_try=one.next_try,
+    )
+
+
+def audit_entry(entry: "AuditEntry") -> models.AuditEntryResponse:
+    return models.AuditEntryResponse(
+        id=entry.id,
+        at=entry.at,
+        actor=entry.actor,
+        action=entry.action,
+        source=entry.subject,
+        outcome=entry.outcome,
+        detail=dict(entry.detail),
     )
 
 

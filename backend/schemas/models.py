@@ -224,6 +224,21 @@ class DoneWire(Wire):
     told: str
 
 
+class AuditEntryResponse(Wire):
+    """An action on a source: who did what, when, and with what outcome."""
+
+    id: int
+    """Grows with time."""
+    at: datetime
+    actor: str
+    """`owner`: the person at the machine itself."""
+    action: str
+    source: str
+    outcome: Literal["done", "refused"]
+    detail: dict[str, object]
+    """What was changed or asked for; `refused` says why an action was refused. No credential is in it."""
+
+
 class UnreadableWire(Wire):
     item: str
     reason: str

@@ -14,7 +14,14 @@ from typing import Self, TypeAlias
 
 from backend.container import Container
 from backend.schemas import conversion
-from backend.schemas.models import CapabilityWire, DoneWire, FailureWire, RunWire, SourceWire
+from backend.schemas.models import (
+    AuditEntryResponse,
+    CapabilityWire,
+    DoneWire,
+    FailureWire,
+    RunWire,
+    SourceWire,
+)
 from backend.sources import status
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import pluralize, run_label
@@ -58,6 +65,9 @@ class SourceService:
     def get(self, name: str) -> Source:
         return sources.find(self.database, name)
 
+    def list_sources(self) -> list[Source]:
+        return sources.listing(self.database)
+
     def status(self, name: str) -> SourceWire:
         return status.read_status(self.database, name)
 
@@ -74,6 +84,20 @@ class SourceService:
         """Return the documents that could not be read, by id."""
         found = failures.listing(self.database, self.get(name).name)
         return [conversion.failure(each) for each in islice(found, limit)]
+
+    def list_audit(
+        self,
+        *,
+        source: str | None = None,
+        actor: str | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> list[AuditEntryResponse]:
+        """Return the last actions, newest first; `before` is the id of the last entry of the page before."""
+        found = audit.list_entries(
+            self.database, subject=source, actor=actor, before=before, limit=limit
+        )
+        return [conversion.audit_entry(entry) for entry in found]
 
     def add(
         self, kind: str, settings: Values, credential: Values = _NOTHING, name: str | None = None

@@ -34,6 +34,25 @@ def format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
 
 
+def format_details(details: Mapping[str, object]) -> str:
+    """Return the details of an audit entry; one that was refused has its reason alone."""
+    if "refused" in details:
+        return str(details["refused"])
+    return ", ".join(f"{name}: {_format_value(value)}" for name, value in details.items())
+
+
+def _format_value(value: object) -> str:
+    match value:
+        case None:
+            return "default"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return " and ".join(map(str, value)) or "nothing"
+        case _:
+            return str(value)
+
+
 def describe_activity(source: SourceWire) -> str:
     """Return what the current run does or waits for; empty without one."""
     run = source.run

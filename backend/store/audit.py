@@ -18,7 +18,7 @@ _REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class AuditEntry:
     id: int
     at: datetime
     actor: str
@@ -61,7 +61,7 @@ def list_entries(
     actor: str | None = None,
     before: int | None = None,
     limit: int = 100,
-) -> list[Entry]:
+) -> list[AuditEntry]:
     """Return the last entries, newest first: of one source or actor, and with ids below `before`."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if subject is not None:
@@ -71,4 +71,4 @@ def list_entries(
     if before is not None:
         query = query.where(audit.c.id < before)
     with database.reading() as connection:
-        return [Entry(**row) for row in connection.execute(query).mappings()]
+        return [AuditEntry(**row) for row in connection.execute(query).mappings()]

@@ -28,6 +28,8 @@ from connectors.registry import KINDS
 from indexing.runtime.deadline import CancelToken, DeadlineExceededError
 
 FOLDER = "folder"
+AUDIT_PAGE = 50
+MOST_ID = 2**62
 _A_YEAR = 31_536_000
 
 
@@ -41,6 +43,7 @@ def mount(app: FastAPI) -> None:
         ("/sources", sources_page),
         ("/sources/table", sources_table),
         ("/source/{name}", source_page),
+        ("/audit", audit_page),
         ("/source/{name}/state", source_state),
         ("/static/{version}/{name}", static_file),
         ("/favicon.ico", icon),
@@ -180,6 +183,24 @@ def source_page(name: str, request: Request, sources: SourcesIs) -> HTMLResponse
 def source_state(name: str, sources: SourcesIs) -> HTMLResponse:
     """What changes on the page of a source while it is read."""
     return part("source_state.html", {"kept": kept(sources, name)})
+
+
+@ruled(Rule.OWNER)
+def audit_page(
+    request: Request,
+    sources: SourcesIs,
+    source: Annotated[str, Query(max_length=100)] = "",
+    before: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
+) -> HTMLResponse:
+    """Show who did what to which source, a page at a time."""
+    found = sources.list_audit(source=source or None, before=before, limit=AUDIT_PAGE + 1)
+    values = {
+        "entries": found[:AUDIT_PAGE],
+        "has_more": len(found) > AUDIT_PAGE,
+        "source": source,
+        "names": [each.name for each in sources.list_sources()],
+    }
+    return page(request, "audit.html", "sources", values)
 
 
 @ruled(Rule.ANYONE)

@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from backend.sources.status_text import pluralize
+from backend.sources.status_text import format_details, pluralize
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import harmless
 
@@ -40,6 +40,7 @@ def _environment() -> Environment:
         "minute": minute,
         "iso": iso,
         "counted": pluralize,
+        "details": format_details,
     }
     return environment
 

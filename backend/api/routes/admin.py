@@ -15,6 +15,7 @@ from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import SourcesIs
 from backend.api.problem_details import Problem, problem
 from backend.schemas.models import (
+    AuditEntryResponse,
     CapabilityWire,
     DoneWire,
     FailureWire,
@@ -30,6 +31,8 @@ from connectors.registry import KINDS, NotValid, title_of
 from connectors.settings_form import Form
 
 MOST_RUNS = 1_000
+MOST_ENTRIES = 1_000
+MOST_ID = 2**62
 MOST_FAILURES = 1_000
 MOST_RETRIED = 1_000
 
@@ -127,6 +130,11 @@ def add_routes(app: FastAPI) -> None:
         },
         summary="Connect a source of any kind",
     )(connect_source)
+    app.get(
+        "/api/admin/audit",
+        responses={200: openapi_examples.answer(openapi_examples.AUDIT)},
+        summary="List the actions on sources, newest first",
+    )(list_audit)
     app.get(
         one,
         responses={200: openapi_examples.answer(openapi_examples.SYNCED)},
@@ -250,6 +258,20 @@ def list_failures(
 @ruled(Rule.OWNER)
 def retry_failures(name: str, body: RetryBody, sources: SourcesIs) -> DoneWire:
     return sources.retry(name, body.documents)
+
+
+@ruled(Rule.OWNER)
+def list_audit(
+    sources: SourcesIs,
+    source: Annotated[str | None, Query(max_length=100)] = None,
+    actor: Annotated[str | None, Query(max_length=200)] = None,
+    before: Annotated[
+        int | None, Query(ge=1, le=MOST_ID, description="Only entries with a lower id")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_ENTRIES)] = 100,
+) -> list[AuditEntryResponse]:
+    """Actions that were refused are listed too. For the next page, pass the id of the last entry as `before`."""
+    return sources.list_audit(source=source, actor=actor, before=before, limit=limit)
 
 
 Action: TypeAlias = Literal[

@@ -23,6 +23,7 @@ PAGES = {
     "sources": "/sources",
     "form": "/sources?add=git",
     "source": "/source/handbook",
+    "audit": "/audit",
 }
 PHONE = {"viewport": {"width": 360, "height": 740}}
 LARGE = {"viewport": {"width": 640, "height": 430}, "device_scale_factor": 2}

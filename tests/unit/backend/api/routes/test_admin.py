@@ -212,6 +212,34 @@ def test_a_decision_is_told_with_its_numbers_and_accepted(
     assert "800 documents" in http.post(f"{WIKI}/accept").json()["told"]
 
 
+def test_the_audit_lists_who_did_what_with_what_outcome(http: TestClient) -> None:
+    _add(http)
+    _add(http, name="other")
+    http.post(f"{WIKI}/pause")
+    http.post(f"{WIKI}/refresh")
+    audit = "/api/admin/audit"
+    entries = http.get(audit, params={"source": "wiki"}).json()
+    assert [(one["action"], one["actor"], one["outcome"]) for one in entries] == [
+        ("sync", "owner", "refused"),
+        ("pause", "owner", "done"),
+        ("add", "owner", "done"),
+    ]
+    assert "is paused" in entries[0]["detail"]["refused"]
+    first, second, *_ = http.get(audit).json()
+    page = http.get(audit, params={"before": first["id"], "limit": 1}).json()
+    assert page == [second]
+    assert http.get(audit, params={"actor": "somebody"}).json() == []
+    assert http.get(audit, params={"before": 0}).status_code == 422
+
+
+def test_the_audit_holds_no_credential(http: TestClient) -> None:
+    _add(http, credential=TOKEN)
+    http.patch(WIKI, json={"credential": TOKEN})
+    told = http.get("/api/admin/audit")
+    assert told.json()[0]["detail"] == {"changed": ["credential"]}
+    assert SECRET not in told.text
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

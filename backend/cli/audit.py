@@ -1,0 +1,54 @@
+"""`quarry audit`: who did what to which source, when, and with what outcome."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli import command_context
+from backend.cli.command_context import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from backend.schemas.models import AuditEntryResponse
+
+
+def audit(
+    source: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only actions on this source.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Number of actions to show.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the actions on sources: who did what, when, and with what outcome."""
+    from backend.schemas import conversion
+    from backend.sources.service import SourceService
+
+    with command_context.told(as_json):
+        service = SourceService.of(command_context.open_home())
+        entries = service.list_audit(source=source, limit=limit)
+        if as_json:
+            command_context.print_json(conversion.listed(entries))
+        elif entries:
+            command_context.console().print(_table(entries))
+        else:
+            command_context.console().print("No actions yet.")
+
+
+def _table(entries: "Sequence[AuditEntryResponse]") -> "Table":
+    from rich.table import Table
+
+    from backend.cli.rendering import harmless
+    from backend.sources.status_text import format_details
+
+    table = Table("time", "actor", "action", box=None, header_style="dim")
+    table.add_column("source", overflow="fold")
+    table.add_column("outcome")
+    table.add_column("details", overflow="fold")
+    for one in entries:
+        time = f"{one.at.astimezone():%Y-%m-%d %H:%M:%S}"
+        cells = map(harmless, (one.actor, one.action, one.source, one.outcome))
+        table.add_row(time, *cells, harmless(format_details(one.detail), "dim"))
+    return table

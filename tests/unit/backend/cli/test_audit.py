@@ -1,0 +1,45 @@
+"""`quarry audit`: the actions on sources, newest first."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from backend.cli import app
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CliRunner:
+    cli = CliRunner(env={"QUARRY_HOME": str(tmp_path / "home"), "COLUMNS": "160"})
+    for name in ("docs", "notes"):
+        (tmp_path / name).mkdir()
+        assert cli.invoke(app, ["add", "folder", str(tmp_path / name)]).exit_code == 0
+    return cli
+
+
+def test_actions_are_listed_with_their_outcome(cli: CliRunner) -> None:
+    cli.invoke(app, ["sources", "pause", "docs"])
+    cli.invoke(app, ["sources", "prune", "docs"])
+    refused, paused, *_ = cli.invoke(app, ["audit"]).output.splitlines()[1:]
+    assert "owner" in refused
+    assert "refused" in refused
+    assert "is paused" in refused
+    assert "pause" in paused
+    assert "done" in paused
+
+
+def test_json_has_the_last_actions_of_a_source(cli: CliRunner) -> None:
+    cli.invoke(app, ["sources", "schedule", "docs", "--prune", "never"])
+    arguments = ["audit", "--source", "docs", "--limit", "1", "--json"]
+    (entry,) = json.loads(cli.invoke(app, arguments).output)
+    assert (entry["action"], entry["source"], entry["detail"]) == (
+        "reschedule",
+        "docs",
+        {"prune": 0},
+    )
+
+
+def test_without_actions_it_says_so(tmp_path: Path) -> None:
+    done = CliRunner(env={"QUARRY_HOME": str(tmp_path)}).invoke(app, ["audit"])
+    assert (done.exit_code, done.output) == (0, "No actions yet.\n")
