@@ -65,9 +65,6 @@ class SourceService:
     def get(self, name: str) -> Source:
         return sources.find(self.database, name)
 
-    def list_sources(self) -> list[Source]:
-        return sources.listing(self.database)
-
     def status(self, name: str) -> SourceWire:
         return status.read_status(self.database, name)
 
@@ -98,6 +95,10 @@ class SourceService:
             self.database, subject=source, actor=actor, before=before, limit=limit
         )
         return [conversion.audit_entry(entry) for entry in found]
+
+    def list_audited_sources(self) -> list[str]:
+        """Return the names of all sources in the audit, those that were deleted too."""
+        return audit.list_subjects(self.database)
 
     def add(
         self, kind: str, settings: Values, credential: Values = _NOTHING, name: str | None = None

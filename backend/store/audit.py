@@ -72,3 +72,9 @@ def list_entries(
         query = query.where(audit.c.id < before)
     with database.reading() as connection:
         return [AuditEntry(**row) for row in connection.execute(query).mappings()]
+
+
+def list_subjects(database: Database) -> list[str]:
+    """Return the name of each source that has entries."""
+    with database.reading() as connection:
+        return sorted(connection.scalars(select(audit.c.subject).distinct()))

@@ -198,7 +198,7 @@ def audit_page(
         "entries": found[:AUDIT_PAGE],
         "has_more": len(found) > AUDIT_PAGE,
         "source": source,
-        "names": [each.name for each in sources.list_sources()],
+        "names": sources.list_audited_sources(),
     }
     return page(request, "audit.html", "sources", values)
 
