@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from indexing.index.person_keys import key
+from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
 MOST_VALUES = 100
@@ -49,7 +49,7 @@ class FiltersBody(BaseModel):
         return Filters(
             sources=_chosen(self.sources),
             media_types=_chosen(self.media_types),
-            people=None if self.people is None else frozenset(map(key, self.people)),
+            people=None if self.people is None else frozenset(map(person_key, self.people)),
             tags=_chosen(self.tags),
             updated=DateRange(
                 _midnight(self.since) if self.since else None,

@@ -142,7 +142,7 @@ def _index(container: Container) -> CheckWire:
     advice = None
     if (building := container.engine.versions.building()) is not None:
         advice = (
-            f"one for {building.called} is half built: quarry reindex goes on with it,"
+            f"one for {building.model_name} is half built: quarry reindex goes on with it,"
             " quarry reindex --abandon removes it"
         )
     elif indexed != held:

@@ -74,7 +74,7 @@ def rebuild(container: Container, pace: Pace) -> Iterator[Rebuilding]:
     """Build the index anew for the model that it has. As `change_model`."""
     active = container.engine.versions.active()
     with sole_change(container.home):
-        yield from _built(container.with_model(active.called) if active else container, pace)
+        yield from _built(container.with_model(active.model_name) if active else container, pace)
 
 
 def go_on(container: Container, pace: Pace) -> Iterator[Rebuilding]:
@@ -90,7 +90,7 @@ def go_on(container: Container, pace: Pace) -> Iterator[Rebuilding]:
             " anew for the one it has: quarry reindex --rebuild."
         )
     with sole_change(container.home):
-        yield from _built(container.with_model(building.called), pace)
+        yield from _built(container.with_model(building.model_name), pace)
 
 
 def abandoned(container: Container) -> AbandonedWire:
@@ -121,7 +121,7 @@ def status(container: Container) -> StatusWire:
 def encoded(container: Container, done: Rebuilt) -> RebuiltWire:
     active = container.engine.versions.active()
     return RebuiltWire(
-        model=active.called if active else "",
+        model=active.model_name if active else "",
         documents=done.documents,
         chunks=done.chunks,
         deleted=done.deleted,
@@ -165,7 +165,7 @@ def _edition(index_version: IndexVersion | None) -> EditionWire | None:
         return None
     embedder = index_version.embedder
     return EditionWire(
-        model=index_version.called,
+        model=index_version.model_name,
         version=embedder.version,
         precision=embedder.precision,
         dimension=embedder.dimension,
@@ -189,10 +189,10 @@ def _advice(container: Container, active: IndexVersion | None) -> str | None:
     settings = container.settings
     if active is None or "embedding_model" not in settings.model_fields_set:
         return None
-    if _called(settings.embedding_model) == active.called:
+    if _called(settings.embedding_model) == active.model_name:
         return None
     name = variable("embedding_model")
     return (
         f"{name} is set to {settings.embedding_model}, which the index is no longer of: unset it, or set"
-        f" it to {active.called}"
+        f" it to {active.model_name}"
     )

@@ -44,11 +44,11 @@ class EmbeddingModel:
         active = None if self.is_set else self.active_version()
         if active and active.embedder.precision == "remote" and settings.embedding_url is None:
             raise NotConfiguredError(
-                f"The index was built with {active.called}, a model behind an endpoint. Set"
+                f"The index was built with {active.model_name}, a model behind an endpoint. Set"
                 f" {variable('embedding_url')} to that endpoint, or change to a local model:"
                 " quarry reindex --model MODEL."
             )
-        return active.called if active else settings.embedding_model
+        return active.model_name if active else settings.embedding_model
 
     @cached_property
     def embedder(self) -> "Embedder":

@@ -111,7 +111,7 @@ class IndexEngine:
             yield
         except ActionRequiredError as error:
             active = self.versions.active()
-            if self.embedding.is_set or active is None or active.called == self.embedding.name:
+            if self.embedding.is_set or active is None or active.model_name == self.embedding.name:
                 raise
             raise IndexVersionReplacedError(active) from error
 

@@ -19,8 +19,8 @@ def resolve_people(
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
     """
-    keys = frozenset(filter(None, map(person_keys.key, names)))
+    keys = frozenset(filter(None, map(person_keys.person_key, names)))
     if all("@" in each for each in keys):
         return keys
     known = index.facets(Filters(), readers, deadline).people
-    return keys | {own for own, one in known.items() if person_keys.key(one.name) in keys}
+    return keys | {own for own, one in known.items() if person_keys.person_key(one.name) in keys}

@@ -92,7 +92,7 @@ def _document_fields(section: InferenceSection) -> dict[str, object]:
         "source": chunk.source,
         "created_at": _format_time(chunk.created_at),
         "updated_at": _format_time(chunk.updated_at),
-        "authors": [name for name in map(person_keys.called, chunk.owners) if name],
+        "authors": [name for name in map(person_keys.display_name, chunk.owners) if name],
         "metadata": _group_tags(chunk.tags),
     }
     return {name: value for name, value in fields.items() if value}

@@ -96,7 +96,7 @@ def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Sh
 
 
 def _authors(document: Document) -> Iterator[Author]:
-    for key, name in person_keys.by_key(document.owners).items():
+    for key, name in person_keys.names_by_key(document.owners).items():
         yield Author(shortened(name, _LONGEST_NAME), Address(people=(key,)).url)
 
 

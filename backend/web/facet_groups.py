@@ -9,7 +9,7 @@ from datetime import date
 from backend.web import media_type_labels
 from backend.web.sanitizing import harmless, shortened
 from backend.web.search_url import Address, toggled
-from indexing.index.person_keys import PersonCount, key
+from indexing.index.person_keys import PersonCount, person_key
 from indexing.index.protocols import Facets
 
 FEW = 8
@@ -118,7 +118,7 @@ def _people(counts: Mapping[str, PersonCount], asked: Address) -> tuple[Choice, 
 
 def _person_label(own: str, name: str, namesakes: int) -> str:
     """The name; with the address, if there is one and others have the same name."""
-    return name if namesakes == 1 or key(name) == own else f"{name} ({own})"
+    return name if namesakes == 1 or person_key(name) == own else f"{name} ({own})"
 
 
 def _years(months: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:

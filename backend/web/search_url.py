@@ -7,7 +7,7 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 from backend.web import media_type_labels
-from indexing.index.person_keys import key
+from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
 LIMIT = 20
@@ -86,7 +86,7 @@ def read(parameters: Parameters) -> Address:
         text=_one(parameters, "q")[:LONGEST_QUERY],
         sources=_all(parameters, "source"),
         media_types=tuple(map(media_type_labels.media_type, _all(parameters, "type"))),
-        people=tuple(dict.fromkeys(filter(None, map(key, _all(parameters, "person"))))),
+        people=tuple(dict.fromkeys(filter(None, map(person_key, _all(parameters, "person"))))),
         since=_day(_one(parameters, "since")),
         until=_day(_one(parameters, "until")),
         limit=_number(_one(parameters, "limit"), LIMIT, MOST),

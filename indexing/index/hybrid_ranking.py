@@ -1,10 +1,10 @@
-"""Combine a keyword leg and a vector leg into one ranking; pure, and the same for every index.
+"""Combine a keyword leg and a vector leg into one ranking; pure functions, shared by both engines.
 
-Each leg's raw scores become z-scores over the leg's own candidates, shifted by 3 and cut at 0; what a
-leg did not find counts 0 there. The ranking is by the sum weighted with `alpha`, times the weight of the
-candidate (its boost). Above this sum stands a tier: what holds exactly what was asked for comes first,
-more of the exact terms before fewer. Fusing z-scores follows the standardised CombSUM of Montague and
-Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
+Each leg's raw scores become z-scores over the leg's own candidates, shifted by 3 and cut off at 0; a
+candidate that a leg did not find scores 0 there. Candidates are ranked by the sum of both, weighted with
+`alpha`, times the candidate's weight (its boost). Exact matches form a tier above this sum: candidates that
+hold more of the query's exact terms come first. Fusing z-scores follows the standardised CombSUM of
+Montague and Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
 import math
@@ -15,10 +15,10 @@ from typing import Generic, TypeVar
 from indexing.index.protocols import Evidence
 
 CANDIDATES = 200
-"""Of each leg. More candidates steady the mean and the deviation that the scores are measured by."""
+"""Per leg. More candidates make the mean and the deviation, on which the scores depend, more stable."""
 
 SHIFT = 3.0
-"""Nearly every candidate lies within three deviations of the mean, so hardly one is cut."""
+"""Nearly every candidate lies within three deviations of the mean, so hardly any is cut off."""
 
 COMMON_SHARE = 0.05
 COMMON_COUNT = 50
@@ -29,14 +29,14 @@ Key = TypeVar("Key", int, str)
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
     terms: int
-    """How many of the query's exact terms the candidate holds, at least 1."""
+    """Number of the query's exact terms that the candidate holds, at least 1."""
     score: float
-    """Orders matches of equally many terms; from the index, compares within one query."""
+    """Orders candidates with the same number of terms; comparable within one query only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates(Generic[Key]):
-    """What each leg of one query found, by raw score. The order of entries means nothing."""
+    """Raw scores of what each leg of one query found. The order of entries has no meaning."""
 
     keyword: Mapping[Key, float] = field(default_factory=dict)
     vector: Mapping[Key, float] = field(default_factory=dict)
@@ -44,18 +44,18 @@ class Candidates(Generic[Key]):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Generic[Key]):
+class RankedCandidate(Generic[Key]):
     key: Key
     score: float
     legs: "_Legs[Key]"
 
     @property
     def cosine(self) -> float | None:
-        """`None` where the vector leg did not find it."""
+        """The raw cosine, `None` if the vector leg did not find it."""
         return self.legs.found.vector.get(self.key)
 
     def evidence(self, cosine: float | None, word_share: float) -> Evidence:
-        """What the legs tell of it; `cosine` is for what the vector leg did not find."""
+        """Collect the raw scores and ranks; `cosine` is used if the vector leg did not find it."""
         found, ranks, key = self.legs.found, self.legs.ranks, self.key
         return Evidence(
             cosine=found.vector.get(key, cosine),
@@ -68,37 +68,37 @@ class Placed(Generic[Key]):
         )
 
 
-def candidates(size: int) -> int:
-    """How many each leg is asked for, where `size` hits are wanted."""
+def candidates_per_leg(size: int) -> int:
+    """Return how many candidates each leg must find for `size` hits."""
     return max(CANDIDATES, size)
 
 
-def ranked(
+def rank_candidates(
     found: Candidates[Key], alpha: float, size: int, weights: Mapping[Key, float]
-) -> list[Placed[Key]]:
-    """The best `size` candidates, best first; equals by the rank of the exact leg, then by key.
+) -> list[RankedCandidate[Key]]:
+    """Return the best `size` candidates, best first; ties go by the rank in the exact leg, then by key.
 
-    `weights` multiply the scores of the candidates that they name; 1 is neutral.
+    `weights` multiply the scores of the candidates they name; 1 is neutral.
     """
-    scores = _combined(found, alpha)
+    scores = _combine_scores(found, alpha)
     for key in weights.keys() & scores.keys():
         scores[key] *= weights[key]
-    legs = _Legs(found, _Ranks.of(found))
-    best = sorted(_leading(found, scores, size), key=legs.order(scores))
-    return [Placed(key, scores[key], legs) for key in best[:size]]
+    legs = _Legs(found, _Ranks.of_candidates(found))
+    best = sorted(_preselect(found, scores, size), key=legs.sort_key(scores))
+    return [RankedCandidate(key, scores[key], legs) for key in best[:size]]
 
 
-def _combined(found: Candidates[Key], alpha: float) -> dict[Key, float]:
-    """The weighted sum of what each leg says of a candidate."""
+def _combine_scores(found: Candidates[Key], alpha: float) -> dict[Key, float]:
+    """Return each candidate's weighted sum of standardised scores."""
     scores = dict.fromkeys(found.exact, 0.0)
     for share, leg in ((1.0 - alpha, found.keyword), (alpha, found.vector)):
-        for key, score in zip(leg, _standardised(leg.values()), strict=True):
+        for key, score in zip(leg, _standardise(leg.values()), strict=True):
             scores[key] = scores.get(key, 0.0) + share * score
     return scores
 
 
-def _leading(found: Candidates[Key], scores: Mapping[Key, float], size: int) -> list[Key]:
-    """The `size` best of the sum with their equals, and all of the exact leg; to sort all takes longer."""
+def _preselect(found: Candidates[Key], scores: Mapping[Key, float], size: int) -> list[Key]:
+    """Return the best `size` by score with their ties, and the whole exact leg; sorting all takes longer."""
     if len(scores) <= size:
         return list(scores)
     floor = sorted(scores.values())[-size]
@@ -112,17 +112,17 @@ class _Ranks(Generic[Key]):
     exact: Mapping[Key, int]
 
     @classmethod
-    def of(cls, found: Candidates[Key]) -> "_Ranks[Key]":
+    def of_candidates(cls, found: Candidates[Key]) -> "_Ranks[Key]":
         return cls(
-            _ranks(found.keyword),
-            _ranks(found.vector),
-            _ranks({key: (match.terms, match.score) for key, match in found.exact.items()}),
+            _rank_leg(found.keyword),
+            _rank_leg(found.vector),
+            _rank_leg({key: (match.terms, match.score) for key, match in found.exact.items()}),
         )
 
 
-def _ranks(leg: Mapping[Key, float] | Mapping[Key, tuple[int, float]]) -> dict[Key, int]:
-    """Counted from 1, equals by key."""
-    # To sort by key takes longer than all the rest, and mostly there are no equals.
+def _rank_leg(leg: Mapping[Key, float] | Mapping[Key, tuple[int, float]]) -> dict[Key, int]:
+    """Number the candidates of a leg from 1, ties by key."""
+    # Sorting by key takes longer than everything else, and mostly there are no ties.
     keys = leg if len(set(leg.values())) == len(leg) else sorted(leg)
     order = sorted(keys, key=leg.__getitem__, reverse=True)
     return dict(zip(order, range(1, len(order) + 1), strict=True))
@@ -130,13 +130,13 @@ def _ranks(leg: Mapping[Key, float] | Mapping[Key, tuple[int, float]]) -> dict[K
 
 @dataclass(frozen=True, slots=True)
 class _Legs(Generic[Key]):
-    """What all places of one ranking share."""
+    """What all candidates of one ranking share."""
 
     found: Candidates[Key]
     ranks: _Ranks[Key]
 
-    def order(self, scores: Mapping[Key, float]) -> Callable[[Key], tuple[int, float, int, Key]]:
-        """To sort by: more exact terms, the higher score, the better match of the terms, the key."""
+    def sort_key(self, scores: Mapping[Key, float]) -> Callable[[Key], tuple[int, float, int, Key]]:
+        """Sort by number of exact terms, score, rank in the exact leg, key."""
         exact, ranks, last = self.found.exact, self.ranks.exact, len(scores)
         if not exact:
             return lambda key: (0, -scores[key], last, key)
@@ -148,23 +148,23 @@ class _Legs(Generic[Key]):
         )
 
 
-def is_common(holders: int, chunks: int) -> bool:
-    """Whether a code-like word that `holders` of all `chunks` hold is too common to name any of them.
+def is_too_common(holders: int, chunks: int) -> bool:
+    """Whether a code-like word, held by `holders` of all `chunks`, is too common to single any of them out.
 
-    A word such as `2026` or `v2` in half of a corpus would put that half above everything else that the
-    question says. A quoted phrase is looked up however common it is: somebody took the trouble to quote it.
+    A word such as `2026` or `v2` in half of a corpus would rank that half above everything else in the
+    question. Quoted phrases are not checked: a user who quotes a common phrase means it.
     """
     return holders > COMMON_COUNT and holders > COMMON_SHARE * chunks
 
 
-def word_share(words: Sequence[str], held: str) -> float:
-    """Of `words`, each with a space on both sides, that stand in `held`."""
+def compute_word_share(words: Sequence[str], held: str) -> float:
+    """Return the share of `words`, each padded with a space on both sides, that occur in `held`."""
     spaced = f" {held} "
     return sum(map(spaced.__contains__, words)) / len(words) if words else 0.0
 
 
-def _standardised(scores: Iterable[float]) -> list[float]:
-    """Shifted z-scores, none below zero. Where all scores are equal each counts as the mean."""
+def _standardise(scores: Iterable[float]) -> list[float]:
+    """Return shifted z-scores, none below zero; equal scores all become the mean."""
     scores = list(scores)
     mean, deviation = _mean_and_deviation(scores)
     if deviation == 0.0:
@@ -174,12 +174,12 @@ def _standardised(scores: Iterable[float]) -> list[float]:
 
 
 def _mean_and_deviation(scores: Iterable[float]) -> tuple[float, float]:
-    # Sorted, because the sum of floats depends a little on their order.
+    # Sorted, because a sum of floats depends a little on their order.
     ordered = sorted(scores)
     if not ordered:
         return 0.0, 0.0
     mean, least, most = sum(ordered) / len(ordered), ordered[0], ordered[-1]
-    # Scores that differ by rounding alone are one score; measured by it they would seem far apart.
+    # Scores that differ by rounding alone count as equal; a deviation that small would tear them apart.
     if most - least <= 1e-6 * max(abs(least), abs(most)):
         return mean, 0.0
     return mean, math.dist(ordered, [mean] * len(ordered)) / math.sqrt(len(ordered))

@@ -1,4 +1,4 @@
-"""Who stands behind a document: one key a person, in whatever way the name is written."""
+"""One key for each person who owns documents, however the name is written."""
 
 import re
 import unicodedata
@@ -7,62 +7,62 @@ from dataclasses import dataclass
 
 from connectors.document import Person
 
-LONGEST = 200
-"""Characters of a key, and of a name as it is shown."""
-MOST = 500
-"""People whom a facet tells of, those of most documents: a company's mail names tens of thousands."""
+MAX_LENGTH = 200
+"""Characters of a key, and of a display name."""
+MAX_PEOPLE = 500
+"""People in a facet, those with the most documents: the mail of a company names tens of thousands."""
 
-_APART = re.compile("[\\s\\0\ud800-\udfff]+")
-"""Blanks, and what no index can store."""
+_SEPARATORS = re.compile("[\\s\\0\ud800-\udfff]+")
+"""White space, and what no index can store."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonCount:
     name: str
-    """As most of the counted documents have it."""
+    """The name in most of the counted documents."""
     documents: int
 
 
-def key(text: str) -> str:
-    """Of a person by e-mail address or name: without regard to case and blanks, composed (NFC).
+def person_key(text: str) -> str:
+    """Return the key of an e-mail address or a name: case and white space ignored, composed (NFC).
 
     The key of a key is the key itself.
     """
-    # Folding is defined on decomposed text; what it yields may be composed again.
-    folded = unicodedata.normalize("NFD", _joined(text)).casefold()
-    return unicodedata.normalize("NFC", folded)[:LONGEST].rstrip()
+    # Case folding is defined on decomposed text; its result may have to be composed again.
+    folded = unicodedata.normalize("NFD", _on_one_line(text)).casefold()
+    return unicodedata.normalize("NFC", folded)[:MAX_LENGTH].rstrip()
 
 
-def called(person: Person) -> str:
-    """The name on one line, or else the address; empty where neither is known."""
-    return (_joined(person.name) or _joined(person.email or ""))[:LONGEST].rstrip()
+def display_name(person: Person) -> str:
+    """Return the name on one line, else the address; empty where neither is known."""
+    return (_on_one_line(person.name) or _on_one_line(person.email or ""))[:MAX_LENGTH].rstrip()
 
 
-def by_key(people: Iterable[Person]) -> dict[str, str]:
-    """What each is called; whoever stands there twice counts once, by the first name."""
-    found: dict[str, str] = {}
+def names_by_key(people: Iterable[Person]) -> dict[str, str]:
+    """Map each person's key to the display name; of several entries for one key the first counts."""
+    names: dict[str, str] = {}
     for person in people:
-        own = key(person.email or "") or key(person.name)
-        if own:
-            found.setdefault(own, called(person))
-    return found
+        key = person_key(person.email or "") or person_key(person.name)
+        if key:
+            names.setdefault(key, display_name(person))
+    return names
 
 
-def counted(
+def count_people(
     documents: Mapping[str, int], names: Iterable[tuple[str, str, int]]
 ) -> dict[str, PersonCount]:
-    """By key, from the number of documents of each, and how many of them call whom by which name.
+    """Join document counts by key with display names, given as (key, name, number of documents).
 
-    Of names used alike the first by alphabet is told; whose names are not told is called by the key.
+    Of names used equally often the first by alphabet is taken; a key without a name is its own name.
     """
     usual: dict[str, tuple[int, str]] = {}
-    for own, name, count in names:
-        usual[own] = min(usual.get(own, (0, "")), (-count, name))
+    for key, name, count in names:
+        usual[key] = min(usual.get(key, (0, "")), (-count, name))
     return {
-        own: PersonCount(usual[own][1] if own in usual else own, count)
-        for own, count in documents.items()
+        key: PersonCount(usual[key][1] if key in usual else key, count)
+        for key, count in documents.items()
     }
 
 
-def _joined(text: str) -> str:
-    return _APART.sub(" ", text).strip()
+def _on_one_line(text: str) -> str:
+    return _SEPARATORS.sub(" ", text).strip()

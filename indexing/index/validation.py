@@ -1,7 +1,6 @@
-"""Changes of an index, checked, prepared and gathered before it is touched; the same for every index."""
+"""Validate, tokenize and batch the changes of an index before it is touched; shared by both engines."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,41 +10,42 @@ import numpy as np
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
 from indexing.text import tokenizer
+from indexing.text.normalization import is_storable
 
 UNIT_TOLERANCE = 1e-3
 
-_UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
-
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A Replace, with what an index makes of its texts."""
+class PreparedReplace:
+    """A valid Replace, with the tokens of its texts."""
 
     change: Replace
     words: tuple[str, ...]
-    """For each chunk its tokens with a space between them."""
+    """The stemmed tokens of each chunk, joined by spaces."""
     plain: tuple[str, ...]
-    """For each chunk all its words in their order, with a space between them."""
+    """All words of each chunk in order, joined by spaces."""
 
     @property
     def document_id(self) -> str:
         return self.change.document_id
 
 
-Item: TypeAlias = Prepared | Delete | Amend
-Batch: TypeAlias = list[Item]
+PreparedChange: TypeAlias = PreparedReplace | Delete | Amend
+Batch: TypeAlias = list[PreparedChange]
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """Of a batch; a document with more chunks than that is a batch of its own."""
+    """The size of a batch; a document with more chunks is a batch of its own."""
 
     changes: int
     chunks: int
 
 
-def batches(changes: Iterable[IndexChange], dimension: int, limits: BatchLimits) -> Iterator[Batch]:
-    """Batches in the order of `changes`, in each of which a document stands at most once.
+def prepare_batches(
+    changes: Iterable[IndexChange], dimension: int, limits: BatchLimits
+) -> Iterator[Batch]:
+    """Yield batches in the order of `changes`; each holds at most one change per document.
 
     Raises:
         ValueError: see `IndexWriter.write`.
@@ -54,8 +54,8 @@ def batches(changes: Iterable[IndexChange], dimension: int, limits: BatchLimits)
     named: set[str] = set()
     chunks = 0
     for change in changes:
-        item = _item(change, dimension)
-        size = len(item.words) if isinstance(item, Prepared) else 0
+        item = _prepare(change, dimension)
+        size = len(item.words) if isinstance(item, PreparedReplace) else 0
         full = len(batch) == limits.changes or chunks + size > limits.chunks
         if batch and (full or item.document_id in named):
             yield batch
@@ -67,24 +67,19 @@ def batches(changes: Iterable[IndexChange], dimension: int, limits: BatchLimits)
         yield batch
 
 
-def is_stale(item: Item, generation: int) -> bool:
-    """Whether the item is older than the generation that an index holds of its document."""
+def is_stale(item: PreparedChange, generation: int) -> bool:
+    """Whether the change is older than the generation that the index holds of its document."""
     match item:
-        case Prepared(change=change):
+        case PreparedReplace(change=change):
             return generation > change.generation
         case Delete(up_to=up_to) | Amend(up_to=up_to):
             return up_to is not None and generation > up_to
 
 
-def is_storable(text: str) -> bool:
-    """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
-    return _UNSTORABLE.search(text) is None
-
-
-def _item(change: IndexChange, dimension: int) -> Item:
+def _prepare(change: IndexChange, dimension: int) -> PreparedChange:
     match change:
         case Replace():
-            return _prepared(change, dimension)
+            return _prepare_replace(change, dimension)
         case Amend(boost=float() as boost):
             _check_boost(change.document_id, boost)
             return change
@@ -92,11 +87,11 @@ def _item(change: IndexChange, dimension: int) -> Item:
             return change
 
 
-def _prepared(change: Replace, dimension: int) -> Prepared:
+def _prepare_replace(change: Replace, dimension: int) -> PreparedReplace:
     _check_vectors(change, dimension)
     _check_chunks(change)
     found = [tokenizer.both_words(chunk.embedded_text) for chunk in change.chunks]
-    return Prepared(
+    return PreparedReplace(
         change,
         tuple(" ".join(words) for words, _ in found),
         tuple(" ".join(plain) for _, plain in found),
@@ -107,34 +102,34 @@ def _check_vectors(change: Replace, dimension: int) -> None:
     expected = (len(change.chunks), dimension)
     if change.vectors.shape != expected:
         raise ValueError(
-            f"{change.document_id}: vectors of shape {change.vectors.shape} where {expected} is due"
+            f"{change.document_id}: vectors of shape {change.vectors.shape} where {expected} is expected"
         )
     lengths = np.linalg.norm(change.vectors, axis=1)
-    # Written so that a length that is not a number fails too.
+    # The comparison is written so that NaN fails it too.
     if not np.all(np.abs(lengths - 1.0) <= UNIT_TOLERANCE):
         raise ValueError(f"{change.document_id}: a vector is not of length 1")
 
 
 def _check_chunks(change: Replace) -> None:
     if not change.document_id or not is_storable(change.document_id):
-        raise ValueError(f"an id is Unicode, not empty, and holds no NUL: {change.document_id!r}")
+        raise ValueError(f"an id must be Unicode, not empty, without NUL: {change.document_id!r}")
     for position, chunk in enumerate(change.chunks):
         if chunk.document_id != change.document_id:
             raise ValueError(f"{change.document_id}: holds a chunk of {chunk.document_id}")
         if chunk.position != position:
             raise ValueError(
-                f"{change.document_id}: chunk {chunk.position} stands at place {position}"
+                f"{change.document_id}: chunk number {position} has position {chunk.position}"
             )
     if change.chunks:
         _check_boost(change.document_id, change.chunks[0].boost)
-        if len({_of_document(chunk) for chunk in change.chunks}) > 1:
+        if len({_document_fields(chunk) for chunk in change.chunks}) > 1:
             raise ValueError(
-                f"{change.document_id}: its chunks disagree on what is said of the whole document"
+                f"{change.document_id}: its chunks disagree on fields of the whole document"
                 " (title, source, media type, access, tags, sets, owners, boost, hidden, dates)"
             )
 
 
-def _of_document(chunk: Chunk) -> tuple[object, ...]:
+def _document_fields(chunk: Chunk) -> tuple[object, ...]:
     return (
         chunk.title,
         chunk.source,
@@ -152,4 +147,4 @@ def _of_document(chunk: Chunk) -> tuple[object, ...]:
 
 def _check_boost(document_id: str, boost: float) -> None:
     if not (math.isfinite(boost) and boost >= 0.0):
-        raise ValueError(f"{document_id}: a boost is zero or more, and finite: {boost}")
+        raise ValueError(f"{document_id}: a boost must be finite and not negative: {boost}")

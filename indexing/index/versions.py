@@ -1,80 +1,96 @@
-"""The index versions of an index: one for each embedder that it is, or is about to be, searched with.
+"""Versions of an index: one for each embedder that it is, or is about to be, searched with.
 
-Vectors of two models do not compare, so a change of model needs another index version of the index. It is built
-beside the active one, which is searched and written to all the time, and takes its place in one step.
+Vectors of two models cannot be compared, so a change of model needs a new version of the index. It is built
+while the active version is still searched and written to, and replaces it in one step.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.closing import Closing
+from connectors.document import Readers
+from connectors.errors import ConflictError, NotConfiguredError, TemporarilyUnavailableError
+from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import EmbedderIdentity
-from indexing.index.protocols import Index, IndexWriter
+from indexing.index.protocols import (
+    Facets,
+    Filters,
+    Found,
+    Index,
+    IndexChange,
+    IndexedDocument,
+    IndexQuery,
+    IndexWriter,
+    Replace,
+    Written,
+)
+from indexing.runtime.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)
 class IndexVersion:
     embedder: EmbedderIdentity
-    called: str
-    """The model as its owner names it: a path, a package, a name of a hub or an endpoint. It loads the
-    embedder, where `embedder.model` may be a mere name; two index versions do not differ by it."""
+    model_name: str
+    """The model as configured: a path, a package, a name of a hub or an endpoint. It loads the embedder,
+    which `embedder.model` may not; versions are not told apart by it."""
 
 
 class IndexVersionReplacedError(TemporarilyUnavailableError):
-    """Another index version has taken the place of this one since it was opened; open the index again."""
+    """The version was replaced or removed since it was opened; open the index again."""
 
-    def __init__(self, now: IndexVersion | None) -> None:
-        made = f"built anew with the model {now.called}" if now else "removed"
+    def __init__(self, active: IndexVersion | None) -> None:
+        event = f"rebuilt with the model {active.model_name}" if active else "removed"
         super().__init__(
-            f"The index was {made} since it was opened. Start again; a server does so by itself.",
+            f"The index was {event} since it was opened. Run the command again; a server reopens it by itself.",
             retry_after=timedelta(seconds=1),
         )
-        self.now = now
+        self.active = active
 
 
 class IndexVersions(Protocol):
-    """All index versions of one index. At most one is active, at most one is being built.
+    """All versions of one index. At most one is active, at most one is being built.
 
-    Whatever is opened here raises `IndexVersionReplacedError` from every method once its index version is gone.
+    Every method of an index or writer that is opened here raises `IndexVersionReplacedError` once its
+    version is gone.
     """
 
     def active(self) -> IndexVersion | None:
-        """The one that is searched; `None` before the first."""
+        """Return the version that is searched; `None` before the first."""
         ...
 
     def building(self) -> IndexVersion | None:
-        """The one that is being built; `None` where there is none."""
+        """Return the version that is being built, if any."""
         ...
 
     def open_index(self, index_version: IndexVersion) -> Index:
-        """The active index version, for askers; where there is none, `index_version` becomes it, empty.
+        """Open the active version for search; without one, `index_version` becomes active, empty.
 
         Raises:
-            ActionRequiredError: the active one is of another embedder (see `of_another`).
+            NotConfiguredError: the active version has another embedder (see `embedder_mismatch`).
         """
         ...
 
     def open_writer(self, index_version: IndexVersion) -> IndexWriter:
-        """The active index version, for the pipeline. As `open_index`."""
+        """Open the active version for the pipeline. Otherwise as `open_index`."""
         ...
 
     def start_build(self, index_version: IndexVersion) -> IndexWriter:
-        """The index version that is being built, for who builds it: made if there is none, else gone on with.
-
-        It may be of the same embedder as the active one, to build that anew.
+        """Start to build a version, or resume its build. It may have the same embedder as the active one.
 
         Raises:
-            ActionRequiredError: one for another embedder is being built.
+            ConflictError: a version for another embedder is being built.
         """
         ...
 
     def open_build_writer(self) -> IndexWriter | None:
-        """The index version that is being built, for who looks how far it is; `None` where there is none."""
+        """Open the version that is being built, to see its progress; `None` where there is none."""
         ...
 
     def open_build_index(self) -> Index:
-        """The index version that is being built, to be looked at before the switch.
+        """Open the version that is being built for search, to check it before it becomes active.
 
         Raises:
             ValueError: none is being built.
@@ -82,10 +98,10 @@ class IndexVersions(Protocol):
         ...
 
     def activate(self, index_version: IndexVersion) -> None:
-        """Make the index version that is being built the active one, in one step; the former is removed.
+        """Make the version that is being built the active one, in one step, and remove the former one.
 
-        May be repeated: where `index_version` is active and none is being built, only what a crash left over
-        is removed.
+        May be repeated: where `index_version` is active already and none is being built, it only removes
+        what a crash left behind.
 
         Raises:
             ValueError: `index_version` is neither being built nor active.
@@ -93,28 +109,90 @@ class IndexVersions(Protocol):
         ...
 
     def discard_build(self) -> None:
-        """Remove the index version that is being built, if there is one."""
+        """Remove the version that is being built, if any."""
         ...
 
 
-def of_another(active: IndexVersion, asked: IndexVersion) -> ActionRequiredError:
-    """What to tell where the active index version is not of the embedder that is set."""
-    return ActionRequiredError(
-        f"The index was made with {told(active.embedder)}; set is {told(asked.embedder)}. Their vectors do"
-        f" not compare. To change over, while the search goes on: quarry reindex --model {asked.called}."
-        f" To stay with the former one, set QUARRY_EMBEDDING_MODEL={active.called} or nothing."
+class VersionGuard(Protocol):
+    def while_current(self) -> AbstractContextManager[None]:
+        """Guard a block whose result is valid only if the version exists until its end.
+
+        Raises:
+            IndexVersionReplacedError: it does not.
+        """
+        ...
+
+
+class ClosableIndex(Index, Protocol):
+    def close(self) -> None: ...
+
+
+class VersionCheckedIndex(Closing):
+    """An `Index` whose methods raise IndexVersionReplacedError once its version is gone."""
+
+    def __init__(self, index: ClosableIndex, guard: VersionGuard) -> None:
+        self._index = index
+        self._guard = guard
+
+    def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
+        with self._guard.while_current():
+            return self._index.find(queries, readers, deadline)
+
+    def chunks(
+        self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
+    ) -> list[list[Chunk]]:
+        with self._guard.while_current():
+            return self._index.chunks(ranges, readers, deadline)
+
+    def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
+        with self._guard.while_current():
+            return self._index.facets(filters, readers, deadline)
+
+    def close(self) -> None:
+        self._index.close()
+
+
+class VersionCheckedWriter:
+    """An `IndexWriter` whose methods raise IndexVersionReplacedError once its version is gone."""
+
+    def __init__(self, writer: IndexWriter, guard: VersionGuard) -> None:
+        self._writer = writer
+        self._guard = guard
+
+    def write(self, changes: Iterable[IndexChange]) -> Written:
+        with self._guard.while_current():
+            return self._writer.write(changes)
+
+    def scan(self) -> Iterator[IndexedDocument]:
+        with self._guard.while_current():
+            yield from self._writer.scan()
+
+    def export(self, after: str = "") -> Iterator[Replace]:
+        with self._guard.while_current():
+            yield from self._writer.export(after)
+
+
+def embedder_mismatch(active: IndexVersion, requested: IndexVersion) -> NotConfiguredError:
+    """Return the error for an active version that was not made with the configured embedder."""
+    return NotConfiguredError(
+        f"The index was made with {describe_embedder(active.embedder)}; configured is"
+        f" {describe_embedder(requested.embedder)}. Their vectors cannot be compared. To change the model"
+        f" while search goes on: quarry reindex --model {requested.model_name}. To keep the former model,"
+        f" set QUARRY_EMBEDDING_MODEL={active.model_name} or leave it unset."
     )
 
 
-def already_building(building: IndexVersion, asked: IndexVersion) -> ActionRequiredError:
-    return ActionRequiredError(
-        f"An index for {told(building.embedder)} is being built; that for {told(asked.embedder)} has to"
-        " wait. Go on with it: quarry reindex. Or give it up: quarry reindex --abandon."
+def build_in_progress(building: IndexVersion, requested: IndexVersion) -> ConflictError:
+    """Return the error for a build that must end before another may start."""
+    return ConflictError(
+        f"An index for {describe_embedder(building.embedder)} is being built; one for"
+        f" {describe_embedder(requested.embedder)} has to wait. Resume the build: quarry reindex. Or"
+        " discard it: quarry reindex --abandon."
     )
 
 
-def told(identity: EmbedderIdentity) -> str:
-    """In words, as much as tells two apart."""
+def describe_embedder(identity: EmbedderIdentity) -> str:
+    """Name everything that tells two embedders apart."""
     return (
         f"the model {identity.model} ({identity.version}, {identity.precision},"
         f" {identity.dimension} dimensions)"

@@ -9,7 +9,7 @@ from connectors.document import Readers
 from indexing.index.protocols import DateRange, Filters
 from indexing.local import label_ids, sql, tantivy_index
 from indexing.local.columns import NO_DATE, Columns, Mask
-from indexing.local.database import Connection, json_list
+from indexing.local.database import Connection, to_json_list
 from indexing.local.row_mapping import to_microseconds
 from indexing.local.tantivy_index import Condition
 
@@ -77,7 +77,7 @@ def _people(columns: Columns, wanted: list[int]) -> _Sieve:
 
 
 def _document_ids(connection: Connection, columns: Columns, ids: frozenset[str]) -> _Sieve:
-    found = connection.execute(sql.ORDINALS_OF, (json_list(ids),))
+    found = connection.execute(sql.ORDINALS_OF, (to_json_list(ids),))
     ordinals = [ordinal for (ordinal,) in found]
     documents = np.zeros(len(columns.documents), dtype=np.bool_)
     documents[ordinals] = True

@@ -38,12 +38,12 @@ def _by_person(connection: Connection, columns: Columns, found: Numbers) -> dict
     owners, places = np.unique(pairs >> _BITS, return_inverse=True)
     totals = np.bincount(places, counts, len(owners)).astype(np.int64)
     # The names of all others need not be read.
-    foremost = np.sort(np.argsort(-totals, kind="stable")[: person_keys.MOST])
+    foremost = np.sort(np.argsort(-totals, kind="stable")[: person_keys.MAX_PEOPLE])
     owners, totals = owners[foremost], totals[foremost]
     told = np.isin(pairs >> _BITS, owners)
     pairs, counts = pairs[told], counts[told]
     names = label_ids.names(connection, np.union1d(owners, pairs & _LOWER).tolist())
-    return person_keys.counted(
+    return person_keys.count_people(
         {names[key]: count for key, count in zip(owners.tolist(), totals.tolist(), strict=True)},
         (
             (names[pair >> _BITS], names[pair & _LOWER], count)

@@ -7,19 +7,19 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from indexing.local import sql
-from indexing.local.database import Connection, json_list
+from indexing.local.database import Connection, to_json_list
 
 Kind: TypeAlias = Literal["source", "media_type", "set", "tag", "person", "name", "reader"]
 
 
 def known(connection: Connection, kind: Kind, values: Iterable[str]) -> list[int]:
     """Labels of those `values` that the index has seen."""
-    found = connection.execute(sql.LABELS_OF, (kind, json_list(values)))
+    found = connection.execute(sql.LABELS_OF, (kind, to_json_list(values)))
     return [label for (label,) in found]
 
 
 def names(connection: Connection, labels: Iterable[int]) -> dict[int, str]:
-    return dict(connection.execute(sql.LABEL_NAMES, (json_list(labels),)))
+    return dict(connection.execute(sql.LABEL_NAMES, (to_json_list(labels),)))
 
 
 class Interned:

@@ -1,6 +1,6 @@
-"""Which folders hold the index versions of an index: one small file, exchanged whole.
+"""The manifest: one small file that names the folders of an index's versions.
 
-Whatever is to happen to index versions happens by exchanging this file; a folder that it does not name is rubbish.
+Versions change only by replacing this file; a folder that it does not name is a leftover.
 """
 
 import json
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import DamagedDataError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.versions import IndexVersion
 
@@ -19,62 +19,62 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """An index version and the name of its folder. A name is never used again."""
+class VersionFolder:
+    """An index version and the name of its folder. A name is never used twice."""
 
     folder: str
     index_version: IndexVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
-    active: Placed | None = None
-    building: Placed | None = None
+class Manifest:
+    active: VersionFolder | None = None
+    building: VersionFolder | None = None
 
     @property
     def folders(self) -> frozenset[str]:
-        return frozenset(placed.folder for placed in (self.active, self.building) if placed)
+        return frozenset(each.folder for each in (self.active, self.building) if each)
 
 
-def read(home: Path) -> Register:
-    """The register in `home`; an empty one where there is none.
+def read_manifest(home: Path) -> Manifest:
+    """Read the manifest in `home`; it is empty where there is no file.
 
     Raises:
-        ActionRequiredError: it cannot be read, or is of another format.
+        DamagedDataError: it cannot be read, or has another format.
     """
-    return parsed(home, read_bytes(home))
+    return parse_manifest(home, read_bytes(home))
 
 
 def read_bytes(home: Path) -> bytes:
-    """As it stands on the disk; nothing where there is none."""
+    """Return the content of the file; empty where there is none."""
     try:
         return (home / FILE).read_bytes()
     except FileNotFoundError:
         return b""
 
 
-def parsed(home: Path, content: bytes) -> Register:
-    """As `read`, from what `read_bytes` gave."""
+def parse_manifest(home: Path, content: bytes) -> Manifest:
+    """Parse what `read_bytes` returned; raises as `read_manifest` does."""
     if not content:
-        return Register()
+        return Manifest()
     try:
         fields = json.loads(content)
         if fields["format"] != _FORMAT:
             raise ValueError(f"format {fields['format']}")
-        return Register(_placed(fields["active"]), _placed(fields["building"]))
+        return Manifest(_from_json(fields["active"]), _from_json(fields["building"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise ActionRequiredError(
-            f"{home / FILE}, which names the folders of the index, cannot be understood: {error}. Remove"
-            f" {home} and sync again; nothing but the time to index is lost."
+        raise DamagedDataError(
+            f"The file {home / FILE}, which names the folders of the index, cannot be read: {error}. Remove"
+            f" {home} and sync again; nothing is lost but the time to index."
         ) from error
 
 
-def write(home: Path, register: Register) -> None:
-    """Exchange the file; it is on the disk when this returns."""
+def write_manifest(home: Path, manifest: Manifest) -> None:
+    """Replace the file atomically; it is on disk when this returns."""
     content = {
         "format": _FORMAT,
-        "active": register.active and _to_json(register.active),
-        "building": register.building and _to_json(register.building),
+        "active": manifest.active and _to_json(manifest.active),
+        "building": manifest.building and _to_json(manifest.building),
     }
     partial = home / f"{FILE}.partial"
     with partial.open("w", encoding="utf-8") as file:
@@ -82,35 +82,37 @@ def write(home: Path, register: Register) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(home / FILE)
-    _flush_names(home)
+    _flush_directory(home)
 
 
-def new_folder(index_version: IndexVersion) -> str:
-    """A name that tells the model to a person, and was never used before.
+def new_version_folder(index_version: IndexVersion) -> VersionFolder:
+    """Choose a folder name that shows the model and was never used before.
 
-    A digest of the embedder would not do: an index that was opened before a rebuild for the same embedder
+    A hash of the embedder would not do: an index that was opened before a rebuild for the same embedder
     must not take the new folder for its own.
     """
     slug = re.sub(r"[^A-Za-z0-9]+", "-", index_version.embedder.model).strip("-").lower()[-40:]
-    return f"{slug or 'model'}-{os.urandom(4).hex()}"
+    return VersionFolder(f"{slug or 'model'}-{os.urandom(4).hex()}", index_version)
 
 
-def _to_json(placed: Placed) -> dict[str, Any]:
-    return {"folder": placed.folder, "edition": asdict(placed.index_version)}
+def _to_json(version: VersionFolder) -> dict[str, Any]:
+    described = {
+        "embedder": asdict(version.index_version.embedder),
+        "called": version.index_version.model_name,
+    }
+    return {"folder": version.folder, "edition": described}
 
 
-def _placed(fields: dict[str, Any] | None) -> Placed | None:
+def _from_json(fields: dict[str, Any] | None) -> VersionFolder | None:
     if fields is None:
         return None
-    index_version = fields["edition"]
-    return Placed(
-        fields["folder"],
-        IndexVersion(EmbedderIdentity(**index_version["embedder"]), index_version["called"]),
-    )
+    described = fields["edition"]
+    embedder = EmbedderIdentity(**described["embedder"])
+    return VersionFolder(fields["folder"], IndexVersion(embedder, described["called"]))
 
 
-def _flush_names(folder: Path) -> None:
-    """A renamed file survives a power cut once its folder is on the disk, where a folder can be opened."""
+def _flush_directory(folder: Path) -> None:
+    """Make a rename survive a power cut, on systems where a directory can be opened."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

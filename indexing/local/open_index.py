@@ -14,16 +14,16 @@ from indexing.local.database import (
     State,
     connect,
     connect_writer,
-    named_errors,
     read_meta,
     read_state,
     transaction,
+    translate_errors,
     write_meta,
+    writer_lock,
 )
 from indexing.local.searcher import LocalIndex
 from indexing.local.tantivy_index import Damaged, Fulltext
 from indexing.local.writer import LocalIndexWriter, always
-from indexing.local.writer_lock import sole_writer
 from indexing.text import tokenizer
 
 
@@ -51,7 +51,7 @@ def open_writer(
 
 def _prepare(folder: Path, identity: EmbedderIdentity) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with named_errors(folder), closing(connect(folder)) as connection:
+    with translate_errors(folder), closing(connect(folder)) as connection:
         if not _is_made(connection):
             _make(folder, identity)
         _check_version(folder, connection)
@@ -65,7 +65,7 @@ def _is_made(connection: Connection) -> bool:
 
 
 def _make(folder: Path, identity: EmbedderIdentity) -> None:
-    with sole_writer(folder), closing(connect_writer(folder)) as connection:
+    with writer_lock(folder), closing(connect_writer(folder)) as connection:
         if _is_made(connection):
             return
         tantivy_index.create(folder, 0, [])
@@ -126,7 +126,7 @@ def _fulltext_is_whole(folder: Path, state: State) -> bool:
 
 def _mend(folder: Path, dimension: int) -> None:
     """Looks again under the lock: another process may have mended it, or be in the middle of a write."""
-    with sole_writer(folder), closing(connect_writer(folder)) as connection:
+    with writer_lock(folder), closing(connect_writer(folder)) as connection:
         state = read_state(connection)
         if not _vectors_are_whole(folder, state, dimension):
             maintenance.rebuild_vectors(folder, connection, dimension)

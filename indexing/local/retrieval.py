@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from indexing.embedding.embedder import Vector
-from indexing.index.hybrid_ranking import ExactMatch, is_common
+from indexing.index.hybrid_ranking import ExactMatch, is_too_common
 from indexing.index.protocols import IndexQuery
 from indexing.local import tantivy_index, vector_file
 from indexing.local.access_filter import Scope
@@ -60,11 +60,11 @@ def _tells_apart(view: View, term: str) -> bool:
         return False
     if term not in tokenizer.exact_terms(term):
         return True  # Nothing about the term itself is code-like, so it was quoted.
-    if not is_common(
+    if not is_too_common(
         tantivy_index.rarest(view.searcher, tokenizer.words(term), plain), view.state.chunks
     ):
         return True
-    return not is_common(tantivy_index.holders(view.searcher, plain), view.state.chunks)
+    return not is_too_common(tantivy_index.holders(view.searcher, plain), view.state.chunks)
 
 
 def _seen(view: View, scope: Scope, query: Condition, wanted: int) -> Matches:

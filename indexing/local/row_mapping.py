@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from connectors.document import Access, Person, Readers, Span
 from indexing.chunking.chunk import Chunk
-from indexing.index.validation import is_storable
 from indexing.local import sql
-from indexing.local.database import Connection, json_list
+from indexing.local.database import Connection, to_json_list
+from indexing.text.normalization import is_storable
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -129,16 +129,16 @@ class Door:
     def __init__(self, connection: Connection, readers: Readers) -> None:
         """`connection` stands in one snapshot for as long as the door is used."""
         self._connection = connection
-        self._tokens = json_list(readers.tokens)
+        self._tokens = to_json_list(readers.tokens)
 
     def fetch(self, rows: Iterable[int]) -> dict[int, Fetched]:
         """By row."""
-        found = self._ask(sql.CHUNKS_TO_SHOW, rows=json_list(rows))
+        found = self._ask(sql.CHUNKS_TO_SHOW, rows=to_json_list(rows))
         return {fetched.row: fetched for fetched in _fetched(found)}
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, str]:
         """The embedded text of each row."""
-        return dict(self._ask(sql.TEXTS_TO_CHECK, rows=json_list(rows)))
+        return dict(self._ask(sql.TEXTS_TO_CHECK, rows=to_json_list(rows)))
 
     def part(self, document_id: str, start: int, end: int) -> list[Chunk]:
         """Chunks `[start, end)` of a document."""

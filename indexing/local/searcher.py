@@ -12,12 +12,12 @@ from connectors.errors import ActionRequiredError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector
 from indexing.index import hybrid_ranking
-from indexing.index.hybrid_ranking import Candidates, Placed
+from indexing.index.hybrid_ranking import Candidates, RankedCandidate
 from indexing.index.protocols import Facets, Filters, Found, Hit, IndexQuery
 from indexing.local import facets, retrieval
 from indexing.local.access_filter import Scope
 from indexing.local.columns import Numbers
-from indexing.local.database import Connection, named_errors
+from indexing.local.database import Connection, translate_errors
 from indexing.local.row_mapping import Door, Fetched
 from indexing.local.snapshot import View, Views
 from indexing.local.tantivy_index import Damaged
@@ -25,7 +25,7 @@ from indexing.local.vector_file import cosines
 from indexing.runtime.deadline import Deadline
 from indexing.text import tokenizer
 
-Ranking = list[Placed[int]]
+Ranking = list[RankedCandidate[int]]
 
 
 class LocalIndex(Closing):
@@ -79,7 +79,7 @@ class LocalIndex(Closing):
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
         try:
-            with named_errors(self._folder):
+            with translate_errors(self._folder):
                 yield
         except (Damaged, FileNotFoundError) as error:
             raise ActionRequiredError(
@@ -127,7 +127,9 @@ class _Search:
         alike: dict[tuple[Filters, int], list[tuple[int, Vector]]] = {}
         for number, query in enumerate(queries):
             if query.vector is not None and query.alpha > 0.0:
-                group = alike.setdefault((query.filters, hybrid_ranking.candidates(query.size)), [])
+                group = alike.setdefault(
+                    (query.filters, hybrid_ranking.candidates_per_leg(query.size)), []
+                )
                 group.append((number, query.vector))
         for (filters, wanted), asked in alike.items():
             if scopes[filters].is_empty:
@@ -144,14 +146,16 @@ class _Search:
             return []
         self._deadline.check()
         words = tokenizer.words(query.text) if query.alpha < 1.0 else []
-        keyword = retrieval.keyword(self._view, seen, words, hybrid_ranking.candidates(query.size))
+        keyword = retrieval.keyword(
+            self._view, seen, words, hybrid_ranking.candidates_per_leg(query.size)
+        )
         self._deadline.check()
         exact = retrieval.exact(self._view, seen, query, self._door) if query.exact else {}
         slots = [*{**keyword, **nearest, **exact}]
         boosts = self._view.columns.boosts(_numbers(slots)).tolist()
         weights = {slot: boost for slot, boost in zip(slots, boosts, strict=True) if boost != 1.0}
         candidates = Candidates(keyword=keyword, vector=nearest, exact=exact)
-        return hybrid_ranking.ranked(candidates, query.alpha, query.size, weights)
+        return hybrid_ranking.rank_candidates(candidates, query.alpha, query.size, weights)
 
     def _fetched(self, rankings: Sequence[Ranking]) -> dict[int, Fetched]:
         """By slot; what stands in several rankings is read once."""
@@ -171,7 +175,9 @@ class _Search:
             Hit(
                 fetched[place.key].chunk,
                 place.score,
-                place.evidence(cosine, hybrid_ranking.word_share(words, fetched[place.key].words)),
+                place.evidence(
+                    cosine, hybrid_ranking.compute_word_share(words, fetched[place.key].words)
+                ),
             )
             for place, cosine in zip(places, cosines, strict=True)
         )

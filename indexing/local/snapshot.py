@@ -18,7 +18,7 @@ from indexing.index.protocols import Filters
 from indexing.local import columns, vector_file
 from indexing.local.access_filter import Scope, scope
 from indexing.local.columns import Columns
-from indexing.local.database import Connection, Pool, State, read_state, snapshot
+from indexing.local.database import Connection, ConnectionPool, State, read_state, read_transaction
 from indexing.local.tantivy_index import Damaged, Fulltext
 from indexing.local.vector_file import VectorFiles
 from indexing.runtime.deadline import Deadline
@@ -71,7 +71,7 @@ class Views:
     def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
         self._dimension = dimension
-        self._pool = Pool(folder)
+        self._pool = ConnectionPool(folder)
         self._refreshing = Lock()
         self._view: View | None = None
         self._parts: _Parts | None = None
@@ -87,7 +87,7 @@ class Views:
         with self._pool.connection() as connection:
             while True:
                 deadline.check()
-                with snapshot(connection):
+                with read_transaction(connection):
                     view = self._view_of(connection)
                     if view is not None:
                         yield view, connection
@@ -96,7 +96,7 @@ class Views:
     @contextmanager
     def tables(self) -> Iterator[Connection]:
         """A connection within one state of the tables, for what needs no more."""
-        with self._pool.connection() as connection, snapshot(connection):
+        with self._pool.connection() as connection, read_transaction(connection):
             yield connection
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from connectors.document import NOBODY, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
 from indexing.index.protocols import Amend
-from indexing.index.validation import Prepared
+from indexing.index.validation import PreparedReplace
 from indexing.local import row_mapping, sql, vector_file
 from indexing.local.database import Connection, read_state, transaction
 from indexing.local.label_ids import Interned, unpacked
@@ -30,7 +30,7 @@ from indexing.local.write_plan import Held, Plan
 class Version:
     """A document's new version: its rows are stored, and seen by nobody."""
 
-    prepared: Prepared
+    prepared: PreparedReplace
     ordinal: int
     first_row: int
     first_slot: int
@@ -126,14 +126,16 @@ def _free_ordinals(connection: Connection, count: int) -> Iterator[int]:
         yield last
 
 
-def _version(item: Prepared, ordinal: int, row: int, slot: int, interned: Interned) -> Version:
+def _version(
+    item: PreparedReplace, ordinal: int, row: int, slot: int, interned: Interned
+) -> Version:
     said = _said(item)
     source = interned.label("source", said.source)
     media_type = interned.label("media_type", said.media_type)
     labels = interned.labels("set", said.sets) + interned.labels("tag", said.tags)
     owners = {
         interned.label("person", key): interned.label("name", name)
-        for key, name in person_keys.by_key(said.owners).items()
+        for key, name in person_keys.names_by_key(said.owners).items()
     }
     shown_to = [] if said.hidden else interned.labels("reader", said.access.readers)
     return Version(
@@ -151,7 +153,7 @@ def _version(item: Prepared, ordinal: int, row: int, slot: int, interned: Intern
     )
 
 
-def _said(item: Prepared) -> Chunk:
+def _said(item: PreparedReplace) -> Chunk:
     if item.change.chunks:
         return item.change.chunks[0]
     return Chunk(

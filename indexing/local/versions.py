@@ -1,30 +1,47 @@
-"""The index versions of the local index: a folder each, and a register that says what they are.
+"""Versions of the local index: a folder each, and a manifest that names them.
 
-A switch exchanges the register and then removes the former folder. A crash before the exchange has changed
-nothing, one after it leaves a folder that nobody names, which the next `start_build`, `activate` or `discard_build` removes.
+Activating a version replaces the manifest and then removes the former folder. A crash before the replacement
+has changed nothing; a crash after it leaves a folder that the manifest does not name, which the next
+`start_build`, `activate` or `discard_build` removes.
 """
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from indexing.index.version_guard import VersionCheckedIndex, VersionCheckedWriter
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.versions import (
     IndexVersion,
     IndexVersionReplacedError,
-    already_building,
-    of_another,
+    VersionCheckedIndex,
+    VersionCheckedWriter,
+    build_in_progress,
+    embedder_mismatch,
 )
-from indexing.local import manifest
-from indexing.local.manifest import Placed, Register
+from indexing.local.database import writer_lock
+from indexing.local.manifest import (
+    Manifest,
+    VersionFolder,
+    new_version_folder,
+    parse_manifest,
+    read_bytes,
+    read_manifest,
+    write_manifest,
+)
 from indexing.local.open_index import open_index, open_writer
-from indexing.local.version_guard import Watch
-from indexing.local.writer_lock import sole_writer
 
 Opened = TypeVar("Opened")
+
+_ERRORS_OF_A_REMOVED_FOLDER = (
+    ActionRequiredError,
+    TemporarilyUnavailableError,
+    OSError,
+    sqlite3.Error,
+)
 
 
 class LocalIndexVersions:
@@ -34,112 +51,147 @@ class LocalIndexVersions:
         self._home = home
 
     def active(self) -> IndexVersion | None:
-        placed = manifest.read(self._home).active
-        return placed.index_version if placed else None
+        version = read_manifest(self._home).active
+        return version.index_version if version else None
 
     def building(self) -> IndexVersion | None:
-        placed = manifest.read(self._home).building
-        return placed.index_version if placed else None
+        version = read_manifest(self._home).building
+        return version.index_version if version else None
 
     def open_index(self, index_version: IndexVersion) -> VersionCheckedIndex:
-        return self._opened(index_version, self._index)
+        return self._open_active(index_version, self._open_index)
 
     def open_writer(self, index_version: IndexVersion) -> VersionCheckedWriter:
-        return self._opened(index_version, self._writer)
+        return self._open_active(index_version, self._open_writer)
 
     def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
-        with self._alone() as known:
-            building = known.building or Placed(manifest.new_folder(index_version), index_version)
+        with self._lock_manifest() as manifest:
+            building = manifest.building or new_version_folder(index_version)
             if building.index_version.embedder != index_version.embedder:
-                raise already_building(building.index_version, index_version)
-            following = replace(known, building=building)
-            manifest.write(self._home, following)
-            self._tidy(following)
-        return self._writer(building)
+                raise build_in_progress(building.index_version, index_version)
+            following = replace(manifest, building=building)
+            write_manifest(self._home, following)
+            self._remove_leftovers(following)
+        return self._open_writer(building)
 
     def open_build_writer(self) -> VersionCheckedWriter | None:
-        building = manifest.read(self._home).building
-        return self._writer(building) if building else None
+        building = read_manifest(self._home).building
+        return self._open_writer(building) if building else None
 
     def open_build_index(self) -> VersionCheckedIndex:
-        building = manifest.read(self._home).building
+        building = read_manifest(self._home).building
         if building is None:
             raise ValueError("no index version is being built")
-        return self._index(building)
+        return self._open_index(building)
 
     def activate(self, index_version: IndexVersion) -> None:
-        with self._alone() as known:
-            following = _switched(known, index_version)
-            with self._no_writer(known.active):
-                manifest.write(self._home, following)
-            self._tidy(following)
+        with self._lock_manifest() as manifest:
+            following = _with_active(manifest, index_version)
+            with self._lock_writes(manifest.active):
+                write_manifest(self._home, following)
+            self._remove_leftovers(following)
 
     def discard_build(self) -> None:
-        with self._alone() as known:
-            following = Register(active=known.active)
-            manifest.write(self._home, following)
-            self._tidy(following)
+        with self._lock_manifest() as manifest:
+            following = Manifest(active=manifest.active)
+            write_manifest(self._home, following)
+            self._remove_leftovers(following)
 
-    def _opened(self, index_version: IndexVersion, opening: Callable[[Placed], Opened]) -> Opened:
-        """What is opened while a switch goes on may be of a folder that is gone: then, once more."""
+    def _open_active(
+        self, index_version: IndexVersion, open_folder: Callable[[VersionFolder], Opened]
+    ) -> Opened:
+        """Open the active folder; again if it was replaced while it was being opened."""
         while True:
-            placed = manifest.read(self._home).active or self._first(index_version)
-            if placed.index_version.embedder != index_version.embedder:
-                raise of_another(placed.index_version, index_version)
+            version = read_manifest(self._home).active or self._create_first(index_version)
+            if version.index_version.embedder != index_version.embedder:
+                raise embedder_mismatch(version.index_version, index_version)
             try:
-                return opening(placed)
+                return open_folder(version)
             except IndexVersionReplacedError:
                 continue
 
-    def _first(self, index_version: IndexVersion) -> Placed:
-        with self._alone() as known:
-            first = known.active or Placed(manifest.new_folder(index_version), index_version)
-            if known.active is None:
-                manifest.write(self._home, replace(known, active=first))
+    def _create_first(self, index_version: IndexVersion) -> VersionFolder:
+        with self._lock_manifest() as manifest:
+            first = manifest.active or new_version_folder(index_version)
+            if manifest.active is None:
+                write_manifest(self._home, replace(manifest, active=first))
             return first
 
-    def _index(self, placed: Placed) -> VersionCheckedIndex:
-        watch = Watch(self._home, placed.folder)
-        with watch.kept():
-            index = open_index(self._home / placed.folder, placed.index_version.embedder)
-        return VersionCheckedIndex(index, watch)
+    def _open_index(self, version: VersionFolder) -> VersionCheckedIndex:
+        guard = FolderGuard(self._home, version.folder)
+        with guard.while_current():
+            index = open_index(self._home / version.folder, version.index_version.embedder)
+        return VersionCheckedIndex(index, guard)
 
-    def _writer(self, placed: Placed) -> VersionCheckedWriter:
-        watch = Watch(self._home, placed.folder)
-        with watch.kept():
-            folder, identity = self._home / placed.folder, placed.index_version.embedder
-            writer = open_writer(folder, identity, watch.check)
-        return VersionCheckedWriter(writer, watch)
+    def _open_writer(self, version: VersionFolder) -> VersionCheckedWriter:
+        guard = FolderGuard(self._home, version.folder)
+        with guard.while_current():
+            folder, identity = self._home / version.folder, version.index_version.embedder
+            writer = open_writer(folder, identity, guard.check)
+        return VersionCheckedWriter(writer, guard)
 
     @contextmanager
-    def _alone(self) -> Iterator[Register]:
-        """The register, which no other process exchanges within the block."""
+    def _lock_manifest(self) -> Iterator[Manifest]:
+        """Read the manifest and keep other processes from replacing it within the block."""
         self._home.mkdir(parents=True, exist_ok=True)
-        with sole_writer(self._home):
-            yield manifest.read(self._home)
+        with writer_lock(self._home):
+            yield read_manifest(self._home)
 
-    def _no_writer(self, placed: Placed | None) -> AbstractContextManager[None]:
-        """A write to the index version has either returned before the block or fails after it."""
-        if placed is None or not (self._home / placed.folder).is_dir():
+    def _lock_writes(self, version: VersionFolder | None) -> AbstractContextManager[None]:
+        """Make every write to the version either return before the block or fail after it."""
+        if version is None or not (self._home / version.folder).is_dir():
             return nullcontext()
-        return sole_writer(self._home / placed.folder)
+        return writer_lock(self._home / version.folder)
 
-    def _tidy(self, known: Register) -> None:
-        """Remove every folder that is not registered. Who has its files open may still read them."""
+    def _remove_leftovers(self, manifest: Manifest) -> None:
+        """Remove every folder that is not in the manifest; processes that have its files open can go on reading."""
         for folder in self._home.iterdir():
-            if folder.is_dir() and folder.name not in known.folders:
+            if folder.is_dir() and folder.name not in manifest.folders:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _switched(known: Register, index_version: IndexVersion) -> Register:
-    match known:
-        case Register(building=Placed(index_version=IndexVersion(embedder))) if (
-            embedder == index_version.embedder
-        ):
-            return Register(active=known.building)
-        case Register(active=Placed(index_version=IndexVersion(embedder))) if (
-            embedder == index_version.embedder
-        ):
-            return known
-        case _:
-            raise ValueError(f"neither being built nor active: {index_version.called}")
+def _with_active(manifest: Manifest, index_version: IndexVersion) -> Manifest:
+    embedder = index_version.embedder
+    if manifest.building and manifest.building.index_version.embedder == embedder:
+        return Manifest(active=manifest.building)
+    if manifest.active and manifest.active.index_version.embedder == embedder:
+        return manifest
+    raise ValueError(f"neither being built nor active: {index_version.model_name}")
+
+
+class FolderGuard:
+    """Checks that a folder is still in the manifest, at the cost of reading one small file.
+
+    A folder that was removed can still be read by a process that has its files open. A search on it would
+    show what was deleted since, or what a person may no longer read. So the manifest is read before and
+    after every method. A write that returned has gone to a version that was not gone: the writer checks once
+    more while it holds the writer lock, which `activate` takes too.
+    """
+
+    def __init__(self, home: Path, folder: str) -> None:
+        self._home = home
+        self._folder = folder
+        self._checked = b""
+
+    def check(self) -> None:
+        """Raise IndexVersionReplacedError if the manifest no longer names the folder."""
+        content = read_bytes(self._home)
+        if content and content == self._checked:
+            return
+        manifest = parse_manifest(self._home, content)
+        if self._folder not in manifest.folders:
+            raise IndexVersionReplacedError(
+                manifest.active.index_version if manifest.active else None
+            )
+        self._checked = content
+
+    @contextmanager
+    def while_current(self) -> Iterator[None]:
+        """Guard a block whose result is valid only if the manifest names the folder until its end."""
+        self.check()
+        try:
+            yield
+        except _ERRORS_OF_A_REMOVED_FOLDER:
+            self.check()
+            raise
+        self.check()

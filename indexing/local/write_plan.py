@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from indexing.index.protocols import Amend, Delete, Written
-from indexing.index.validation import Batch, Prepared, is_stale
+from indexing.index.validation import Batch, PreparedReplace, is_stale
 from indexing.local import sql
-from indexing.local.database import Connection, json_list
+from indexing.local.database import Connection, to_json_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Held:
 class Plan:
     """What of a batch is to be done."""
 
-    replaced: list[tuple[Prepared, Held | None]]
+    replaced: list[tuple[PreparedReplace, Held | None]]
     deleted: list[Held]
     amended: list[tuple[Amend, Held]]
     written: Written
@@ -42,7 +42,7 @@ def planned(connection: Connection, batch: Batch) -> Plan:
         known = held.get(item.document_id)
         if known is not None and is_stale(item, known.generation):
             stale.append(item.document_id)
-        elif isinstance(item, Prepared):
+        elif isinstance(item, PreparedReplace):
             plan.replaced.append((item, known))
         elif known is None:
             missing.append(item.document_id)
@@ -54,7 +54,7 @@ def planned(connection: Connection, batch: Batch) -> Plan:
 
 
 def _held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
-    return {row[0]: Held(*row[1:]) for row in connection.execute(sql.HELD, (json_list(ids),))}
+    return {row[0]: Held(*row[1:]) for row in connection.execute(sql.HELD, (to_json_list(ids),))}
 
 
 def _written(plan: Plan, stale: Sequence[str], missing: Sequence[str]) -> Written:

@@ -20,13 +20,20 @@ import numpy as np
 from connectors.errors import ActionRequiredError
 from indexing.embedding.embedder import Vectors
 from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
-from indexing.index.validation import Batch, BatchLimits, batches
+from indexing.index.validation import Batch, BatchLimits, prepare_batches
 from indexing.local import row_mapping, sql
 from indexing.local.commit import write_batch
-from indexing.local.database import Connection, connect, connect_writer, named_errors, snapshot
+from indexing.local.database import (
+    LOCK_TIMEOUT,
+    Connection,
+    connect,
+    connect_writer,
+    read_transaction,
+    translate_errors,
+    writer_lock,
+)
 from indexing.local.maintenance import compact, repair, settle
 from indexing.local.tantivy_index import Damaged
-from indexing.local.writer_lock import PATIENCE, sole_writer
 
 BATCH = BatchLimits(changes=1_024, chunks=4_096)
 """Enough chunks to make the commits of a batch cheap, few enough to hold in memory."""
@@ -45,7 +52,7 @@ class LocalIndexWriter:
         self,
         folder: Path,
         dimension: int,
-        patience: float = PATIENCE,
+        patience: float = LOCK_TIMEOUT,
         check: Callable[[], None] = always,
     ) -> None:
         """To be had from `open_writer`.
@@ -69,7 +76,7 @@ class LocalIndexWriter:
             ActionRequiredError: the index cannot be written.
         """
         written = Written()
-        for batch in batches(changes, self._dimension, BATCH):
+        for batch in prepare_batches(changes, self._dimension, BATCH):
             with self._named_errors():
                 written += self._write(batch)
         return written
@@ -93,7 +100,7 @@ class LocalIndexWriter:
         """See `IndexWriter.export`. Each document is as one moment saw it; one is held at a time."""
         with closing(connect(self._folder)) as connection:
             while True:
-                with self._named_errors(), snapshot(connection):
+                with self._named_errors(), read_transaction(connection):
                     found = self._next(connection, after)
                 if found is None:
                     return
@@ -117,7 +124,7 @@ class LocalIndexWriter:
 
     def _write(self, batch: Batch) -> Written:
         with (
-            sole_writer(self._folder, self._patience),
+            writer_lock(self._folder, self._patience),
             closing(connect_writer(self._folder)) as connection,
         ):
             self._check()
@@ -130,7 +137,7 @@ class LocalIndexWriter:
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
         try:
-            with named_errors(self._folder):
+            with translate_errors(self._folder):
                 yield
         except (Damaged, OSError) as error:
             raise ActionRequiredError(

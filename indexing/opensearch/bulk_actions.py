@@ -9,7 +9,7 @@ import orjson
 from numpy.typing import NDArray
 
 from indexing.embedding.embedder import Vectors
-from indexing.index.validation import Prepared
+from indexing.index.validation import PreparedReplace
 from indexing.opensearch.bulk_requests import Action
 from indexing.opensearch.mapping import Quantisation
 from indexing.opensearch.naming import chunk_id
@@ -42,7 +42,7 @@ def drop_document(held: Held) -> Action:
 
 
 def put_chunks(
-    record: DocumentRecord, prepared: Prepared, quantisation: Quantisation
+    record: DocumentRecord, prepared: PreparedReplace, quantisation: Quantisation
 ) -> Iterator[Action]:
     """All chunks of the version that `record` tells; each made when it is asked for."""
     for position, vector in enumerate(_vector_texts(prepared.change.vectors, quantisation)):

@@ -6,13 +6,13 @@ from typing import TypeAlias
 from connectors.document import Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.index.validation import is_storable
 from indexing.opensearch import query_bodies, visible_chunks
 from indexing.opensearch.errors import SOON
 from indexing.opensearch.naming import document_key
 from indexing.opensearch.query_bodies import LARGEST, MOST_SPANS, Interval
 from indexing.opensearch.record_mapping import Source
 from indexing.opensearch.search_requests import Answer, Searches
+from indexing.text.normalization import is_storable
 
 Spans: TypeAlias = Mapping[str, Sequence[Interval]]
 """By key of a document."""

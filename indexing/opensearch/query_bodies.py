@@ -12,10 +12,10 @@ from itertools import islice
 from connectors.batched import portions
 from connectors.document import Readers
 from indexing.index.protocols import DateRange, Filters
-from indexing.index.validation import is_storable
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.naming import document_key
 from indexing.opensearch.record_mapping import to_microseconds
+from indexing.text.normalization import is_storable
 
 LARGEST = 10_000
 """Hits of one search: `index.max_result_window`."""

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from connectors.document import Readers
 from indexing.index import hybrid_ranking
-from indexing.index.hybrid_ranking import Candidates, Placed
+from indexing.index.hybrid_ranking import Candidates, RankedCandidate
 from indexing.index.protocols import Found, Hit
 from indexing.opensearch import query_bodies, visible_chunks
 from indexing.opensearch.mapping import Body
@@ -17,7 +17,7 @@ from indexing.opensearch.retrieval import Asked, Leads, Legs
 from indexing.opensearch.search_requests import Searches
 from indexing.opensearch.visible_chunks import Shown
 
-Ranking: TypeAlias = list[Placed[str]]
+Ranking: TypeAlias = list[RankedCandidate[str]]
 
 
 class View:
@@ -65,7 +65,7 @@ class View:
 
     def _rankings(self, leads: Leads) -> list[Ranking]:
         return [
-            hybrid_ranking.ranked(
+            hybrid_ranking.rank_candidates(
                 found, asked.query.alpha, min(asked.query.size, LARGEST), leads.boosts
             )
             for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
@@ -88,7 +88,7 @@ class View:
             for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
         ]
 
-    def _passes(self, asked: Asked, place: Placed[str]) -> bool:
+    def _passes(self, asked: Asked, place: RankedCandidate[str]) -> bool:
         shown = self._shown.get(place.key)
         return shown is not None and visible_chunks.passes(shown.chunk.sets, asked.query.filters)
 
@@ -125,7 +125,7 @@ class View:
         for place in ranking:
             if self._passes(asked, place):
                 shown = self._shown[place.key]
-                share = hybrid_ranking.word_share(words, shown.words)
+                share = hybrid_ranking.compute_word_share(words, shown.words)
                 evidence = place.evidence(cosines.get(place.key), share)
                 yield Hit(shown.chunk, place.score, evidence)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from connectors.document import NOBODY, Access, Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
-from indexing.index.validation import Prepared
+from indexing.index.validation import PreparedReplace
 from indexing.opensearch.naming import chunk_id, document_key
 
 Source: TypeAlias = dict[str, Any]
@@ -114,7 +114,7 @@ class Columns:
         }
 
 
-def record_of(prepared: Prepared, version: Version) -> DocumentRecord:
+def record_of(prepared: PreparedReplace, version: Version) -> DocumentRecord:
     """Of a document as it is once `version` counts."""
     change = prepared.change
     plain = DocumentRecord(
@@ -152,7 +152,7 @@ def document_source(record: DocumentRecord) -> Source:
         "month": None
         if record.updated_at is None
         else f"{record.updated_at.astimezone(UTC):%Y-%m}",
-        "person": [person_value(*each) for each in person_keys.by_key(record.owners).items()],
+        "person": [person_value(*each) for each in person_keys.names_by_key(record.owners).items()],
         "generation": record.generation,
         "chunks": record.version.chunks,
         "hash": record.content_hash,
@@ -175,7 +175,7 @@ def _shared_source(record: DocumentRecord) -> Source:
         "source": record.source,
         "media_type": record.media_type,
         "tags": sorted(record.tags),
-        "people": list(person_keys.by_key(record.owners)),
+        "people": list(person_keys.names_by_key(record.owners)),
         "created": to_microseconds(record.created_at),
         "updated": to_microseconds(record.updated_at),
     }
@@ -223,7 +223,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
     )
 
 
-def chunk_source(record: DocumentRecord, prepared: Prepared, position: int) -> Source:
+def chunk_source(record: DocumentRecord, prepared: PreparedReplace, position: int) -> Source:
     """Of chunk number `position` of the version that `record` tells; the vector is put in apart."""
     return _shared_source(record) | {
         "kind": "chunk",

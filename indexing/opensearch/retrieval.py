@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from connectors.document import Readers
 from indexing.index import hybrid_ranking
-from indexing.index.hybrid_ranking import Candidates, ExactMatch, is_common
+from indexing.index.hybrid_ranking import Candidates, ExactMatch, is_too_common
 from indexing.index.protocols import IndexQuery
 from indexing.opensearch import query_bodies, score_conversion
 from indexing.opensearch.mapping import Body, Search, VectorSettings
@@ -150,7 +150,7 @@ class Legs:
 
 
 def _wanted(size: int) -> int:
-    return min(hybrid_ranking.candidates(size), query_bodies.LARGEST)
+    return min(hybrid_ranking.candidates_per_leg(size), query_bodies.LARGEST)
 
 
 def _exact(number: int, asked: Asked, common: frozenset[str]) -> Iterator[tuple[Leg, Body]]:
@@ -172,7 +172,9 @@ def _may_be_common(term: str) -> bool:
 def _common(answers: Mapping[Leg, Answer]) -> frozenset[str]:
     counts = {leg[1]: answer.total for leg, answer in answers.items() if leg[0] == "holders"}
     chunks = counts.pop(EVERYTHING, 0)
-    return frozenset(str(term) for term, holders in counts.items() if is_common(holders, chunks))
+    return frozenset(
+        str(term) for term, holders in counts.items() if is_too_common(holders, chunks)
+    )
 
 
 def _scored(answer: Answer | None, boosts: dict[str, float]) -> dict[str, float]:

@@ -40,9 +40,9 @@ FACETS = MappingProxyType(
     {
         "source": MOST_VALUES,
         "media_type": MOST_VALUES,
-        "people": person_keys.MOST,
+        "people": person_keys.MAX_PEOPLE,
         # One to each person, as a rule, and room for those who are called by several names.
-        "person": 2 * person_keys.MOST,
+        "person": 2 * person_keys.MAX_PEOPLE,
         "month": MOST_VALUES,
     }
 )
@@ -111,7 +111,7 @@ class OpenSearchIndex(Closing):
         return Facets(
             sources=told["source"],
             media_types=told["media_type"],
-            people=person_keys.counted(told["people"], names),
+            people=person_keys.count_people(told["people"], names),
             months=told["month"],
         )
 

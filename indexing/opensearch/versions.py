@@ -15,12 +15,13 @@ from opensearchpy import OpenSearch
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
-from indexing.index.version_guard import VersionCheckedIndex, VersionCheckedWriter
 from indexing.index.versions import (
     IndexVersion,
     IndexVersionReplacedError,
-    already_building,
-    of_another,
+    VersionCheckedIndex,
+    VersionCheckedWriter,
+    build_in_progress,
+    embedder_mismatch,
 )
 from indexing.opensearch import errors
 from indexing.opensearch.mapping import IndexLayout
@@ -74,7 +75,7 @@ class OpenSearchIndexVersions:
             name = f"{edition_name(self._prefix, index_version.embedder)}-{secrets.token_hex(3)}"
             building = self._made(name, index_version, building_alias(self._prefix))
         if building.index_version.embedder != index_version.embedder:
-            raise already_building(building.index_version, index_version)
+            raise build_in_progress(building.index_version, index_version)
         return self._writer(building)
 
     def open_build_writer(self) -> VersionCheckedWriter | None:
@@ -93,7 +94,7 @@ class OpenSearchIndexVersions:
         if building is not None and building.index_version.embedder == index_version.embedder:
             self._change_aliases(self._switching(active, building))
         elif active is None or active.index_version.embedder != index_version.embedder:
-            raise ValueError(f"neither being built nor active: {index_version.called}")
+            raise ValueError(f"neither being built nor active: {index_version.model_name}")
 
     def discard_build(self) -> None:
         building = self._behind(building_alias(self._prefix))
@@ -122,12 +123,12 @@ class OpenSearchIndexVersions:
                 "The index on the cluster was removed just now.", errors.SOON
             )
         if placed.index_version.embedder != index_version.embedder:
-            raise of_another(placed.index_version, index_version)
+            raise embedder_mismatch(placed.index_version, index_version)
         return placed
 
     def _made(self, index: str, index_version: IndexVersion, alias: str) -> _Placed:
         lay(self._client, index, index_version.embedder, self._layout)
-        meta = note_called(self._client, index, index_version.called)
+        meta = note_called(self._client, index, index_version.model_name)
         self._change_aliases([{"add": {"index": index, "alias": alias}}])
         return _Placed.of(index, meta)
 
@@ -159,13 +160,13 @@ class OpenSearchIndexVersions:
         laid = self._laid(placed)
         dimension = placed.index_version.embedder.dimension
         index = OpenSearchIndex(self._client, laid.name, dimension, laid.vectors)
-        return VersionCheckedIndex(index, _Watch(self, laid.name))
+        return VersionCheckedIndex(index, VersionGuard(self, laid.name))
 
     def _writer(self, placed: _Placed) -> VersionCheckedWriter:
         laid = self._laid(placed)
         dimension = placed.index_version.embedder.dimension
         writer = OpenSearchIndexWriter(self._client, laid.name, dimension, laid.vectors)
-        return VersionCheckedWriter(writer, _Watch(self, laid.name))
+        return VersionCheckedWriter(writer, VersionGuard(self, laid.name))
 
     def _laid(self, placed: _Placed) -> Laid:
         return fitting(placed.index, placed.meta, placed.index_version.embedder, self._layout)
@@ -176,7 +177,7 @@ class OpenSearchIndexVersions:
         return frozenset(placed.index for alias in aliases if (placed := self._behind(alias)))
 
 
-class _Watch:
+class VersionGuard:
     """Looks at the aliases when something failed: an index that is gone answers nothing by itself."""
 
     def __init__(self, index_versions: OpenSearchIndexVersions, index: str) -> None:
@@ -184,7 +185,7 @@ class _Watch:
         self._index = index
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def while_current(self) -> Iterator[None]:
         try:
             yield
         except (ActionRequiredError, TemporarilyUnavailableError):

@@ -13,7 +13,7 @@ from itertools import chain
 
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Written
-from indexing.index.validation import Batch, Prepared
+from indexing.index.validation import Batch, PreparedReplace
 from indexing.opensearch.bulk_actions import drop_chunks, label_chunks, put_chunks
 from indexing.opensearch.bulk_requests import Action, Bulk
 from indexing.opensearch.cleanup import Patience, label_again, settle, take_over
@@ -145,7 +145,7 @@ class _Attempt:
 
     def _chunks(self, work: Work) -> Iterator[Action]:
         match work.item:
-            case Prepared() as item:
+            case PreparedReplace() as item:
                 return put_chunks(work.flipped, item, self._quantisation)
             case Amend() if work.announced:
                 return label_chunks(work.announced, widened(work.announced, work.flipped))
@@ -159,7 +159,7 @@ class _Attempt:
 
     def _undo(self, lost: Sequence[Work]) -> None:
         """Who took over has seen to this already, but not to what was under way just then."""
-        replaced = [work.flipped for work in lost if isinstance(work.item, Prepared)]
+        replaced = [work.flipped for work in lost if isinstance(work.item, PreparedReplace)]
         self._bulk.send(chain.from_iterable(drop_chunks(each, each.version) for each in replaced))
         amended = [work.held for work in lost if isinstance(work.item, Amend) and work.held]
         label_again(self._documents, self._bulk, amended)

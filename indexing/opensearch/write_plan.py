@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from indexing.index.protocols import Amend, Delete, Written
-from indexing.index.validation import Item, Prepared, is_stale
+from indexing.index.validation import PreparedChange, PreparedReplace, is_stale
 from indexing.opensearch.record_mapping import (
     NO_VERSION,
     Columns,
@@ -30,7 +30,7 @@ from indexing.opensearch.record_mapping import (
 class Work:
     """A change that is to be made."""
 
-    item: Item
+    item: PreparedChange
     held: Held | None
     """The record before; `None`: there is none."""
     announced: DocumentRecord | None
@@ -49,7 +49,7 @@ class Plan:
     missing: tuple[str, ...]
 
 
-def planned(batch: Iterable[Item], held: Mapping[str, Held]) -> Plan:
+def planned(batch: Iterable[PreparedChange], held: Mapping[str, Held]) -> Plan:
     """For a batch in which no document stands twice, and of which none is unfinished."""
     works: list[Work] = []
     stale: list[str] = []
@@ -58,7 +58,7 @@ def planned(batch: Iterable[Item], held: Mapping[str, Held]) -> Plan:
         known = held.get(item.document_id)
         if known and is_stale(item, known.record.generation):
             stale.append(item.document_id)
-        elif isinstance(item, Prepared):
+        elif isinstance(item, PreparedReplace):
             works.append(_replacement(item, known))
         elif known is None:
             missing.append(item.document_id)
@@ -73,8 +73,8 @@ def told(works: Sequence[Work], plan: Plan) -> Written:
     """What was done when `works` of a plan are."""
     items = [work.item for work in works]
     return Written(
-        replaced=sum(isinstance(item, Prepared) for item in items),
-        chunks=sum(len(item.words) for item in items if isinstance(item, Prepared)),
+        replaced=sum(isinstance(item, PreparedReplace) for item in items),
+        chunks=sum(len(item.words) for item in items if isinstance(item, PreparedReplace)),
         deleted=sum(isinstance(item, Delete) for item in items),
         amended=sum(isinstance(item, Amend) for item in items),
         stale=plan.stale,
@@ -88,7 +88,7 @@ def widened(before: DocumentRecord, after: DocumentRecord) -> Columns:
     return Columns(old.readers | new.readers, old.sets | new.sets, new.boost)
 
 
-def _replacement(item: Prepared, held: Held | None) -> Work:
+def _replacement(item: PreparedReplace, held: Held | None) -> Work:
     # By chance, so that no two attempts ever write the same chunks.
     version = Version(secrets.token_hex(6), len(item.words))
     new = record_of(item, version)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from opensearchpy import OpenSearch
 
 from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
-from indexing.index.validation import BatchLimits, batches
+from indexing.index.validation import BatchLimits, prepare_batches
 from indexing.opensearch import export as contents
 from indexing.opensearch.bulk_requests import Bulk
 from indexing.opensearch.cleanup import Leftovers
@@ -53,7 +53,7 @@ class OpenSearchIndexWriter:
         writer = Writer(documents, bulk, self._vectors.quantisation, self._patience)
         written = Written()
         try:
-            for batch in batches(changes, self._dimension, BATCH):
+            for batch in prepare_batches(changes, self._dimension, BATCH):
                 with named_errors():
                     self._leftovers.settle(documents, bulk)
                     written += writer.write(batch)

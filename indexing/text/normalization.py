@@ -1,5 +1,6 @@
 """The form in which texts are compared, and the classes of characters of which words are made."""
 
+import re
 import unicodedata
 
 import regex
@@ -22,6 +23,13 @@ _UNDECOMPOSED = str.maketrans(
     }
 )  # fmt: skip
 """Latin letters that Unicode does not decompose, and the other forms of apostrophe and hyphen."""
+
+_UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
+
+
+def is_storable(text: str) -> bool:
+    """Whether `text` is Unicode without NUL. Half of a surrogate pair is not Unicode."""
+    return _UNSTORABLE.search(text) is None
 
 
 def fold(text: str) -> str:

@@ -37,7 +37,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.helpers import parallel_bulk
 
 from indexing.index.protocols import Index, IndexQuery, Replace
-from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.local import open_index as open_local
 from indexing.local import open_writer as keep_local
 from indexing.opensearch import open_index as opening
@@ -149,9 +149,9 @@ def _grouped(queries: Questions, size: int) -> list[Questions]:
 
 
 def _actions(documents: Iterator[Replace]) -> Iterator[Action]:
-    for batch in batches(documents, DIMENSION, BatchLimits(512, 2_000)):
+    for batch in prepare_batches(documents, DIMENSION, BatchLimits(512, 2_000)):
         for item in batch:
-            assert isinstance(item, Prepared)
+            assert isinstance(item, PreparedReplace)
             record = record_of(item, Version(secrets.token_hex(6), len(item.words)))
             yield from put_chunks(record, item, "float")
 

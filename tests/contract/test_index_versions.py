@@ -92,7 +92,7 @@ def test_another_embedder_is_refused_with_both_names_and_the_way_out(
 
 def test_what_a_model_is_called_makes_no_other_index_version(index_versions: IndexVersions) -> None:
     index_versions.open_writer(OLD).write([text(OLD, "a", "apples")])
-    assert found(index_versions.open_index(replace(OLD, called="elsewhere")), "apples") == ["a"]
+    assert found(index_versions.open_index(replace(OLD, model_name="elsewhere")), "apples") == ["a"]
     assert index_versions.active() == OLD
 
 
@@ -172,10 +172,10 @@ def test_what_was_opened_before_says_that_it_is_superseded(opening: Opening) -> 
     ]
     for ask in asked:
         with pytest.raises(
-            IndexVersionReplacedError, match="built anew with the model new/model"
+            IndexVersionReplacedError, match="rebuilt with the model new/model"
         ) as told:
             ask()
-        assert told.value.now == NEW
+        assert told.value.active == NEW
     assert found(opening().open_index(NEW), "apples pears") == []
 
 

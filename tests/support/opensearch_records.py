@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from opensearchpy import OpenSearch
 
 from indexing.index.protocols import Replace
-from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch.naming import edition_name
 from indexing.opensearch.record_mapping import DocumentRecord, chunk_source, document_source
 from tests.support.chunks import DIMENSION, IDENTITY
@@ -16,13 +16,13 @@ Record: TypeAlias = tuple[str, dict[str, Any]]
 """Its id and its source."""
 
 
-def prepared(change: Replace) -> Prepared:
-    ((item,),) = batches([change], DIMENSION, BatchLimits(1, 9))
-    assert isinstance(item, Prepared)
+def prepared(change: Replace) -> PreparedReplace:
+    ((item,),) = prepare_batches([change], DIMENSION, BatchLimits(1, 9))
+    assert isinstance(item, PreparedReplace)
     return item
 
 
-def chunk_records(record: DocumentRecord, item: Prepared) -> list[Record]:
+def chunk_records(record: DocumentRecord, item: PreparedReplace) -> list[Record]:
     """Of all chunks of `item`, in the version that `record` names."""
     sources = [
         chunk_source(record, item, n) | {"vector": item.change.vectors[n].tolist()}

@@ -69,7 +69,7 @@ def test_a_switch_between_choosing_and_opening_is_no_wrong_setting(
     second.engine.versions.start_build(second.engine.version)
     second.engine.versions.activate(second.engine.version)
     for open_it in (lambda: late.engine.index, lambda: late.engine.writer):
-        with pytest.raises(IndexVersionReplacedError, match="built anew with the model second"):
+        with pytest.raises(IndexVersionReplacedError, match="rebuilt with the model second"):
             open_it()
     assert list(open_container(tmp_path, server.url).engine.writer.scan()) == []
 

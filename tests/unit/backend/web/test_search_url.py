@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 
 from backend.web.search_url import LIMIT, MOST, Address, read, toggled
 from connectors.extraction import media_types
-from indexing.index.person_keys import key
+from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange
 
 _WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(str.strip)
@@ -23,7 +23,9 @@ _DAYS = st.none() | st.dates(date(1900, 1, 1), date(2100, 1, 1))
         text=_WORDS,
         sources=_SEVERAL,
         media_types=st.sampled_from([(), (media_types.PDF,), ("x/y", media_types.HTML)]),
-        people=_SEVERAL.map(lambda names: tuple(dict.fromkeys(filter(bool, map(key, names))))),
+        people=_SEVERAL.map(
+            lambda names: tuple(dict.fromkeys(filter(bool, map(person_key, names))))
+        ),
         since=_DAYS,
         until=_DAYS,
         limit=st.integers(1, MOST),

@@ -12,9 +12,9 @@ from indexing.index.hybrid_ranking import (
     CANDIDATES,
     Candidates,
     ExactMatch,
-    is_common,
-    ranked,
-    word_share,
+    compute_word_share,
+    is_too_common,
+    rank_candidates,
 )
 from indexing.index.protocols import Evidence
 
@@ -22,13 +22,13 @@ Value = TypeVar("Value")
 
 
 def order(candidates: Candidates[str], alpha: float, size: int = 100) -> list[str]:
-    return [place.key for place in ranked(candidates, alpha, size, {})]
+    return [place.key for place in rank_candidates(candidates, alpha, size, {})]
 
 
 def test_scores_are_shifted_z_scores_weighted_by_alpha() -> None:
     # Keyword: mean 4, deviation 2, so z = -1, 1 and with the shift 2, 4. Vector: mean .5, deviation .1.
     candidates = Candidates(keyword={"a": 2.0, "b": 6.0}, vector={"b": 0.4, "c": 0.6})
-    places = ranked(candidates, 0.25, 10, {})
+    places = rank_candidates(candidates, 0.25, 10, {})
     assert [place.key for place in places] == ["b", "a", "c"]
     scores = [place.score for place in places]
     assert scores == pytest.approx([0.75 * 4 + 0.25 * 2, 0.75 * 2, 0.25 * 4])
@@ -38,7 +38,9 @@ def test_evidence_is_raw_and_ranks_count_from_one() -> None:
     candidates = Candidates(
         keyword={"a": 2.0, "b": 6.0}, vector={"b": 0.4, "c": 0.6}, exact={"d": ExactMatch(2, 1.0)}
     )
-    evidence = {place.key: place.evidence(None, 0.0) for place in ranked(candidates, 0.5, 10, {})}
+    evidence = {
+        place.key: place.evidence(None, 0.0) for place in rank_candidates(candidates, 0.5, 10, {})
+    }
     assert evidence == {
         "a": Evidence(bm25=2.0, keyword_rank=2),
         "b": Evidence(bm25=6.0, keyword_rank=1, cosine=0.4, vector_rank=2),
@@ -50,23 +52,25 @@ def test_evidence_is_raw_and_ranks_count_from_one() -> None:
 def test_a_score_far_below_the_others_is_cut_at_zero() -> None:
     # Of 99 scores of 1 and one of 0 the mean is .99, the deviation .0995: z of the last is -9.95.
     keyword = {f"{n:03}": 1.0 for n in range(99)} | {"low": 0.0}
-    last = ranked(Candidates(keyword=keyword), 0.0, 100, {})[-1]
+    last = rank_candidates(Candidates(keyword=keyword), 0.0, 100, {})[-1]
     assert (last.key, last.score) == ("low", 0.0)
 
 
 def test_a_leg_of_equal_scores_counts_each_as_its_mean() -> None:
-    places = ranked(Candidates(keyword={"a": 5.0, "b": 5.0}, vector={"c": 0.5}), 0.5, 10, {})
+    places = rank_candidates(
+        Candidates(keyword={"a": 5.0, "b": 5.0}, vector={"c": 0.5}), 0.5, 10, {}
+    )
     assert [(place.key, place.score) for place in places] == [("a", 1.5), ("b", 1.5), ("c", 1.5)]
 
 
 def test_scores_that_differ_by_rounding_are_equal() -> None:
-    places = ranked(Candidates(vector={"b": 0.7000000001, "a": 0.7}), 1.0, 10, {})
+    places = rank_candidates(Candidates(vector={"b": 0.7000000001, "a": 0.7}), 1.0, 10, {})
     assert [(place.key, place.score) for place in places] == [("a", 3.0), ("b", 3.0)]
 
 
 def test_the_weight_multiplies() -> None:
     candidates = Candidates(keyword={"a": 1.0, "b": 2.0})
-    places = ranked(candidates, 0.0, 10, {"a": 3.0, "not found": 9.0})
+    places = rank_candidates(candidates, 0.0, 10, {"a": 3.0, "not found": 9.0})
     assert [(place.key, place.score) for place in places] == [("a", 6.0), ("b", 4.0)]
 
 
@@ -87,7 +91,7 @@ def test_equal_exact_matches_come_by_their_own_score_then_by_key() -> None:
 
 def test_nothing_found_is_nothing_ranked() -> None:
     nothing: Candidates[str] = Candidates()
-    assert ranked(nothing, 0.5, 10, {}) == []
+    assert rank_candidates(nothing, 0.5, 10, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_nothing_found_is_nothing_ranked() -> None:
     ],
 )
 def test_a_word_is_common_above_both_bounds(holders: int, chunks: int, expected: str) -> None:
-    assert is_common(holders, chunks) is (expected == "common")
+    assert is_too_common(holders, chunks) is (expected == "common")
 
 
 # Scores a float32 engine may give, far enough apart to be told from rounding.
@@ -128,7 +132,7 @@ def test_the_order_of_candidates_means_nothing(
         vector=_shuffled(candidates.vector, rng),
         exact=_shuffled(candidates.exact, rng),
     )
-    assert ranked(other, alpha, 50, {}) == ranked(candidates, alpha, 50, {})
+    assert rank_candidates(other, alpha, 50, {}) == rank_candidates(candidates, alpha, 50, {})
 
 
 def _shuffled(leg: Mapping[str, Value], rng: random.Random) -> dict[str, Value]:
@@ -145,8 +149,8 @@ def test_scaling_or_shifting_the_scores_of_a_leg_changes_no_ranking(
 ) -> None:
     keyword = {key: factor * score + shift for key, score in candidates.keyword.items()}
     other = Candidates(keyword=keyword, vector=candidates.vector, exact=candidates.exact)
-    before = ranked(candidates, alpha, 50, {})
-    after = ranked(other, alpha, 50, {})
+    before = rank_candidates(candidates, alpha, 50, {})
+    after = rank_candidates(other, alpha, 50, {})
     assert {place.key: place.score for place in after} == pytest.approx(
         {place.key: place.score for place in before}
     )
@@ -157,11 +161,11 @@ def test_at_the_ends_of_alpha_one_leg_alone_decides(
     keyword: dict[str, float], vector: dict[str, float]
 ) -> None:
     candidates = Candidates(keyword=keyword, vector=vector)
-    by_words = [place for place in ranked(candidates, 0.0, 50, {}) if place.score > 0.0]
+    by_words = [place for place in rank_candidates(candidates, 0.0, 50, {}) if place.score > 0.0]
     assert [place.evidence(None, 0.0).keyword_rank for place in by_words] == list(
         range(1, len(by_words) + 1)
     )
-    by_vector = [place for place in ranked(candidates, 1.0, 50, {}) if place.score > 0.0]
+    by_vector = [place for place in rank_candidates(candidates, 1.0, 50, {}) if place.score > 0.0]
     assert [place.evidence(None, 0.0).vector_rank for place in by_vector] == list(
         range(1, len(by_vector) + 1)
     )
@@ -172,7 +176,7 @@ def test_more_alpha_never_lowers_what_only_the_vectors_found(
     candidates: Candidates[str], one: float, other: float
 ) -> None:
     low, high = (
-        {place.key: place.score for place in ranked(candidates, alpha, 50, {})}
+        {place.key: place.score for place in rank_candidates(candidates, alpha, 50, {})}
         for alpha in sorted((one, other))
     )
     assert all(low[key] <= high[key] for key in candidates.vector.keys() - candidates.keyword)
@@ -189,7 +193,7 @@ def test_a_smaller_size_is_the_beginning_of_a_larger(
 def test_every_candidate_is_ranked_once_and_none_below_zero(
     candidates: Candidates[str], alpha: float
 ) -> None:
-    places = ranked(candidates, alpha, CANDIDATES, {})
+    places = rank_candidates(candidates, alpha, CANDIDATES, {})
     found = [place.key for place in places]
     assert sorted(found) == sorted({*candidates.keyword, *candidates.vector, *candidates.exact})
     assert all(place.score >= 0.0 for place in places)
@@ -206,4 +210,4 @@ def test_every_candidate_is_ranked_once_and_none_below_zero(
     ],
 )
 def test_the_share_of_words(words: list[str], held: str, share: float) -> None:
-    assert word_share([f" {word} " for word in words], held) == share
+    assert compute_word_share([f" {word} " for word in words], held) == share

@@ -12,7 +12,7 @@ from connectors.document import Person
 from indexing.index.protocols import Amend, Delete, IndexChange
 from indexing.local import columns, open_writer
 from indexing.local.columns import Columns
-from indexing.local.database import connect, read_state, snapshot
+from indexing.local.database import connect, read_state, read_transaction
 from tests.support.chunks import IDENTITY, document
 
 
@@ -32,7 +32,7 @@ def changes(rng: random.Random) -> Iterator[IndexChange]:
 
 
 def load(folder: Path, former: Columns | None) -> Columns:
-    with closing(connect(folder)) as connection, snapshot(connection):
+    with closing(connect(folder)) as connection, read_transaction(connection):
         return columns.loaded(connection, read_state(connection), former)
 
 

@@ -19,7 +19,7 @@ from tests.support.index_engines import PUBLIC, soon
 def test_the_foremost_are_those_that_a_count_of_all_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(person_keys, "MOST", most)
+    monkeypatch.setattr(person_keys, "MAX_PEOPLE", most)
     rng = random.Random(most)
     # Twenty people, some of whom are called by several names.
     owners = [
@@ -32,7 +32,7 @@ def test_the_foremost_are_those_that_a_count_of_all_names(
     open_writer(tmp_path, IDENTITY).write(
         document(f"{number}", "x", owners=each) for number, each in enumerate(owners)
     )
-    told = [(key, name) for each in owners for key, name in person_keys.by_key(each).items()]
+    told = [(key, name) for each in owners for key, name in person_keys.names_by_key(each).items()]
     totals, names = Counter(key for key, _ in told), Counter(told)
     with open_index(tmp_path, IDENTITY) as index:
         found = index.facets(Filters(), PUBLIC, soon()).people

@@ -18,8 +18,8 @@ from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Index
 from indexing.index.versions import IndexVersion, IndexVersionReplacedError
 from indexing.local import LocalIndex, LocalIndexVersions, manifest, open_index, versions
-from indexing.local.manifest import Placed, Register
-from indexing.local.writer_lock import sole_writer
+from indexing.local.database import writer_lock
+from indexing.local.manifest import Manifest, VersionFolder
 from tests.support.chunks import IDENTITY, document, query
 from tests.support.index_engines import PUBLIC, soon
 
@@ -52,16 +52,16 @@ def test_a_folder_is_named_by_its_model(tmp_path: Path) -> None:
     assert after != name
 
 
-def test_the_register_says_which_folder_is_which(tmp_path: Path) -> None:
-    known = Register(Placed("a", OLD), Placed("b", NEW))
-    manifest.write(tmp_path, known)
-    assert manifest.read(tmp_path) == known
-    manifest.write(tmp_path, Register())
-    assert manifest.read(tmp_path) == Register()
+def test_the_manifest_names_the_folders(tmp_path: Path) -> None:
+    known = Manifest(VersionFolder("a", OLD), VersionFolder("b", NEW))
+    manifest.write_manifest(tmp_path, known)
+    assert manifest.read_manifest(tmp_path) == known
+    manifest.write_manifest(tmp_path, Manifest())
+    assert manifest.read_manifest(tmp_path) == Manifest()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 2}', '{"format": 1, "active": {}}'])
-def test_a_register_that_is_not_understood_is_not_guessed_at(tmp_path: Path, content: str) -> None:
+def test_a_damaged_manifest_is_an_error(tmp_path: Path, content: str) -> None:
     home = LocalIndexVersions(tmp_path)
     home.open_writer(OLD)
     (tmp_path / manifest.FILE).write_text(content)
@@ -82,17 +82,17 @@ def _crash(*_: object, **__: object) -> None:
 
 
 def before_the_exchange(patched: pytest.MonkeyPatch) -> None:
-    patched.setattr(manifest, "write", _crash)
+    patched.setattr(versions, "write_manifest", _crash)
 
 
 def after_the_exchange(patched: pytest.MonkeyPatch) -> None:
-    write = manifest.write
+    write = manifest.write_manifest
 
-    def write_and_crash(home: Path, known: Register) -> None:
+    def write_and_crash(home: Path, known: Manifest) -> None:
         write(home, known)
         raise Crash
 
-    patched.setattr(manifest, "write", write_and_crash)
+    patched.setattr(versions, "write_manifest", write_and_crash)
 
 
 def before_the_removal(patched: pytest.MonkeyPatch) -> None:
@@ -132,9 +132,9 @@ def test_a_switch_that_crashes_has_happened_or_has_not(
         with pytest.raises(Crash):
             home.activate(NEW)
     assert home.active() == active
-    assert found(home.open_index(active)) == [active.called]
+    assert found(home.open_index(active)) == [active.model_name]
     home.activate(NEW)
-    assert found(home.open_index(NEW)) == [NEW.called]
+    assert found(home.open_index(NEW)) == [NEW.model_name]
     assert len(folders(tmp_path)) == 1
 
 
@@ -188,11 +188,13 @@ def test_a_write_that_waits_for_the_switch_is_refused(tmp_path: Path) -> None:
         except IndexVersionReplacedError as error:
             outcome.append(error)
 
-    with sole_writer(tmp_path / folder):
+    with writer_lock(tmp_path / folder):
         thread = threading.Thread(target=write)
         thread.start()
         time.sleep(0.3)
-        manifest.write(tmp_path, Register(active=manifest.read(tmp_path).building))
+        manifest.write_manifest(
+            tmp_path, Manifest(active=manifest.read_manifest(tmp_path).building)
+        )
     thread.join()
     assert isinstance(outcome[0], IndexVersionReplacedError)
 

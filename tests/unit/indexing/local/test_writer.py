@@ -13,15 +13,14 @@ import pytest
 from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
-from indexing.index.validation import batches
+from indexing.index.validation import prepare_batches
 from indexing.local import LocalIndexWriter, open_index, open_writer, vector_file
 from indexing.local.commit import flip
-from indexing.local.database import connect_writer, read_state
+from indexing.local.database import connect_writer, read_state, writer_lock
 from indexing.local.staging import store, take_in
 from indexing.local.tantivy_index import Fulltext
 from indexing.local.write_plan import planned
 from indexing.local.writer import BATCH
-from indexing.local.writer_lock import sole_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
 from tests.support.index_engines import PUBLIC, soon
@@ -56,7 +55,7 @@ def in_fulltext(folder: Path) -> int:
 
 def crash(folder: Path, change: IndexChange, after: str) -> None:
     """Write `change`, and stop after one of the steps as a killed process does."""
-    (batch,) = batches([change], DIMENSION, BATCH)
+    (batch,) = prepare_batches([change], DIMENSION, BATCH)
     with closing(connect_writer(folder)) as connection:
         plan = planned(connection, batch)
         staged = store(connection, plan)
@@ -215,7 +214,7 @@ def test_dead_vectors_are_cleared_away(tmp_path: Path, writer: LocalIndexWriter)
 def test_a_writer_waits_its_time_and_says_so(tmp_path: Path) -> None:
     open_writer(tmp_path, IDENTITY)
     impatient = LocalIndexWriter(tmp_path, DIMENSION, patience=0.05)
-    with sole_writer(tmp_path), pytest.raises(TemporarilyUnavailableError, match="Another process"):
+    with writer_lock(tmp_path), pytest.raises(TemporarilyUnavailableError, match="Another process"):
         impatient.write([document("a", "text")])
     assert impatient.write([document("a", "text")]).replaced == 1
 
@@ -230,7 +229,9 @@ def test_a_batch_holds_a_document_once_and_so_many_chunks() -> None:
         document("large", *["x"] * (BATCH.chunks + 1)),
         document("c", "1"),
     ]
-    names = [[item.document_id for item in batch] for batch in batches(changes, DIMENSION, BATCH)]
+    names = [
+        [item.document_id for item in batch] for batch in prepare_batches(changes, DIMENSION, BATCH)
+    ]
     assert names == [["a", "b"], ["a", "b"], ["a"], ["large"], ["c"]]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from indexing.index.protocols import Replace
-from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch import bulk_actions
 from indexing.opensearch.bulk_requests import Action
 from indexing.opensearch.mapping import Quantisation
@@ -18,9 +18,9 @@ from tests.support.chunks import document, unit
 KEY = document_key("a")
 
 
-def prepared(change: Replace) -> Prepared:
-    ((item,),) = batches([change], change.vectors.shape[1], BatchLimits(10, 10))
-    assert isinstance(item, Prepared)
+def prepared(change: Replace) -> PreparedReplace:
+    ((item,),) = prepare_batches([change], change.vectors.shape[1], BatchLimits(10, 10))
+    assert isinstance(item, PreparedReplace)
     return item
 
 

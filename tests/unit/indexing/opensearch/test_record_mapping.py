@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from connectors.document import Access, Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Replace
-from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch.mapping import IndexLayout, index_body
 from indexing.opensearch.record_mapping import (
     Columns,
@@ -107,9 +107,9 @@ def replaces(draw: st.DrawFn) -> Replace:
     )
 
 
-def prepared(change: Replace) -> Prepared:
-    ((item,),) = batches([change], DIMENSION, BatchLimits(10, 10))
-    assert isinstance(item, Prepared)
+def prepared(change: Replace) -> PreparedReplace:
+    ((item,),) = prepare_batches([change], DIMENSION, BatchLimits(10, 10))
+    assert isinstance(item, PreparedReplace)
     return item
 
 

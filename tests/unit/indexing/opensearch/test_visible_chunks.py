@@ -4,7 +4,7 @@ from typing import Any
 
 from connectors.document import Readers
 from indexing.index.protocols import Filters
-from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch import visible_chunks
 from indexing.opensearch.query_bodies import LARGEST
 from indexing.opensearch.record_mapping import Version, chunk_source, document_source, record_of
@@ -12,9 +12,11 @@ from indexing.opensearch.search_requests import Answer
 from tests.support.chunks import DIMENSION, chunk, document
 
 
-def _prepared(name: str, **fields: Any) -> Prepared:
-    ((item,),) = batches([document(name, "one", "two", **fields)], DIMENSION, BatchLimits(1, 9))
-    assert isinstance(item, Prepared)
+def _prepared(name: str, **fields: Any) -> PreparedReplace:
+    ((item,),) = prepare_batches(
+        [document(name, "one", "two", **fields)], DIMENSION, BatchLimits(1, 9)
+    )
+    assert isinstance(item, PreparedReplace)
     return item
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from connectors.document import NOBODY, Access
 from indexing.index.protocols import Amend, Delete, IndexChange, Written
-from indexing.index.validation import BatchLimits, Prepared, batches
+from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch.record_mapping import Columns, DocumentRecord, Held, Version, record_of
 from indexing.opensearch.write_plan import planned, told, widened
 from tests.support.chunks import DIMENSION, document
@@ -17,13 +17,13 @@ FINANCE = Access.to(["group:finance"])
 
 
 def items(*changes: IndexChange) -> list[Any]:
-    (batch,) = batches(changes, DIMENSION, BatchLimits(99, 99))
+    (batch,) = prepare_batches(changes, DIMENSION, BatchLimits(99, 99))
     return batch
 
 
 def held(name: str, *texts: str, **fields: Any) -> Held:
     (item,) = items(document(name, *texts, **fields))
-    assert isinstance(item, Prepared)
+    assert isinstance(item, PreparedReplace)
     return Held(record_of(item, Version(f"v of {name}", len(texts))), 5, 1)
 
 

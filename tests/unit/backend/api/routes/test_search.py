@@ -93,7 +93,7 @@ def test_a_person_is_offered_and_chosen(client: TestClient, container: Container
 def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
     container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(person_keys, "MOST", 1)
+    monkeypatch.setattr(person_keys, "MAX_PEOPLE", 1)
     monkeypatch.setattr(facets, "MOST_PEOPLE", 1)
     with client_of(container, "group:finance") as finance:
         (foremost,) = _found(finance)["facets"]["people"]
