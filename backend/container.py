@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backend.store.sources import Source
     from connectors.connector import Connector
     from indexing.index.versions import IndexVersion
-    from indexing.ingestion.batch_worker import Carrying
+    from indexing.ingestion.batch_worker import BatchWorker
     from indexing.ingestion.ledger import Ledger
     from indexing.ingestion.pipeline import Pipeline
 
@@ -124,10 +124,10 @@ class Container:
             ledger=self.ledger,
         )
 
-    def carrying(self) -> "Carrying":
+    def batch_worker(self) -> "BatchWorker":
         """Indexes batches of whatever source."""
-        from indexing.ingestion.batch_worker import Carrying
+        from indexing.ingestion.batch_worker import BatchWorker
 
-        return Carrying(
+        return BatchWorker(
             embedder=self.embedding.embedder, writer=self.engine.writer, ledger=self.ledger
         )

@@ -189,14 +189,14 @@ def _reindexed(
 ) -> "RebuiltWire":
     from backend.cli import rebuild_output
     from backend.cli import reindex as commands
-    from indexing.rebuild.events import Pace
+    from indexing.rebuild.events import RateLimit
 
     if model is not None:
-        steps = commands.change_model(container, model, Pace(rate))
+        steps = commands.change_model(container, model, RateLimit(rate))
     elif rebuild:
-        steps = commands.rebuild(container, Pace(rate))
+        steps = commands.rebuild(container, RateLimit(rate))
     else:
-        steps = commands.go_on(container, Pace(rate))
+        steps = commands.go_on(container, RateLimit(rate))
     with rebuild_output.steps(command_context.console(sys.stderr)) as shown:
         return commands.encoded(container, shown.rebuilding(steps))
 

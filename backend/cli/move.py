@@ -9,7 +9,7 @@ from backend.schemas.models import Wire
 from backend.sync.maintenance_lock import sole_change, standstill
 from connectors.errors import ActionRequiredError
 from indexing.index.versions import IndexVersion, IndexVersions
-from indexing.rebuild.copy_index import Moved, Moving, Place, move
+from indexing.rebuild.copy_index import CopyEndpoint, CopyEvent, CopyResult, copy_index
 
 KIND = "move"
 
@@ -26,7 +26,7 @@ class MovedWire(Wire):
     advice: str
 
 
-def move_index(container: Container, to: EngineName) -> Iterator[Moving]:
+def move_index(container: Container, to: EngineName) -> Iterator[CopyEvent]:
     """Copy the index of the other engine to this one, and compare.
 
     Raises:
@@ -41,21 +41,23 @@ def move_index(container: Container, to: EngineName) -> Iterator[Moving]:
         )
     with sole_change(container.home):
         place, switch = _target(target, index_version)
-        origin = Place(source.open_writer(index_version), partial(source.open_index, index_version))
-        yield from move(origin, place, partial(standstill, container.database, KIND), switch)
+        origin = CopyEndpoint(
+            source.open_writer(index_version), partial(source.open_index, index_version)
+        )
+        yield from copy_index(origin, place, partial(standstill, container.database, KIND), switch)
 
 
-def encoded(to: EngineName, done: Moved) -> MovedWire:
-    agreement = done.agreement
+def encoded(to: EngineName, done: CopyResult) -> MovedWire:
+    comparison = done.comparison
     return MovedWire(
         to=to,
         copied=done.documents,
         deleted=done.deleted,
-        documents=agreement.documents,
-        chunks=agreement.chunks,
-        asked=agreement.asked,
-        words=round(agreement.words, 4),
-        vectors=round(agreement.vectors, 4),
+        documents=comparison.documents,
+        chunks=comparison.chunks,
+        asked=comparison.asked,
+        words=round(comparison.words, 4),
+        vectors=round(comparison.vectors, 4),
         advice=_advice(to),
     )
 
@@ -66,14 +68,14 @@ def _other(engine: EngineName) -> EngineName:
 
 def _target(
     index_versions: IndexVersions, index_version: IndexVersion
-) -> tuple[Place, Callable[[], None]]:
+) -> tuple[CopyEndpoint, Callable[[], None]]:
     """Where the copy goes, and what makes it the active index version there."""
     active = index_versions.active()
     if active and active.embedder == index_version.embedder and index_versions.building() is None:
         writer = index_versions.open_writer(index_version)
-        return Place(writer, partial(index_versions.open_index, index_version)), _nothing
+        return CopyEndpoint(writer, partial(index_versions.open_index, index_version)), _nothing
     writer = index_versions.start_build(index_version)
-    return Place(writer, index_versions.open_build_index), partial(
+    return CopyEndpoint(writer, index_versions.open_build_index), partial(
         index_versions.activate, index_version
     )
 

@@ -18,9 +18,8 @@ from rich.text import Text
 from backend.cli.move import MovedWire
 from backend.cli.reindex import AbandonedWire, RebuiltWire, StatusWire
 from backend.cli.rendering import harmless
-from indexing.rebuild.copy_index import Copying, Moved, Moving
-from indexing.rebuild.events import Building, Rebuilding, Rebuilt
-from indexing.rebuild.standstill import Waiting
+from indexing.rebuild.copy_index import CopyEvent, CopyProgress, CopyResult
+from indexing.rebuild.events import RebuildEvent, RebuildProgress, RebuildResult, WaitingForSync
 
 
 @contextmanager
@@ -49,26 +48,26 @@ class Steps:
         self._task = bar.add_task("starting", total=None, told="")
         self._said = ""
 
-    def rebuilding(self, told: Iterable[Rebuilding]) -> Rebuilt:
+    def rebuilding(self, told: Iterable[RebuildEvent]) -> RebuildResult:
         for step in told:
             match step:
-                case Rebuilt():
+                case RebuildResult():
                     return step
-                case Waiting(reason):
+                case WaitingForSync(reason):
                     self._wait(reason)
-                case Building():
+                case RebuildProgress():
                     pace = f"{step.chunks:,} chunks, {step.rate:.1f}/s{_left(step.seconds_left)}"
                     self._show("building", step.documents, step.total, pace)
         raise ValueError("a rebuild ended without saying how")
 
-    def moving(self, told: Iterable[Moving]) -> Moved:
+    def moving(self, told: Iterable[CopyEvent]) -> CopyResult:
         for step in told:
             match step:
-                case Moved():
+                case CopyResult():
                     return step
-                case Waiting(reason):
+                case WaitingForSync(reason):
                     self._wait(reason)
-                case Copying():
+                case CopyProgress():
                     self._show("copying", step.documents, step.total, f"{step.chunks:,} chunks")
         raise ValueError("a move ended without saying how")
 

@@ -11,8 +11,8 @@ from backend.sync.maintenance_lock import sole_change, standstill
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
 from indexing.index.versions import IndexVersion
-from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
-from indexing.rebuild.reindex import Reindexing
+from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildResult
+from indexing.rebuild.reindex import Reindexer
 
 KIND = "reindex"
 
@@ -54,7 +54,7 @@ class RebuiltWire(Wire):
     advice: str | None
 
 
-def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebuilding]:
+def change_model(container: Container, model: str, pace: RateLimit) -> Iterator[RebuildEvent]:
     """Make the index one of `model`; where it is already, only what was left undone is done.
 
     Raises:
@@ -70,14 +70,14 @@ def change_model(container: Container, model: str, pace: Pace) -> Iterator[Rebui
             yield from _built(wanted, pace)
 
 
-def rebuild(container: Container, pace: Pace) -> Iterator[Rebuilding]:
+def rebuild(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     """Build the index anew for the model that it has. As `change_model`."""
     active = container.engine.versions.active()
     with sole_change(container.home):
         yield from _built(container.with_model(active.model_name) if active else container, pace)
 
 
-def go_on(container: Container, pace: Pace) -> Iterator[Rebuilding]:
+def go_on(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     """Go on with what is being built. As `change_model`.
 
     Raises:
@@ -118,7 +118,7 @@ def status(container: Container) -> StatusWire:
     )
 
 
-def encoded(container: Container, done: Rebuilt) -> RebuiltWire:
+def encoded(container: Container, done: RebuildResult) -> RebuiltWire:
     active = container.engine.versions.active()
     return RebuiltWire(
         model=active.model_name if active else "",
@@ -140,24 +140,24 @@ def _called(model: str) -> str:
     return str(folder.absolute()) if folder.is_dir() else model
 
 
-def _built(container: Container, pace: Pace) -> Iterator[Rebuilding]:
+def _built(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     index_version = container.engine.version
     writer = container.engine.versions.start_build(index_version)
-    reindexing = Reindexing(container.embedding.embedder, writer, container.ledger, pace)
+    reindexing = Reindexer(container.embedding.embedder, writer, container.ledger, pace)
     return reindexing.run(
         partial(standstill, container.database, KIND),
         partial(container.engine.versions.activate, index_version),
     )
 
 
-def _finished(container: Container) -> Rebuilt:
+def _finished(container: Container) -> RebuildResult:
     """After a switch that was the last thing a process did."""
     container.engine.versions.activate(container.engine.version)
     with standstill(container.database, KIND) as go_on:
-        Reindexing(container.embedding.embedder, container.engine.writer, container.ledger).settle(
-            go_on
-        )
-    return Rebuilt(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
+        Reindexer(
+            container.embedding.embedder, container.engine.writer, container.ledger
+        ).update_chunk_counts(go_on)
+    return RebuildResult(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
 
 
 def _edition(index_version: IndexVersion | None) -> EditionWire | None:

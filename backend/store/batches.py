@@ -32,8 +32,8 @@ from backend.store.database import Database, exclusive
 from backend.store.runs import Process
 from backend.store.tables import batches, of_source, runs, source_named, sources
 from connectors.connector import Checkpoint
-from indexing.ingestion.batching import DocumentChange, Held, document_id
-from indexing.ingestion.ledger import Finished, LostLease
+from indexing.ingestion.batching import ClaimedBatch, DocumentChange, document_id
+from indexing.ingestion.ledger import BatchFinished, LeaseLostError
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -83,7 +83,7 @@ def claim(
     is_dead: Callable[[Process], bool],
     source: str | None = None,
     lease: timedelta = LEASE,
-) -> Held | None:
+) -> ClaimedBatch | None:
     """Take the oldest batch of the source that has had the least lately, or of the one that is named.
 
     A batch whose worker `is_dead`, or has not been heard of, is taken over. None is taken of a source that
@@ -102,12 +102,12 @@ def claim(
         served = update(sources).where(sources.c.id == row.source_id)
         connection.execute(served.values(served=sources.c.served + _weight(row.payload)))
     fence = row.fence + 1
-    return Held(
+    return ClaimedBatch(
         number=row.id,
         fence=fence,
         source=row.source,
         changes=unpacked(row.payload),
-        is_still=partial(holds, database, row.id, fence),
+        is_current=partial(holds, database, row.id, fence),
     )
 
 
@@ -190,16 +190,16 @@ def free(database: Database) -> list[int]:
         return list(connection.scalars(query))
 
 
-def finish(connection: Connection, finished: Finished) -> None:
+def finish(connection: Connection, finished: BatchFinished) -> None:
     """Forget a batch that has been carried out, and count what came of it.
 
     Raises:
-        LostLease: it is another's by now.
+        LeaseLostError: it is another's by now.
     """
     mine = _is_held(finished.batch, finished.fence)
     run = connection.scalar(select(batches.c.run_id).where(mine))
     if run is None:
-        raise LostLease(finished.batch)
+        raise LeaseLostError(finished.batch)
     connection.execute(delete(batches).where(batches.c.id == finished.batch))
     run_rows.count(connection, run, finished.counts, finished.item)
 

@@ -63,11 +63,11 @@ class StoredLedger:
             exclusive(connection)
             Saving(connection, source_ids(connection), encoded, now).save(changes)
 
-    def unsettle(self, ids: Sequence[str]) -> None:
+    def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
             connection.execute(update(documents).where(documents.c.id.in_(ids)).values(unsettled=1))
 
-    def unsettled(self, source: str) -> list[str]:
+    def access_pending(self, source: str) -> list[str]:
         query = (
             select(documents.c.id)
             .join(sources)
@@ -76,7 +76,7 @@ class StoredLedger:
         with self.database.reading() as connection:
             return sorted(connection.scalars(query))
 
-    def lost(self, source: str) -> Iterator[str]:
+    def lost_contents(self, source: str) -> Iterator[str]:
         after = ""
         while page := self._lost_page(source, after):
             yield from page
@@ -87,7 +87,7 @@ class StoredLedger:
             yield from page
             after = page[-1].id
 
-    def see(self, source: str, listing: int, ids: Sequence[str]) -> None:
+    def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
             source_id = source_ids(connection)[source]
             for table, key in _BY_DOCUMENT:

@@ -24,17 +24,17 @@ from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
 from connectors.document import Access
 from indexing.ingestion.ledger import (
-    Amended,
+    AccessAmended,
+    BatchFinished,
+    CheckpointReset,
+    ContentLost,
     Failed,
-    Finished,
     LedgerChange,
-    Lost,
-    Noted,
-    Reached,
     Removed,
     Restored,
     Stored,
     Unread,
+    VersionSeen,
 )
 
 
@@ -61,7 +61,7 @@ class Saving:
     now: datetime
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
-        """Raises ValueError, LostLease: as `Ledger.save`."""
+        """Raises ValueError, LeaseLostError: as `Ledger.save`."""
         names = {source for change in changes if (source := _source(change)) is not None}
         if unknown := names - self.source_ids.keys():
             raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
@@ -73,22 +73,22 @@ class Saving:
             self._stored([change for change in group if isinstance(change, Stored)])
         elif kind is Restored:
             self._restored([change for change in group if isinstance(change, Restored)])
-        elif kind is Noted:
-            self._noted([change for change in group if isinstance(change, Noted)])
-        elif kind is Amended:
-            self._amended([change for change in group if isinstance(change, Amended)])
+        elif kind is VersionSeen:
+            self._noted([change for change in group if isinstance(change, VersionSeen)])
+        elif kind is AccessAmended:
+            self._amended([change for change in group if isinstance(change, AccessAmended)])
         elif kind is Removed:
             self._removed([change for change in group if isinstance(change, Removed)])
         elif kind is Failed:
             self._failed([change for change in group if isinstance(change, Failed)])
         elif kind is Unread:
             self._unread([change for change in group if isinstance(change, Unread)])
-        elif kind is Finished:
-            self._finished([change for change in group if isinstance(change, Finished)])
-        elif kind is Lost:
-            self._lost([change for change in group if isinstance(change, Lost)])
+        elif kind is BatchFinished:
+            self._finished([change for change in group if isinstance(change, BatchFinished)])
+        elif kind is ContentLost:
+            self._lost([change for change in group if isinstance(change, ContentLost)])
         else:
-            self._reached([change for change in group if isinstance(change, Reached)])
+            self._reset([change for change in group if isinstance(change, CheckpointReset)])
 
     def _stored(self, group: Sequence[Stored]) -> None:
         latest = {change.document.id: change for change in group}
@@ -131,11 +131,11 @@ class Saving:
             for change in group
         )
 
-    def _noted(self, group: Sequence[Noted]) -> None:
+    def _noted(self, group: Sequence[VersionSeen]) -> None:
         self._update({"key": change.document_id, "version": change.version} for change in group)
         self._clear([change.document_id for change in group])
 
-    def _amended(self, group: Sequence[Amended]) -> None:
+    def _amended(self, group: Sequence[AccessAmended]) -> None:
         latest = {change.document_id: change.access for change in group}
         query = select(documents.c.id).where(documents.c.id.in_(latest))
         held = list(self.connection.scalars(query))
@@ -154,7 +154,7 @@ class Saving:
     def _unread(self, group: Sequence[Unread]) -> None:
         failures.expect(self.connection, group, self.source_ids, self.now)
 
-    def _lost(self, group: Sequence[Lost]) -> None:
+    def _lost(self, group: Sequence[ContentLost]) -> None:
         self._update({"key": change.document_id, "version": ""} for change in group)
         held = select(documents.c.id, cast(null(), LargeBinary)).where(
             documents.c.id.in_([change.document_id for change in group])
@@ -166,14 +166,12 @@ class Saving:
             statement.on_conflict_do_update(index_elements=["document_id"], set_={"content": None})
         )
 
-    def _reached(self, group: Sequence[Reached]) -> None:
-        for change in group:
-            checkpoint = change.checkpoint and change.checkpoint.value
-            self.connection.execute(
-                update(sources).where(sources.c.name == change.source).values(checkpoint=checkpoint)
-            )
+    def _reset(self, group: Sequence[CheckpointReset]) -> None:
+        names = [change.source for change in group]
+        reset = update(sources).where(sources.c.name.in_(names))
+        self.connection.execute(reset.values(checkpoint=None))
 
-    def _finished(self, group: Sequence[Finished]) -> None:
+    def _finished(self, group: Sequence[BatchFinished]) -> None:
         for change in group:
             batches.finish(self.connection, change)
 
@@ -206,7 +204,7 @@ def _source(change: LedgerChange) -> str | None:
     match change:
         case Stored(document=document):
             return document.source
-        case Failed(source=source) | Unread(source=source) | Reached(source=source):
+        case Failed(source=source) | Unread(source=source) | CheckpointReset(source=source):
             return source
         case _:
             return None

@@ -27,10 +27,10 @@ from backend.sync.run_lease import Bound, Heartbeat, Pulse, is_mistake, surely, 
 from backend.sync.run_steps import Room, taken
 from connectors.connector import Change, Connector, Listed
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.batch_worker import Carrying
-from indexing.ingestion.deletion_guard import NeedsDecision
+from indexing.ingestion.batch_worker import BatchWorker
+from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.pipeline import Pipeline
-from indexing.ingestion.progress import Meter, Tally
+from indexing.ingestion.progress import ProgressMeter, RunCounters
 
 FETCHES = frozenset({"first", "incremental", "retry"})
 LIGHT = frozenset({*LISTING, "removal"})
@@ -51,7 +51,7 @@ class Home(Protocol):
 
     def pipeline(self, source: Source) -> Pipeline: ...
 
-    def carrying(self) -> Carrying: ...
+    def batch_worker(self) -> BatchWorker: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Work:
     connector: Connector
     room: Room
     telling: Telling
-    tally: Tally
+    tally: RunCounters
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Engine:
         Raises:
             Stopped: what was begun is given back.
         """
-        home, tally = self.home(), Tally()
+        home, tally = self.home(), RunCounters()
         database, measured = home.database, Measured(self.measure, tally)
 
         def is_over() -> bool:
@@ -101,7 +101,7 @@ class Engine:
 
         with Heartbeat(database, stopping=self.stopping, bound=self.bound) as heartbeat:
             coming = taken(database, heartbeat, self.pulse, is_over)
-            steps = home.carrying().carry_out(coming, Meter("", "indexing"), tally)
+            steps = home.batch_worker().run(coming, ProgressMeter("", "indexing"), tally)
             try:
                 with closing(steps):
                     for step in steps:
@@ -136,7 +136,7 @@ class Engine:
             _Ending(home.database, due, run),
             Heartbeat(home.database, run, self.stopping, bound=self.bound) as heartbeat,
         ):
-            source, tally = sources.find(home.database, due.source), Tally()
+            source, tally = sources.find(home.database, due.source), RunCounters()
             pipeline = home.pipeline(source)
             room = Room(home.database, run, pipeline, heartbeat, self.pulse, self.measure)
             telling = Telling(home.database, run, tally)
@@ -189,7 +189,7 @@ def _listed(work: _Work) -> None:
     if work.due.kind == "prune":
         steps = room.pipeline.reconcile(listing, room.run, work.tally, accepted=accepted)
     else:
-        steps = room.pipeline.permit(listing, room.run, work.tally, accepted)
+        steps = room.pipeline.sync_access(listing, room.run, work.tally, accepted)
     _all(work.telling.steps(steps), room.heartbeat)
 
 
@@ -242,7 +242,9 @@ class _Ending:
         """Whether the error, if there is one, is of those that are the run's."""
         del kind, trace
         surely(partial(self._close_ours, error))
-        return isinstance(error, TemporarilyUnavailableError | ActionRequiredError | NeedsDecision)
+        return isinstance(
+            error, TemporarilyUnavailableError | ActionRequiredError | DeletionNeedsApprovalError
+        )
 
     def _close_ours(self, error: BaseException | None) -> None:
         # A run that is another's by now, or has been ended, stays as it is.
@@ -257,7 +259,7 @@ class _Ending:
                 runs.close(database, run, "done")
             case Ended():
                 runs.close(database, run, "interrupted", _STOPPED)
-            case NeedsDecision():
+            case DeletionNeedsApprovalError():
                 self._note()
                 runs.ask(database, run, str(error), decision_of(error))
             case TemporarilyUnavailableError():

@@ -18,11 +18,11 @@ from backend.sync.run_lease import Heartbeat, Pulse
 from backend.sync.run_steps import Room, taken
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.batch_worker import Carrying
-from indexing.ingestion.deletion_guard import NeedsDecision
-from indexing.ingestion.executor import Progresses
+from indexing.ingestion.batch_worker import BatchWorker
+from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
+from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
-from indexing.ingestion.progress import Meter, Outcome, Progress, Report, Tally
+from indexing.ingestion.progress import Outcome, Progress, ProgressMeter, Report, RunCounters
 
 
 def sync(
@@ -45,7 +45,7 @@ def sync(
     sources.check_not_paused(source)
     kind = "first" if source.checkpoint is None else "incremental"
     run = runs.begin(database, source.name, kind, this_process(), is_gone)
-    stopping, tally = Event(), Tally()
+    stopping, tally = Event(), RunCounters()
     with (
         _closing(database, source.name, run),
         Heartbeat(database, run, stopping) as heartbeat,
@@ -68,16 +68,16 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
     Raises:
         TemporarilyUnavailableError: the source has a run.
     """
-    tally = Tally()
+    tally = RunCounters()
     run = runs.begin(database, source.name, "removal", this_process(), is_gone)
     with _ending(database, run), Heartbeat(database, run) as heartbeat:
         room = Room(database, run, pipeline, heartbeat, Pulse())
         yield from removing(room, Telling(database, run, tally), tally)
         sources.remove(database, source.name)
-    yield tally.report()
+    yield tally.to_report()
 
 
-def removing(room: Room, telling: Telling, tally: Tally) -> Progresses:
+def removing(room: Room, telling: Telling, tally: RunCounters) -> ProgressSteps:
     """All that the source brought, out of the index and the ledger."""
     batches.drop(room.database, room.pipeline.source)
     telling.begin("removing")
@@ -91,7 +91,7 @@ class _Reading:
     room: Room
     connector: Connector
     stopping: Event
-    tally: Tally
+    tally: RunCounters
 
     def steps(self) -> Iterator[Progress]:
         with ThreadPoolExecutor(1, "fetch") as pool:
@@ -125,9 +125,9 @@ class _Reading:
             lambda: _is_over(fetching) and room.is_indexed(),
             pipeline.source,
         )
-        carrying = Carrying(pipeline.embedder, pipeline.writer, pipeline.ledger)
-        meter = Meter(pipeline.source, "indexing")
-        with closing(carrying.carry_out(coming, meter, self.tally)) as steps:
+        batch_worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
+        meter = ProgressMeter(pipeline.source, "indexing")
+        with closing(batch_worker.run(coming, meter, self.tally)) as steps:
             yield from steps
 
 
@@ -148,11 +148,11 @@ def _of_the_source(error: BaseException) -> bool:
     return isinstance(error, TemporarilyUnavailableError | ActionRequiredError)
 
 
-def _report(database: Database, run: int, tally: Tally) -> Report:
+def _report(database: Database, run: int, tally: RunCounters) -> Report:
     """With what workers of other processes have done for this run."""
     counts = runs.find(database, run).counts
     done: dict[str, Any] = {name: counts.get(name, 0) for name in get_args(Outcome)}
-    return replace(tally.report(), **done, unreadable_count=counts.get("unreadable", 0))
+    return replace(tally.to_report(), **done, unreadable_count=counts.get("unreadable", 0))
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def _closing(database: Database, source: str, run: int) -> Iterator[None]:
     try:
         yield
         state, error, kinds = "done", None, ("incremental", *schedule.LISTING)
-    except NeedsDecision as failure:
+    except DeletionNeedsApprovalError as failure:
         schedule.note(database, source, ("incremental", *schedule.LISTING), began)
         runs.ask(database, run, str(failure), decision_of(failure))
         raise
@@ -194,6 +194,6 @@ def _ending(database: Database, run: int) -> Iterator[None]:
         runs.close(database, run, state, error)
 
 
-def decision_of(error: NeedsDecision) -> dict[str, int]:
-    found = error.shrinkage
+def decision_of(error: DeletionNeedsApprovalError) -> dict[str, int]:
+    found = error.guard
     return {"held": found.held, "listed": found.listed, "missing": found.missing}

@@ -13,7 +13,7 @@ from backend.store.database import Database
 from backend.store.runs import RunState
 from backend.sync.process_identity import is_dead, is_going_on, is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.rebuild.standstill import GoOn
+from indexing.rebuild.events import KeepAlive
 
 _RENEWAL_SECONDS = 1.0
 _SOON = timedelta(seconds=5)
@@ -42,7 +42,7 @@ def sole_change(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def standstill(database: Database, kind: str) -> Iterator[GoOn]:
+def standstill(database: Database, kind: str) -> Iterator[KeepAlive]:
     """A block in which no source is synced; all of them are held, or none.
 
     Nobody who holds one source waits for another, so nobody waits for ever: a sync that wants to begin
@@ -93,7 +93,7 @@ def _held(database: Database, source: str, kind: str) -> Iterator[int]:
         runs.finish(database, run, state, {}, error)
 
 
-def _renewal(database: Database, held: list[int], kind: str) -> GoOn:
+def _renewal(database: Database, held: list[int], kind: str) -> KeepAlive:
     due = 0.0
 
     def renew() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from indexing.ingestion.progress import Tally, TimedStage
+from indexing.ingestion.progress import RunCounters, TimedStage
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ def timed(measure: Measure, stage: str, stream: Iterable[T]) -> Iterator[T]:
 class Measured:
     """Tells what a tally has counted since it was last told."""
 
-    def __init__(self, measure: Measure, tally: Tally) -> None:
+    def __init__(self, measure: Measure, tally: RunCounters) -> None:
         self._measure = measure
         self._tally = tally
         self._seconds = dict(tally.seconds)
@@ -68,6 +68,6 @@ class Measured:
         self._seconds, self._counts = seconds, counted
 
 
-def counts(tally: Tally) -> dict[str, int]:
+def counts(tally: RunCounters) -> dict[str, int]:
     found: dict[str, int] = dict(tally.counts.items())
     return found | {"unreadable": tally.unreadable_count}

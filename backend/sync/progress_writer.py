@@ -6,8 +6,8 @@ from contextlib import closing
 from backend.store import runs
 from backend.store.database import Database
 from backend.sync.metrics import counts
-from indexing.ingestion.executor import Progresses
-from indexing.ingestion.progress import Progress, Tally
+from indexing.ingestion.executor import ProgressSteps
+from indexing.ingestion.progress import Progress, RunCounters
 
 _SECONDS = 1.0
 
@@ -15,7 +15,7 @@ _SECONDS = 1.0
 class Telling:
     """Tells of one run what a tally of it has counted since it was last told."""
 
-    def __init__(self, database: Database, run: int, tally: Tally) -> None:
+    def __init__(self, database: Database, run: int, tally: RunCounters) -> None:
         self._database = database
         self._run = run
         self._tally = tally
@@ -31,7 +31,7 @@ class Telling:
         runs.enter(self._database, self._run, stage)
         self._told = counts(self._tally)
 
-    def steps(self, steps: Progresses) -> Progresses:
+    def steps(self, steps: ProgressSteps) -> ProgressSteps:
         """The same progress; what is left is told at its end. Raises Ended: as `begin`."""
         last: Progress | None = None
         with closing(steps):

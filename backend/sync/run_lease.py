@@ -18,7 +18,7 @@ from backend.store.batches import LEASE
 from backend.store.database import Database
 from backend.store.runs import Ended
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.batching import Held
+from indexing.ingestion.batching import ClaimedBatch
 from indexing.runtime.deadline import DeadlineExceededError
 
 BEAT = 2.0
@@ -180,7 +180,7 @@ class Heartbeat:
         if doing is not None:
             self._doing = doing
 
-    def take(self, held: Held) -> None:
+    def take(self, held: ClaimedBatch) -> None:
         with self._lock:
             self._held.add((held.number, held.fence))
 

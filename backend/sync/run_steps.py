@@ -11,7 +11,7 @@ from backend.sync.metrics import UNMEASURED, Measure, timed
 from backend.sync.process_identity import is_dead, this_process
 from backend.sync.run_lease import Heartbeat, Pulse
 from connectors.connector import Change
-from indexing.ingestion.batching import Batch, Held, item_of
+from indexing.ingestion.batching import Batch, ClaimedBatch, describe_last_change
 from indexing.ingestion.pipeline import Pipeline
 
 MOST_OPEN = 8
@@ -37,7 +37,7 @@ class Room:
             Ended, Stopped: the run is over for this process; what was saved stays.
             TemporarilyUnavailableError, ActionRequiredError: the source's.
         """
-        with closing(self.pipeline.read(changes)) as stream:
+        with closing(self.pipeline.read_batches(changes)) as stream:
             for batch in timed(self.measure, "fetch", stream):
                 self.heartbeat.check()
                 if batch.changes:
@@ -83,7 +83,7 @@ def taken(
     pulse: Pulse,
     is_over: Callable[[], bool],
     source: str | None = None,
-) -> Iterator[Held | None]:
+) -> Iterator[ClaimedBatch | None]:
     """Batches, of all sources or of one, as they can be had; `None` now and then while there is none.
 
     Ends when `is_over` had become true before a look that found none.
@@ -111,5 +111,5 @@ def taken(
 
 
 def _after(batch: Batch) -> str:
-    item = item_of(batch.changes)
+    item = describe_last_change(batch.changes)
     return f"the source was read, after {item!r}" if item else "the source was read"

@@ -1,64 +1,71 @@
-"""Batches that were saved, carried out by a worker that holds them; of any source, in any order."""
+"""Carries out saved batches of any source, in any order, for a worker that has claimed them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter
-from indexing.ingestion.batching import Held, document_id, item_of
-from indexing.ingestion.executor import Plan, Progresses, Writing
+from indexing.ingestion.batching import ClaimedBatch, describe_last_change, document_id
+from indexing.ingestion.executor import Executor, Plan, ProgressSteps
 from indexing.ingestion.ledger import Ledger
-from indexing.ingestion.planner import planned
-from indexing.ingestion.progress import Meter, Tally
+from indexing.ingestion.planner import plan_change
+from indexing.ingestion.progress import ProgressMeter, RunCounters
 
-_NOTHING_YET = Plan(())
+_EMPTY_PLAN = Plan(())
 
 
 @dataclass(frozen=True, slots=True)
-class Carrying:
+class BatchWorker:
     embedder: Embedder
     writer: IndexWriter
     ledger: Ledger
 
-    def carry_out(self, coming: Iterator[Held | None], meter: Meter, tally: Tally) -> Progresses:
-        """Each batch to its end: index, ledger, and that it is finished. `None`: there is none just now.
+    def run(
+        self, claimed: Iterator[ClaimedBatch | None], meter: ProgressMeter, counters: RunCounters
+    ) -> ProgressSteps:
+        """Write each batch to the index and the ledger, and record that it is finished.
 
-        While two are embedded, the next is asked for and the last is written. No two that speak of one
-        document may be held at once.
+        While two batches are embedded, the next one is claimed and the last one is written. No two batches
+        with changes of the same document may be claimed at once.
+
+        Args:
+            claimed: yields `None` while no batch is available.
 
         Raises:
-            LostLease: one of them is another worker's by now; the ledger knows nothing of it.
-            TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's.
+            LeaseLostError: another worker has taken a batch over; the ledger is unchanged.
+            TemporarilyUnavailableError, ActionRequiredError: of the embedder or the index.
         """
-        writing = Writing(self.embedder, self.writer, self.ledger)
-        yield from writing.carry_out_ahead(self._plans(coming, tally), meter, tally)
+        executor = Executor(self.embedder, self.writer, self.ledger)
+        yield from executor.run_pipelined(self._plan_all(claimed, counters), meter, counters)
 
-    def _plans(self, coming: Iterator[Held | None], tally: Tally) -> Iterator[Plan]:
+    def _plan_all(
+        self, claimed: Iterator[ClaimedBatch | None], counters: RunCounters
+    ) -> Iterator[Plan]:
         while True:
-            with tally.timed("read"):
-                held = next(coming, _END)
-            if isinstance(held, _End):
+            with counters.timed("read"):
+                batch = next(claimed, _END)
+            if isinstance(batch, _End):
                 return
-            yield _NOTHING_YET if held is None else self._plan(held, tally)
+            yield _EMPTY_PLAN if batch is None else self._plan(batch, counters)
 
-    def _plan(self, held: Held, tally: Tally) -> Plan:
-        entries = self.ledger.entries([document_id(change) for change in held.changes])
-        with tally.timed("chunk"):
+    def _plan(self, batch: ClaimedBatch, counters: RunCounters) -> Plan:
+        entries = self.ledger.entries([document_id(change) for change in batch.changes])
+        with counters.timed("chunk"):
             parts = tuple(
-                planned(
+                plan_change(
                     change,
                     entries.get(document_id(change)),
-                    held.source,
+                    batch.source,
                     self.embedder,
-                    held.number,
+                    batch.number,
                 )
-                for change in held.changes
+                for change in batch.changes
             )
-        return Plan(parts, item=item_of(held.changes), held=held)
+        return Plan(parts, item=describe_last_change(batch.changes), batch=batch)
 
 
 class _End:
-    """No batch will come any more."""
+    """Marks the end of the batches, which `None` does not."""
 
 
 _END = _End()

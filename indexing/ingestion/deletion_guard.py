@@ -1,52 +1,59 @@
-"""When a listing has become so short that it is not believed."""
+"""Stops a deletion check from deleting when a listing has become implausibly short."""
 
 from dataclasses import dataclass
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import ConflictError
 
-SHARE = 0.2
-DOCUMENTS = 50
-"""Where more than this share of what is held, and more than so many, are missing, a person decides."""
+MAX_SHARE = 0.2
+MAX_DOCUMENTS = 50
+"""Where more than this share and more than this number of documents are missing, a person must approve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shrinkage:
+class DeletionGuard:
     source: str
     held: int
-    """Documents, before the listing."""
+    """Documents in the ledger before the listing."""
     listed: int
     missing: int
-    """Of those held."""
+    """Held documents that the listing does not contain."""
 
     def check(self, accepted: int) -> None:
-        """Raises NeedsDecision: too much is missing, and more than was accepted."""
-        many = self.missing > DOCUMENTS and self.missing > SHARE * self.held
+        """Refuse the deletion of too many documents.
+
+        Args:
+            accepted: how many missing documents a person has approved.
+
+        Raises:
+            DeletionNeedsApprovalError: too many documents are missing, and more than were accepted.
+        """
+        too_many = self.missing > MAX_DOCUMENTS and self.missing > MAX_SHARE * self.held
         empty = self.missing > 0 and not self.listed
-        if (many or empty) and self.missing > accepted:
-            raise NeedsDecision(self)
+        if (too_many or empty) and self.missing > accepted:
+            raise DeletionNeedsApprovalError(self)
 
 
-class NeedsDecision(ActionRequiredError):
-    """A listing would delete so much that a person is asked first."""
+class DeletionNeedsApprovalError(ConflictError):
+    """A listing would delete so many documents that a person must approve first."""
 
-    def __init__(self, shrinkage: Shrinkage) -> None:
-        super().__init__(_empty(shrinkage) if not shrinkage.listed else _short(shrinkage))
-        self.shrinkage = shrinkage
+    def __init__(self, guard: DeletionGuard) -> None:
+        super().__init__(_empty_message(guard) if not guard.listed else _short_message(guard))
+        self.guard = guard
 
 
-def _empty(found: Shrinkage) -> str:
+def _empty_message(guard: DeletionGuard) -> str:
     return (
-        f"{found.source!r} lists nothing, but {found.held:,} of its documents are indexed;"
-        " nothing was deleted. If a disk or share is not mounted, or a right was taken"
-        " away, mend that and sync again. If all of them are really gone, say so:"
-        f" quarry sources accept {found.source}, or quarry sync --accept-empty."
+        f"Source {guard.source!r} lists no documents, but {guard.held:,} of its documents are indexed."
+        " Nothing was deleted. If a disk or share is not mounted or a permission was revoked, fix that"
+        " and sync again. If the documents are really gone, accept it:"
+        f" quarry sources accept {guard.source}, or quarry sync --accept-empty."
     )
 
 
-def _short(found: Shrinkage) -> str:
+def _short_message(guard: DeletionGuard) -> str:
     return (
-        f"{found.source!r} lists {found.listed:,} documents, and {found.missing:,} of the"
-        f" {found.held:,} that are indexed are not among them; nothing was deleted. If a part of the source"
-        " cannot be reached, or a right was taken away, mend that and sync again. If they are really"
-        f" gone, say so: quarry sources accept {found.source}."
+        f"Source {guard.source!r} lists {guard.listed:,} documents, and {guard.missing:,} of the"
+        f" {guard.held:,} indexed documents are missing from the list. Nothing was deleted. If a part of"
+        " the source cannot be reached or a permission was revoked, fix that and sync again. If the"
+        f" documents are really gone, accept it: quarry sources accept {guard.source}."
     )

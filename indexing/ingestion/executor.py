@@ -1,7 +1,7 @@
-"""Plans carried out: embedded, written to the index, then told to the ledger.
+"""Carries out plans: embeds them, writes the index, then saves the ledger.
 
-While two plans are embedded, the next is made and the last is written, each in a thread of its own:
-the cores that a model leaves idle are few, and so are those that a cut or a write needs.
+While two plans are embedded, the next plan is made and the last one is written, each in a thread of its own.
+A model leaves few cores idle, and chunking or writing needs few.
 """
 
 from collections import Counter, deque
@@ -17,188 +17,203 @@ from connectors.batched import portions
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.index.protocols import Amend, IndexChange, IndexWriter, Replace
-from indexing.ingestion.batching import Held
-from indexing.ingestion.ledger import Failed, Finished, LedgerChange, LostLease, Stored
-from indexing.ingestion.planner import Prepared, Step
-from indexing.ingestion.progress import Meter, Outcome, Progress, Tally
+from indexing.ingestion.batching import ClaimedBatch
+from indexing.ingestion.ledger import BatchFinished, Failed, LeaseLostError, LedgerChange, Stored
+from indexing.ingestion.planner import EmbedStep, Step, WriteStep
+from indexing.ingestion.progress import Outcome, Progress, ProgressMeter, RunCounters
 from indexing.runtime import malloc
 
-Progresses: TypeAlias = Generator[Progress, None, None]
-"""Told as the work goes on; closing it stops the work between two plans."""
+ProgressSteps: TypeAlias = Generator[Progress, None, None]
+"""Yields progress while the work goes on; closing it stops the work between two plans."""
 
-_MOST_TEXTS = 1024
-_EMBEDDING = 2
-"""Plans at once: when one comes to its end, the other keeps the cores busy, or the endpoint far away."""
-_AHEAD = _EMBEDDING + 1
-"""Plans that were begun and are not saved."""
+_MAX_TEXTS = 1024
+"""Texts of one call of the embedder."""
+_EMBEDDING_THREADS = 2
+"""When one plan ends, the other keeps the cores, or a remote endpoint, busy."""
+_MAX_OPEN_PLANS = _EMBEDDING_THREADS + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    parts: tuple[Prepared | Step, ...]
-    """No two of the same document. None at all means that there is nothing to do yet."""
+    parts: tuple[Step, ...]
+    """At most one per document. Empty while there is nothing to do yet."""
     item: str | None = None
-    """What a person is shown while it is carried out."""
-    held: Held | None = None
-    """The batch that this plan is of, where it is one that others may take over."""
+    """Shown to people while the plan is carried out."""
+    batch: ClaimedBatch | None = None
+    """The batch that the plan was made of, if it was made of one."""
     embedded: int = 0
-    """Texts that the embedder made vectors of for it."""
+    """Texts that were embedded for the plan."""
 
 
-class Noting(Protocol):
-    """What is told of the writing; of an `indexing.ingestion.ledger.Ledger`, these two methods."""
+class LedgerWriter(Protocol):
+    """The methods of `indexing.ingestion.ledger.Ledger` that an executor calls."""
 
     def save(self, changes: Sequence[LedgerChange]) -> None: ...
 
-    def unsettle(self, ids: Sequence[str]) -> None: ...
+    def mark_access_pending(self, ids: Sequence[str]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class Executor:
     embedder: Embedder
     writer: IndexWriter
-    ledger: Noting
+    ledger: LedgerWriter
 
-    def carry_out(self, plan: Plan, tally: Tally) -> None:
-        """Raises TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's. The ledger is as before."""
-        with tally.timed("embed"):
-            embedded = self._embedded(plan)
-        self._write(embedded, tally)
+    def run(self, plan: Plan, counters: RunCounters) -> None:
+        """Carry out one plan.
 
-    def carry_out_ahead(self, plans: Iterator[Plan], meter: Meter, tally: Tally) -> Progresses:
-        """The plans one after the other, as `carry_out`, but overlapping.
+        Raises:
+            TemporarilyUnavailableError, ActionRequiredError: of the embedder or the index; the ledger is
+                unchanged.
+        """
+        with counters.timed("embed"):
+            embedded = self._embed(plan)
+        self._write(embedded, counters)
 
-        No plan is written before all earlier ones have been saved.
+    def run_pipelined(
+        self, plans: Iterator[Plan], meter: ProgressMeter, counters: RunCounters
+    ) -> ProgressSteps:
+        """Carry out the plans as `run` does, with overlapping stages.
+
+        Plans are written in their order, and none after one that failed.
         """
         malloc.limit_arenas()
         trimmer = malloc.MemoryTrimmer()
         with (
             ThreadPoolExecutor(1, "planner") as planner,
-            ThreadPoolExecutor(_EMBEDDING, "embedder") as embedder,
+            ThreadPoolExecutor(_EMBEDDING_THREADS, "embedder") as embedder,
             ThreadPoolExecutor(1, "writer") as write_thread,
         ):
-            begun: deque[Future[Plan]] = deque()
+            open_plans: deque[Future[Plan]] = deque()
             coming = planner.submit(next, plans, None)
             last: Future[Plan] | None = None
             item: str | None = None
             while (plan := coming.result()) is not None:
                 coming = planner.submit(next, plans, None)
                 item = plan.item or item
-                yield meter.progress(item)
-                embedding = embedder.submit(self._embedded, plan)
-                last = write_thread.submit(self._write_in_turn, embedding, last, tally)
-                begun.append(last)
-                while begun and (begun[0].done() or len(begun) == _AHEAD):
-                    yield _saved(begun.popleft().result(), meter)
+                yield meter.advance(item)
+                embedding = embedder.submit(self._embed, plan)
+                last = write_thread.submit(self._write_in_order, embedding, last, counters)
+                open_plans.append(last)
+                while open_plans and (open_plans[0].done() or len(open_plans) == _MAX_OPEN_PLANS):
+                    yield _advance(meter, open_plans.popleft().result())
                 trimmer.trim_if_due()
-            while begun:
-                yield _saved(begun.popleft().result(), meter)
+            while open_plans:
+                yield _advance(meter, open_plans.popleft().result())
 
-    def _write_in_turn(
-        self, embedding: Future[Plan], before: Future[Plan] | None, tally: Tally
+    def _write_in_order(
+        self, embedding: Future[Plan], before: Future[Plan] | None, counters: RunCounters
     ) -> Plan:
-        """Raises what the plan before was not written for, too."""
         if before:
+            # Raises what the plan before failed with, so that nothing is written after it.
             before.result()
-        with tally.timed("embed"):
+        with counters.timed("embed"):
             plan = embedding.result()
-        self._write(plan, tally)
+        self._write(plan, counters)
         return plan
 
-    def _write(self, plan: Plan, tally: Tally) -> None:
-        """First the index, then the ledger."""
-        steps = [part for part in plan.parts if isinstance(part, Step)]
-        saved: list[LedgerChange] = [change for step in steps for change in step.then]
-        saved += _finished(plan, steps)
-        if plan.held and not plan.held.is_still():
-            raise LostLease(plan.held.number)
-        tally.counts["embedded"] += plan.embedded
-        with tally.timed("write"):
-            self._write_index([step.first for step in steps if step.first])
-            if saved:
-                self.ledger.save(saved)
-        for outcome, count in _outcomes(steps).items():
-            tally.counts[outcome] += count
-        for failed in _failures(steps):
-            tally.failed(failed.item, failed.reason)
+    def _write(self, plan: Plan, counters: RunCounters) -> None:
+        steps = [part for part in plan.parts if isinstance(part, WriteStep)]
+        changes = [change for step in steps for change in step.ledger_changes]
+        changes += _finish_batch(plan, steps)
+        # Saves most of a lost batch's work; the ledger checks the fencing token again.
+        if plan.batch and not plan.batch.is_current():
+            raise LeaseLostError(plan.batch.number)
+        counters.counts["embedded"] += plan.embedded
+        with counters.timed("write"):
+            # In this order: after a crash the index is ahead of the ledger, and the batch is repeated.
+            self._write_index([step.index_change for step in steps if step.index_change])
+            if changes:
+                self.ledger.save(changes)
+        for outcome, count in _count_outcomes(steps).items():
+            counters.counts[outcome] += count
+        for failed in _collect_failures(steps):
+            counters.add_failure(failed.item, failed.reason)
 
     def _write_index(self, changes: Sequence[IndexChange]) -> None:
         if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
-            self.ledger.unsettle(amended)
+            self.ledger.mark_access_pending(amended)
         stale = self.writer.write(changes).stale if changes else ()
         if stale:
             raise TemporarilyUnavailableError(
-                f"The index holds newer versions of {len(stale)} documents than the ledger, of"
-                f" {stale[0]} for one. The next sync repairs that.",
+                f"The index holds newer versions than the ledger of {len(stale)} documents, for example"
+                f" {stale[0]}. The next sync repairs this.",
                 retry_after=timedelta(seconds=1),
             )
 
-    def _embedded(self, plan: Plan) -> Plan:
-        """The same plan, with nothing left to embed."""
-        prepared = [part for part in plan.parts if isinstance(part, Prepared)]
-        steps = [part for part in plan.parts if isinstance(part, Step)]
-        made = list(self._steps(prepared))
-        return replace(plan, parts=(*made, *steps), embedded=_chunks(made))
+    def _embed(self, plan: Plan) -> Plan:
+        """Replace the plan's embed steps by write steps."""
+        to_embed = [part for part in plan.parts if isinstance(part, EmbedStep)]
+        steps = [part for part in plan.parts if isinstance(part, WriteStep)]
+        embedded = list(self._embed_steps(to_embed))
+        return replace(plan, parts=(*embedded, *steps), embedded=_count_chunks(embedded))
 
-    def _steps(self, prepared: Sequence[Prepared]) -> Iterator[Step]:
-        """All chunks of all documents together; one by one only where the embedder refuses."""
+    def _embed_steps(self, steps: Sequence[EmbedStep]) -> Iterator[WriteStep]:
+        """Embed the chunks of all documents together, and one by one only if the embedder refuses."""
         try:
-            vectors = self._vectors(prepared)
+            vectors = self._embed_texts(steps)
         except ValueError as error:
-            if len(prepared) == 1:
-                yield Step((prepared[0].failed(error),))
+            if len(steps) == 1:
+                yield WriteStep((steps[0].to_failure(error),))
                 return
-            for part in prepared:
-                yield from self._steps([part])
+            for step in steps:
+                yield from self._embed_steps([step])
             return
         start = 0
-        for part in prepared:
-            end = start + len(part.chunks)
-            yield _step(part, vectors[start:end])
+        for step in steps:
+            end = start + len(step.chunks)
+            yield _to_write_step(step, vectors[start:end])
             start = end
 
-    def _vectors(self, prepared: Iterable[Prepared]) -> Vectors:
-        texts = [chunk.embedded_text for part in prepared for chunk in part.chunks]
+    def _embed_texts(self, steps: Iterable[EmbedStep]) -> Vectors:
+        texts = [chunk.embedded_text for step in steps for chunk in step.chunks]
         found = [
             np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
-            *(self.embedder.embed_passages(some) for some in portions(texts, _MOST_TEXTS)),
+            *(self.embedder.embed_passages(some) for some in portions(texts, _MAX_TEXTS)),
         ]
         return np.concatenate(found)
 
 
-def _step(part: Prepared, vectors: Vectors) -> Step:
+def _to_write_step(step: EmbedStep, vectors: Vectors) -> WriteStep:
+    change = step.ledger_change
     if not np.isfinite(vectors).all():
-        return Step((part.failed(ValueError("the embedding model gave no vector for it")),))
+        error = ValueError("the embedding model returned no valid vector for it")
+        return WriteStep((step.to_failure(error),))
     written = Replace(
-        document_id=part.document_id,
-        generation=part.then.generation,
-        content_hash=part.then.content_hash,
-        chunks=part.chunks,
+        document_id=step.document_id,
+        generation=change.generation,
+        content_hash=change.content_hash,
+        chunks=step.chunks,
         vectors=vectors,
     )
-    return Step((part.then,), written, "documents" if isinstance(part.then, Stored) else "restored")
+    return WriteStep((change,), written, "documents" if isinstance(change, Stored) else "restored")
 
 
-def _outcomes(steps: Sequence[Step]) -> dict[Outcome, int]:
+def _count_outcomes(steps: Sequence[WriteStep]) -> dict[Outcome, int]:
     counts: Counter[Outcome] = Counter(step.outcome for step in steps if step.outcome)
-    counts["chunks"] = _chunks(steps)
+    counts["chunks"] = _count_chunks(steps)
     return dict(counts)
 
 
-def _chunks(steps: Sequence[Step]) -> int:
-    return sum(len(step.first.chunks) for step in steps if isinstance(step.first, Replace))
+def _count_chunks(steps: Sequence[WriteStep]) -> int:
+    changes = (step.index_change for step in steps)
+    return sum(len(change.chunks) for change in changes if isinstance(change, Replace))
 
 
-def _failures(steps: Sequence[Step]) -> list[Failed]:
-    return [change for step in steps for change in step.then if isinstance(change, Failed)]
+def _collect_failures(steps: Sequence[WriteStep]) -> list[Failed]:
+    return [
+        change for step in steps for change in step.ledger_changes if isinstance(change, Failed)
+    ]
 
 
-def _finished(plan: Plan, steps: Sequence[Step]) -> Iterator[Finished]:
-    if plan.held is not None:
-        counts: dict[str, int] = dict(_outcomes(steps).items())
-        counts |= {"embedded": plan.embedded, "unreadable": len(_failures(steps))}
-        yield Finished(batch=plan.held.number, fence=plan.held.fence, counts=counts, item=plan.item)
+def _finish_batch(plan: Plan, steps: Sequence[WriteStep]) -> Iterator[BatchFinished]:
+    if plan.batch is not None:
+        counts: dict[str, int] = dict(_count_outcomes(steps).items())
+        counts |= {"embedded": plan.embedded, "unreadable": len(_collect_failures(steps))}
+        yield BatchFinished(
+            batch=plan.batch.number, fence=plan.batch.fence, counts=counts, item=plan.item
+        )
 
 
-def _saved(plan: Plan, meter: Meter) -> Progress:
-    return meter.progress(plan.item, len(plan.parts))
+def _advance(meter: ProgressMeter, plan: Plan) -> Progress:
+    return meter.advance(plan.item, len(plan.parts))

@@ -1,11 +1,10 @@
-"""The ledger: what the pipeline has to know of every document, and must not lose."""
+"""The ledger: what must be known of every document, and must not be lost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeAlias
 
-from connectors.connector import Checkpoint
 from connectors.document import Access, Document
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import IndexedDocument
@@ -25,7 +24,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """The index has this version. Whatever made the document fail before is over."""
+    """The index holds this version. Earlier failures of the document are over."""
 
     document: Document
     content_hash: str
@@ -35,7 +34,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The index has the last version again, from the kept sections."""
+    """The index holds the last version again, from the kept sections."""
 
     document_id: str
     content_hash: str
@@ -43,26 +42,25 @@ class Restored:
     chunks: int
 
     @classmethod
-    def of(cls, held: IndexedDocument) -> "Restored":
-        """As the index holds it."""
+    def of(cls, indexed: IndexedDocument) -> "Restored":
         return cls(
-            document_id=held.id,
-            content_hash=held.content_hash,
-            generation=held.generation,
-            chunks=held.chunks,
+            document_id=indexed.id,
+            content_hash=indexed.content_hash,
+            generation=indexed.generation,
+            chunks=indexed.chunks,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """The same content under this version; the document is readable."""
+class VersionSeen:
+    """The same content has this version now, and the document is readable."""
 
     document_id: str
     version: str
 
 
 @dataclass(frozen=True, slots=True)
-class Amended:
+class AccessAmended:
     """The index shows the document to these readers."""
 
     document_id: str
@@ -71,14 +69,14 @@ class Amended:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The index has it no more, and the ledger forgets it with its failures."""
+    """The document is deleted from the index; the ledger forgets it with its failures."""
 
     document_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """It could not be read or indexed. What was indexed of it stays, and is to be read again."""
+    """The document could not be read or indexed. Its indexed version stays, and it is to be read again."""
 
     source: str
     document_id: str
@@ -89,112 +87,126 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A listing has it, and it was never read: it is to be, like what has failed. What has failed stays as it is."""
+    """A listing contains the document, and it was never read. It is retried like a failure.
+
+    A failure that is already recorded stays as it is.
+    """
 
     source: str
     document_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Its kept sections are gone: the source is to be read again, whatever version it has."""
+class ContentLost:
+    """The kept sections are gone: the document is to be read again, whatever its version."""
 
     document_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """All that the source yielded before this checkpoint is saved; `None` begins again."""
+class CheckpointReset:
+    """The source is to be read from the beginning."""
 
     source: str
-    checkpoint: Checkpoint | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A batch of changes has been carried out by the one who holds it, and is forgotten."""
+class BatchFinished:
+    """The worker that holds the batch has carried it out; the batch is deleted."""
 
     batch: int
     fence: int
-    """The number of its lease: another one than the latest is nobody's."""
+    """The fencing token of the worker's lease; an outdated one is refused."""
     counts: Mapping[str, int]
-    """What came of it, added to those of its run."""
+    """Added to the counts of the batch's run."""
     item: str | None
-    """What was worked on last."""
+    """The last item worked on."""
 
 
-class LostLease(TemporarilyUnavailableError):
-    """A batch is another's by now: this worker was not heard of for too long."""
+class LeaseLostError(TemporarilyUnavailableError):
+    """Another worker has taken the batch over, because this one had not renewed its lease in time."""
 
     def __init__(self, batch: int) -> None:
-        message = f"Batch {batch} was taken over: this worker was not heard of for too long."
+        message = f"Batch {batch} was taken over by another worker: its lease had expired."
         super().__init__(message, retry_after=timedelta(seconds=1))
 
 
 LedgerChange: TypeAlias = (
-    Stored | Restored | Noted | Amended | Removed | Failed | Unread | Lost | Reached | Finished
+    Stored
+    | Restored
+    | VersionSeen
+    | AccessAmended
+    | Removed
+    | Failed
+    | Unread
+    | ContentLost
+    | CheckpointReset
+    | BatchFinished
 )
 
 
 class Ledger(Protocol):
-    """The truth about the documents of all sources; the index is made from it.
+    """The truth about the documents of all sources; the index is derived from it.
 
-    What is said of a document that the ledger does not hold changes nothing, but for `Stored`,
-    `Failed` and `Unread`, which enter it.
+    A change of a document that the ledger does not hold has no effect, except for `Stored`, `Failed` and
+    `Unread`, which add it.
     """
 
     def sources(self) -> frozenset[str]:
-        """The names of all sources."""
+        """Return the names of all sources."""
         ...
 
     def count(self, source: str) -> int:
-        """How many documents of the source are held."""
+        """Return how many documents of the source are held."""
         ...
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """What `connectors.connector.Known` asks for."""
+        """Return the versions of those documents that are held."""
         ...
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
-        """What is held of these; ids that are not held are left out."""
+        """Return the entries of those documents that are held."""
         ...
 
     def document(self, document_id: str) -> Document | None:
-        """The last version as it was stored, with its present access; `None` if it is not kept."""
+        """Return the last stored version with its present access; `None` if it is not kept."""
         ...
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
-        """Save all of them, in the order given, or none.
+        """Save all changes in the given order, or none.
 
         Raises:
             ValueError: a source that the ledger does not know.
-            LostLease: a batch that another holds by now.
+            LeaseLostError: a finished batch that another worker holds by now.
         """
         ...
 
-    def unsettle(self, ids: Sequence[str]) -> None:
-        """Note that the index is about to show these to others, until `Amended` or `Stored` says so."""
+    def mark_access_pending(self, ids: Sequence[str]) -> None:
+        """Record that the index is about to show these to other readers, until their change is saved."""
         ...
 
-    def unsettled(self, source: str) -> list[str]:
-        """The ids for which that never came."""
+    def access_pending(self, source: str) -> list[str]:
+        """Return the marked documents whose change was never saved."""
         ...
 
-    def lost(self, source: str) -> Iterator[str]:
-        """The ids whose kept sections have gone, `Lost` ones left out; `save` may be called between."""
+    def lost_contents(self, source: str) -> Iterator[str]:
+        """Yield the ids whose kept sections are gone, without those saved as `ContentLost`.
+
+        `save` may be called between two of them.
+        """
         ...
 
     def scan(self, source: str, after: str) -> Iterator[IndexedDocument]:
-        """What the index should hold of the source, by id, of ids above `after`."""
+        """Yield what the index should hold of the source, in order of ids, from above the id `after`."""
         ...
 
-    def see(self, source: str, listing: int, ids: Sequence[str]) -> None:
-        """Note that listing number `listing` has these."""
+    def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
+        """Record that this listing contains the documents."""
         ...
 
     def unseen(self, source: str, listing: int) -> Iterator[str]:
-        """Documents and failures of the source that this listing did not have; each id once.
+        """Yield once each document and failure of the source that the listing did not contain.
 
-        `save` may be called between.
+        `save` may be called between two of them.
         """
         ...

@@ -1,8 +1,7 @@
-"""From what a source yields to what can be found, with the ledger in step.
+"""The steps of a run for one source: repair, read in batches, apply a listing, delete.
 
-The index is always written before the ledger. A crash in between leaves the index ahead; the next
-run repeats the step, since the ledger has neither the version nor the checkpoint, and `repair`
-puts right what is not repeated.
+The index is always written before the ledger. After a crash between the two, the index is ahead: the worker
+that takes the batch over carries it out again, and `repair` corrects what is not repeated.
 """
 
 import enum
@@ -16,26 +15,34 @@ from connectors.connector import Change, Checkpoint, Listed
 from connectors.document import Access, Document
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexWriter
-from indexing.ingestion.batching import Batch, BatchSize, batches, weighed
-from indexing.ingestion.deletion_guard import Shrinkage
-from indexing.ingestion.executor import Plan, Progresses, Writing
+from indexing.ingestion.batching import Batch, BatchSize, group_by_characters, group_changes
+from indexing.ingestion.deletion_guard import DeletionGuard
+from indexing.ingestion.executor import Executor, Plan, ProgressSteps
 from indexing.ingestion.ledger import (
-    Amended,
+    AccessAmended,
+    CheckpointReset,
+    ContentLost,
     Entry,
     Ledger,
-    Lost,
-    Reached,
     Removed,
     Restored,
     Unread,
 )
-from indexing.ingestion.planner import Prepared, Step, owned, restored, sound
+from indexing.ingestion.planner import (
+    EmbedStep,
+    Step,
+    WriteStep,
+    check_owner,
+    plan_restore,
+    validate_change,
+)
 from indexing.ingestion.prefetch import Idle, read_ahead
-from indexing.ingestion.progress import Meter, Tally
-from indexing.ingestion.reconciliation import Difference, differences
+from indexing.ingestion.progress import Outcome, ProgressMeter, RunCounters
+from indexing.ingestion.reconciliation import Difference, find_differences
 
-_PAGE = 500
-_MOST_DIFFERENCES = 10_000
+_PAGE_SIZE = 500
+_MAX_DIFFERENCES = 10_000
+"""Differences that are held in memory at a time."""
 _NO_LISTING = -1
 
 
@@ -43,13 +50,13 @@ class EmptyListing(enum.Enum):
     """What to do when a source that had documents lists none."""
 
     REFUSE = enum.auto()
-    """A disk that is not mounted, or a right that was lost, looks just like this."""
+    """An unmounted disk or a revoked permission looks the same."""
     ACCEPT = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The steps for one source. Only one process may take them at a time."""
+    """The steps for one source. Only one process may run them at a time."""
 
     source: str
     embedder: Embedder
@@ -58,81 +65,83 @@ class Pipeline:
     size: BatchSize = field(default_factory=BatchSize)
 
     @property
-    def _writing(self) -> Writing:
-        return Writing(self.embedder, self.writer, self.ledger)
+    def _executor(self) -> Executor:
+        return Executor(self.embedder, self.writer, self.ledger)
 
-    def read(self, changes: Iterable[Change]) -> Generator[Batch, None, None]:
-        """The changes in batches, read in a thread of its own; one without any where the source is slow.
+    def read_batches(self, changes: Iterable[Change]) -> Generator[Batch, None, None]:
+        """Yield the changes in batches, read in a thread of its own; an empty batch if the source is slow.
 
         Raises:
-            ValueError: a change that is not of this source.
-            TemporarilyUnavailableError, ActionRequiredError: the source's.
+            ValueError: a change of another source.
+            TemporarilyUnavailableError, ActionRequiredError: of the source.
         """
         with closing(read_ahead(changes)) as stream:
-            yield from batches(self._checked(stream), self.size)
+            yield from group_changes(self._validate(stream), self.size)
 
     def reconcile(
         self,
         listing: Iterable[Listed],
         number: int,
-        tally: Tally,
+        counters: RunCounters,
         when_empty: EmptyListing = EmptyListing.REFUSE,
         accepted: int = 0,
-    ) -> Progresses:
-        """Amend the access of what is listed, then delete what is not. Nothing is embedded.
+    ) -> ProgressSteps:
+        """Apply the access of the listing, then delete what it does not contain. Nothing is embedded.
 
-        `number` differs from that of every earlier listing; so many missing documents as are `accepted` are
-        not asked about. Nothing is deleted unless the listing came to its end.
+        Nothing is deleted unless the listing is complete.
+
+        Args:
+            number: differs from that of every earlier listing.
+            accepted: how many missing documents a person has approved.
 
         Raises:
-            ValueError: the listing names a document that is not of this source.
-            NeedsDecision: much less is listed than is held (see `indexing.ingestion.deletion_guard`).
+            ValueError: the listing contains a document of another source.
+            DeletionNeedsApprovalError: see `indexing.ingestion.deletion_guard`.
         """
         held = self.ledger.count(self.source)
-        everything = held if when_empty is EmptyListing.ACCEPT else accepted
-        yield from self.permit(listing, number, tally, everything)
-        yield from self._remove(self.ledger.unseen(self.source, number), tally)
+        limit = held if when_empty is EmptyListing.ACCEPT else accepted
+        yield from self.sync_access(listing, number, counters, limit)
+        yield from self._delete(self.ledger.unseen(self.source, number), counters)
 
-    def permit(
-        self, listing: Iterable[Listed], number: int, tally: Tally, accepted: int = 0
-    ) -> Progresses:
-        """Amend the access of what is listed, as it is listed, and leave the rest. As `reconcile`.
+    def sync_access(
+        self, listing: Iterable[Listed], number: int, counters: RunCounters, accepted: int = 0
+    ) -> ProgressSteps:
+        """Apply the access of the listing as it is read, and delete nothing. See `reconcile`.
 
-        What is listed and was never read, such as what one may see only now, is entered to be read. What the
-        source says of a document is taken over also where it says too little of the rest: a
-        right that was taken away may not wait for a decision.
+        Listed documents that were never read, such as those one may see only now, are marked to be read.
+        Access is applied even if too many documents are missing: a revoked permission may not wait for an
+        approval.
         """
         held, listed = self.ledger.count(self.source), 0
-        meter = Meter(self.source, "listing", total=held)
-        for page in portions(listing, _PAGE):
+        meter = ProgressMeter(self.source, "listing", total=held)
+        for page in portions(listing, _PAGE_SIZE):
             listed += len(page)
-            self._take_listed(page, number, tally)
-            yield meter.progress(page[-1].document_id, len(page))
-        missing = self._missing(number)
-        Shrinkage(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
+            self._apply_listing(page, number, counters)
+            yield meter.advance(page[-1].document_id, len(page))
+        missing = self._count_missing(number)
+        DeletionGuard(source=self.source, held=held, listed=listed, missing=missing).check(accepted)
 
-    def repair(self, tally: Tally) -> Progresses:
+    def repair(self, counters: RunCounters) -> ProgressSteps:
         """Bring the index in line with the ledger, from the kept sections, without the source.
 
-        Documents that only the index has are deleted, also those of sources that are no more; what
-        only other readers find is amended.
+        Documents that only the index holds are deleted, including those of sources that no longer exist.
         Where kept sections are gone, the source will be read again from the beginning.
         """
-        meter = Meter(self.source, "repairing")
-        self._settle()
-        for lost in portions(self.ledger.lost(self.source), _PAGE):
-            self._forget(lost)
+        meter = ProgressMeter(self.source, "repairing")
+        self._apply_pending_access()
+        for page in portions(self.ledger.lost_contents(self.source), _PAGE_SIZE):
+            self.ledger.save([*map(ContentLost, page), CheckpointReset(self.source)])
         after = ""
-        while found := list(islice(self._differences(after), _MOST_DIFFERENCES)):
-            plans = self._mending_plans(found, tally)
-            yield from self._writing.carry_out_ahead(plans, meter, tally)
+        while found := list(islice(self._find_differences(after), _MAX_DIFFERENCES)):
+            plans = self._plan_repairs(found, counters)
+            yield from self._executor.run_pipelined(plans, meter, counters)
             after = found[-1].id
 
-    def clear(self, tally: Tally) -> Progresses:
+    def clear(self, counters: RunCounters) -> ProgressSteps:
         """Delete all documents and failures of the source, from the index and the ledger."""
-        yield from self._remove(self.ledger.unseen(self.source, _NO_LISTING), tally)
+        yield from self._delete(self.ledger.unseen(self.source, _NO_LISTING), counters)
 
-    def _checked(self, stream: Iterable[Change | Idle]) -> Iterator[Change | Idle]:
+    def _validate(self, stream: Iterable[Change | Idle]) -> Iterator[Change | Idle]:
         for change in stream:
             match change:
                 case Idle() | Checkpoint():
@@ -140,106 +149,101 @@ class Pipeline:
                 case Document(source=source) if source != self.source:
                     raise ValueError(f"{change.id!r} is of {source!r}, not of {self.source!r}")
                 case _:
-                    yield sound(change, self.source)
+                    yield validate_change(change, self.source)
 
-    def _take_listed(self, page: Sequence[Listed], number: int, tally: Tally) -> None:
-        access = {owned(listed.document_id, self.source): listed.access for listed in page}
+    def _apply_listing(self, page: Sequence[Listed], number: int, counters: RunCounters) -> None:
+        access = {check_owner(listed.document_id, self.source): listed.access for listed in page}
         entries = self.ledger.entries(list(access))
         amended = (
-            Step((Amended(each, access[each]),), _amend(each, access[each]), "amended")
+            _amend_access(each, access[each], "amended")
             for each, entry in entries.items()
             if entry.access != access[each]
         )
-        unread = (Step((Unread(self.source, each),)) for each in access if each not in entries)
-        self._writing.carry_out(Plan((*amended, *unread)), tally)
-        self.ledger.see(self.source, number, list(access))
+        unread = (WriteStep((Unread(self.source, each),)) for each in access if each not in entries)
+        self._executor.run(Plan((*amended, *unread)), counters)
+        self.ledger.mark_seen(self.source, number, list(access))
 
-    def _missing(self, number: int) -> int:
-        """How many documents the listing did not have; failures do not count."""
-        unseen = portions(self.ledger.unseen(self.source, number), _PAGE)
+    def _count_missing(self, number: int) -> int:
+        """Count the documents that the listing did not contain, without failures."""
+        unseen = portions(self.ledger.unseen(self.source, number), _PAGE_SIZE)
         return sum(len(self.ledger.versions(page)) for page in unseen)
 
-    def _remove(self, ids: Iterable[str], tally: Tally) -> Progresses:
-        meter = Meter(self.source, "removing")
-        for page in portions(ids, _PAGE):
+    def _delete(self, ids: Iterable[str], counters: RunCounters) -> ProgressSteps:
+        meter = ProgressMeter(self.source, "removing")
+        for page in portions(ids, _PAGE_SIZE):
             held = self.ledger.entries(page)
-            removed = (
-                Step((Removed(each),), Delete(each), "deleted" if each in held else None)
+            steps = (
+                WriteStep((Removed(each),), Delete(each), "deleted" if each in held else None)
                 for each in page
             )
-            self._writing.carry_out(Plan(tuple(removed)), tally)
-            yield meter.progress(page[-1], len(page))
+            self._executor.run(Plan(tuple(steps)), counters)
+            yield meter.advance(page[-1], len(page))
 
-    def _settle(self) -> None:
-        """Show to its readers, as the ledger names them, what was left between two states."""
-        for page in portions(self.ledger.unsettled(self.source), _PAGE):
-            settled = (
-                Step((Amended(each, entry.access),), _amend(each, entry.access))
-                for each, entry in self.ledger.entries(page).items()
-            )
-            self._writing.carry_out(Plan(tuple(settled)), Tally())
+    def _apply_pending_access(self) -> None:
+        """Write the ledger's access where a crash left the index with that of a change it did not save."""
+        for page in portions(self.ledger.access_pending(self.source), _PAGE_SIZE):
+            entries = self.ledger.entries(page)
+            steps = (_amend_access(each, entry.access, None) for each, entry in entries.items())
+            self._executor.run(Plan(tuple(steps)), RunCounters())
 
-    def _forget(self, lost: Sequence[str]) -> None:
-        self.ledger.save([*map(Lost, lost), Reached(self.source, None)])
-
-    def _differences(self, after: str) -> Iterator[Difference]:
+    def _find_differences(self, after: str) -> Iterator[Difference]:
         known = self.ledger.sources() - {self.source}
-        held = (
+        indexed = (
             document
             for document in self.writer.scan()
             if document.id > after and _source_of(document.id) not in known
         )
-        return differences(self.ledger.scan(self.source, after), held)
+        return find_differences(self.ledger.scan(self.source, after), indexed)
 
-    def _mending_plans(self, found: Sequence[Difference], tally: Tally) -> Iterator[Plan]:
-        for page in portions(found, _PAGE):
-            for parts in weighed(self._mending(page, tally), self.size.characters):
+    def _plan_repairs(self, found: Sequence[Difference], counters: RunCounters) -> Iterator[Plan]:
+        for page in portions(found, _PAGE_SIZE):
+            for parts in group_by_characters(self._plan_page(page, counters), self.size.characters):
                 yield Plan(tuple(parts), item=page[-1].id)
 
-    def _mending(self, page: Sequence[Difference], tally: Tally) -> Iterator[Prepared | Step]:
-        """What each difference asks for, by the ledger as it is now: it may have changed since."""
+    def _plan_page(self, page: Sequence[Difference], counters: RunCounters) -> Iterator[Step]:
+        """Plan by the ledger as it is now: it may have changed since the differences were found."""
         entries = self.ledger.entries([difference.id for difference in page])
         others = self.ledger.sources() - {self.source}
         for difference in page:
             entry = entries.get(difference.id)
             if entry is not None:
-                yield from self._restoring(difference, entry, tally)
+                yield from self._plan_repair(difference, entry, counters)
             elif _source_of(difference.id) not in others:
-                yield Step((Removed(difference.id),), Delete(difference.id), "deleted")
+                yield WriteStep((Removed(difference.id),), Delete(difference.id), "deleted")
 
-    def _restoring(
-        self, difference: Difference, entry: Entry, tally: Tally
-    ) -> Iterator[Prepared | Step]:
-        if difference.is_of_access:
-            amended = (Amended(difference.id, entry.access),)
-            yield Step(amended, _amend(difference.id, entry.access), "amended")
+    def _plan_repair(
+        self, difference: Difference, entry: Entry, counters: RunCounters
+    ) -> Iterator[Step]:
+        if difference.is_access_only:
+            yield _amend_access(difference.id, entry.access, "amended")
             return
         document = self.ledger.document(difference.id)
         if document is not None:
-            with tally.timed("chunk"):
-                part = restored(document, difference.next_generation, self.embedder)
-            yield _counted(difference, part) or part
+            with counters.timed("chunk"):
+                step = plan_restore(document, difference.next_generation, self.embedder)
+            yield _correct_chunk_count(difference, step) or step
         elif entry.kept:
-            yield Step((Lost(difference.id), Reached(self.source, None)))
+            yield WriteStep((ContentLost(difference.id), CheckpointReset(self.source)))
 
 
-def _counted(difference: Difference, part: Prepared | Step) -> Step | None:
-    """What the ledger is told where the index is right, and the ledger counts other chunks.
+def _correct_chunk_count(difference: Difference, step: Step) -> WriteStep | None:
+    """Save the index's number of chunks where the index is right and the ledger is not.
 
-    So it is after a change of model that did not come to its very end.
+    This happens when a change of the embedding model was interrupted at its very end.
     """
-    held = difference.held
-    if held is None or not difference.is_of_count or not isinstance(part, Prepared):
+    actual = difference.actual
+    if actual is None or not difference.is_chunk_count_only or not isinstance(step, EmbedStep):
         return None
-    if len(part.chunks) != held.chunks:
+    if len(step.chunks) != actual.chunks:
         return None
-    return Step((Restored.of(held),))
+    return WriteStep((Restored.of(actual),))
 
 
-def _amend(document: str, access: Access) -> Amend:
-    return Amend(document_id=document, access=access)
+def _amend_access(document: str, access: Access, outcome: Outcome | None) -> WriteStep:
+    amend = Amend(document_id=document, access=access)
+    return WriteStep((AccessAmended(document, access),), amend, outcome)
 
 
 def _source_of(document: str) -> str:
-    """By the rule that ids begin with the source's name and a colon, which no name contains."""
+    """Return what stands before the first colon, which no source name contains."""
     return document.partition(":")[0]

@@ -1,7 +1,11 @@
-"""What one change asks of the index and of the ledger. Pure, but for the embedder's tokens."""
+"""Decides what one change requires of the index and of the ledger.
+
+The functions are pure, except that the embedder counts tokens.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from connectors.connector import Deletion, Unchanged, Unreadable
 from connectors.document import Document
@@ -11,33 +15,33 @@ from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexChange
 from indexing.ingestion.batching import DocumentChange, document_id
 from indexing.ingestion.ledger import (
-    Amended,
+    AccessAmended,
     Entry,
     Failed,
     LedgerChange,
-    Noted,
     Removed,
     Restored,
     Stored,
+    VersionSeen,
 )
 from indexing.ingestion.progress import Outcome
 
 CONTENT_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What odd content may raise in code that handles all ordinary content."""
+"""What malformed content may raise in code that handles all ordinary content."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A version that is to be embedded and written."""
+class EmbedStep:
+    """A document version that is to be embedded and written."""
 
     item: str
     source: str
     chunks: tuple[Chunk, ...]
-    then: Stored | Restored
-    """What the ledger is told once the index has it."""
+    ledger_change: Stored | Restored
+    """Saved once the index holds the version."""
 
-    def failed(self, error: Exception) -> Failed:
-        return _failed(self.document_id, self.source, self.item, error)
+    def to_failure(self, error: Exception) -> Failed:
+        return _to_failure(self.document_id, self.source, self.item, error)
 
     @property
     def characters(self) -> int:
@@ -45,151 +49,165 @@ class Prepared:
 
     @property
     def document_id(self) -> str:
-        return self.then.document.id if isinstance(self.then, Stored) else self.then.document_id
+        change = self.ledger_change
+        return change.document.id if isinstance(change, Stored) else change.document_id
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What needs no embedding."""
+class WriteStep:
+    """A change that needs no embedding: first the index is written, then the ledger."""
 
-    then: tuple[LedgerChange, ...]
-    first: IndexChange | None = None
+    ledger_changes: tuple[LedgerChange, ...]
+    index_change: IndexChange | None = None
     outcome: Outcome | None = None
 
     @property
     def characters(self) -> int:
-        """Of the texts to be embedded."""
+        """The characters that are to be embedded."""
         return 0
 
 
-def planned(
+Step: TypeAlias = EmbedStep | WriteStep
+
+
+def plan_change(
     change: DocumentChange,
     entry: Entry | None,
     source: str,
     embedder: Embedder,
-    lowest: int = 1,
-) -> Prepared | Step:
-    """`entry` is what the ledger holds of the document; `source` is whose change this is.
+    min_generation: int,
+) -> Step:
+    """Decide what a change of a document requires.
 
-    No version is of a lower generation than `lowest`, and none that is later is deleted or amended: a batch
-    that is carried out late, by a worker that nobody had heard of, undoes nothing of what came after it.
+    Args:
+        entry: what the ledger holds of the document.
+        source: the source that the change is from.
+        min_generation: the number of the batch. No version gets a lower generation, and no higher one is
+            deleted or amended. So a batch that a stalled worker writes late undoes nothing of later batches.
     """
     match change:
         case Document():
-            return _planned_document(change, entry, embedder, lowest)
+            return _plan_document(change, entry, embedder, min_generation)
         case Deletion(gone):
-            delete = Delete(gone, up_to=_latest(entry, lowest))
-            return Step((Removed(gone),), delete, "deleted" if entry else None)
+            delete = Delete(gone, up_to=_highest_generation(entry, min_generation))
+            return WriteStep((Removed(gone),), delete, "deleted" if entry else None)
         case Unchanged(same, version):
-            return Step((Noted(same, version),), outcome="unchanged")
+            return WriteStep((VersionSeen(same, version),), outcome="unchanged")
         case Unreadable():
-            return Step((_unreadable(change, source),))
+            return WriteStep((_escape_unreadable(change, source),))
 
 
-def restored(document: Document, generation: int, embedder: Embedder) -> Prepared | Step:
-    """The kept version, cut anew."""
+def plan_restore(document: Document, generation: int, embedder: Embedder) -> Step:
+    """Chunk the kept version again, to write it as this generation."""
     try:
         chunks = tuple(chunks_of(document, embedder))
-        then = Restored(
+        restored = Restored(
             document_id=document.id,
             content_hash=content_hash(document),
             generation=generation,
             chunks=len(chunks),
         )
-        return Prepared(document.title, document.source, chunks, then)
+        return EmbedStep(document.title, document.source, chunks, restored)
     except CONTENT_ERRORS as error:
-        return Step((_failed(document.id, document.source, document.title, error),))
+        return WriteStep((_to_failure(document.id, document.source, document.title, error),))
 
 
-def _planned_document(
-    document: Document, entry: Entry | None, embedder: Embedder, lowest: int
-) -> Prepared | Step:
+def _plan_document(
+    document: Document, entry: Entry | None, embedder: Embedder, min_generation: int
+) -> Step:
     try:
         _check_text(document)
         digest = content_hash(document)
         if entry and entry.kept and entry.content_hash == digest:
-            return _same_content(document, entry, lowest)
+            return _plan_same_content(document, entry, min_generation)
         chunks = tuple(chunks_of(document, embedder))
     except CONTENT_ERRORS as error:
-        return Step((_failed(document.id, document.source, document.title, error),))
-    then = Stored(
+        return WriteStep((_to_failure(document.id, document.source, document.title, error),))
+    stored = Stored(
         document=document,
         content_hash=digest,
-        generation=max(entry.generation + 1 if entry else 1, lowest),
+        generation=max(entry.generation + 1 if entry else 1, min_generation),
         chunks=len(chunks),
     )
-    return Prepared(document.title, document.source, chunks, then)
+    return EmbedStep(document.title, document.source, chunks, stored)
 
 
-def _failed(document: str, source: str, title: str, error: Exception) -> Failed:
-    return Failed(
-        source=source,
-        document_id=document,
-        item=printable(title) or document,
-        reason=printable(f"it could not be indexed: {str(error) or type(error).__name__}"),
-    )
-
-
-def sound(change: DocumentChange, source: str) -> DocumentChange:
-    """The change, or that its document is unreadable, if its id cannot be stored.
-
-    Raises:
-        ValueError: the id does not begin with the source's name and a colon.
-    """
-    name = owned(document_id(change), source)
-    if name == document_id(change):
-        return change
-    return Unreadable(document_id=name, item=name, reason="its name is not valid text")
-
-
-def owned(document: str, source: str) -> str:
-    """The id as it can be stored. Raises as `sound` does."""
-    if not document.startswith(f"{source}:"):
-        raise ValueError(f"not an id of {source!r}: {document!r}")
-    return printable(document)
-
-
-def printable(text: str) -> str:
-    """The text, with what no database and no file takes as text written as escapes."""
-    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
-
-
-def _latest(entry: Entry | None, lowest: int) -> int:
-    """The generation that the index holds at most, unless another worker has gone on."""
-    return max(entry.generation, lowest) if entry else lowest
-
-
-def _same_content(document: Document, entry: Entry, lowest: int) -> Step:
-    noted = Noted(document.id, document.version)
+def _plan_same_content(document: Document, entry: Entry, min_generation: int) -> WriteStep:
+    seen = VersionSeen(document.id, document.version)
     if document.access == entry.access:
-        return Step((noted,), outcome="unchanged")
-    return Step(
-        (Amended(document.id, document.access), noted),
-        Amend(document_id=document.id, access=document.access, up_to=_latest(entry, lowest)),
+        return WriteStep((seen,), outcome="unchanged")
+    up_to = _highest_generation(entry, min_generation)
+    return WriteStep(
+        (AccessAmended(document.id, document.access), seen),
+        Amend(document_id=document.id, access=document.access, up_to=up_to),
         "amended",
     )
 
 
-def _unreadable(change: Unreadable, source: str) -> Failed:
+def _highest_generation(entry: Entry | None, min_generation: int) -> int:
+    """Return the highest generation that the index can hold unless a later batch was written."""
+    return max(entry.generation, min_generation) if entry else min_generation
+
+
+def validate_change(change: DocumentChange, source: str) -> DocumentChange:
+    """Return the change, or a failure of its document if its id cannot be stored.
+
+    Raises:
+        ValueError: the id is not one of this source.
+    """
+    checked = check_owner(document_id(change), source)
+    if checked == document_id(change):
+        return change
+    return Unreadable(document_id=checked, item=checked, reason="its name is not valid text")
+
+
+def check_owner(document: str, source: str) -> str:
+    """Return the id as it can be stored.
+
+    Raises:
+        ValueError: the id does not begin with the source's name and a colon.
+    """
+    if not document.startswith(f"{source}:"):
+        raise ValueError(f"not an id of {source!r}: {document!r}")
+    return escape_invalid_text(document)
+
+
+def escape_invalid_text(text: str) -> str:
+    """Escape lone surrogates and zero characters, which neither databases nor files accept as text."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _to_failure(document: str, source: str, title: str, error: Exception) -> Failed:
+    return Failed(
+        source=source,
+        document_id=document,
+        item=escape_invalid_text(title) or document,
+        reason=escape_invalid_text(
+            f"it could not be indexed: {str(error) or type(error).__name__}"
+        ),
+    )
+
+
+def _escape_unreadable(change: Unreadable, source: str) -> Failed:
     return Failed(
         source=source,
         document_id=change.document_id,
-        item=printable(change.item),
-        reason=printable(change.reason),
-        link=None if change.link is None else printable(change.link),
+        item=escape_invalid_text(change.item),
+        reason=escape_invalid_text(change.reason),
+        link=None if change.link is None else escape_invalid_text(change.link),
     )
 
 
 def _check_text(document: Document) -> None:
-    """Raises ValueError: some of it is not text that can be stored."""
+    """Raise ValueError if a text of the document cannot be stored."""
     fields = (document.title, document.link, document.media_type, document.version)
     if any("\0" in field for field in fields):
-        raise ValueError("its title, link, type or version holds a zero character")
-    for text in (*fields, *_texts(document)):
+        raise ValueError("its title, link, type or version contains a zero character")
+    for text in (*fields, *_iterate_texts(document)):
         text.encode()
 
 
-def _texts(document: Document) -> Iterator[str]:
+def _iterate_texts(document: Document) -> Iterator[str]:
     yield from document.parents
     for section in document.sections:
         yield from (section.text, section.link or "", section.place.sheet or "")

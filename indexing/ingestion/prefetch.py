@@ -1,4 +1,4 @@
-"""A source is read in a thread of its own, while what it yielded before is embedded."""
+"""Reads a source in a thread of its own, while earlier changes are saved and indexed."""
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -10,9 +10,9 @@ from typing import TypeAlias
 from connectors.connector import Change
 from connectors.document import Document
 
-CHANGES_AHEAD = 1000
-CHARACTERS_AHEAD = 2_000_000
-PATIENCE_SECONDS = 1.0
+MAX_CHANGES = 1000
+MAX_CHARACTERS = 2_000_000
+IDLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,82 +28,84 @@ class _End:
 _Item: TypeAlias = Change | Idle | _End
 
 
-def characters(change: Change) -> int:
-    """What a change weighs in memory."""
+def count_characters(change: Change) -> int:
+    """Return the characters of a change, as an estimate of the memory it takes."""
     if isinstance(change, Document):
         return len(change.title) + sum(len(section.text) for section in change.sections)
     return 0
 
 
 def read_ahead(
-    changes: Iterable[Change], patience: float = PATIENCE_SECONDS
+    changes: Iterable[Change], idle_after: float = IDLE_SECONDS
 ) -> Generator[Change | Idle, None, None]:
-    """The same changes in the same order, and `Idle` after each `patience` seconds without one.
+    """Yield the same changes in the same order, and `Idle` after each `idle_after` seconds without one.
 
-    At most a thousand changes or two million characters wait to be taken, or one change that is
-    longer. An error of the source comes after the changes that came before it. Closing it waits
-    until the source has yielded once more or ended.
+    At most a thousand changes or two million characters are buffered, or one longer change. An error of the
+    source is raised after the changes that came before it. Closing the generator waits until the source has
+    yielded once more or ended.
     """
-    shelf = _Shelf()
+    buffer = _BoundedBuffer()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader") as pool:
-        reading = pool.submit(_read, iter(changes), shelf)
+        reading = pool.submit(_fill, iter(changes), buffer)
         try:
-            while not isinstance(item := shelf.take(patience), _End):
+            while not isinstance(item := buffer.take(idle_after), _End):
                 yield item
             reading.result()
         finally:
-            shelf.close()
+            buffer.close()
 
 
-def _read(changes: Iterator[Change], shelf: "_Shelf") -> None:
+def _fill(changes: Iterator[Change], buffer: "_BoundedBuffer") -> None:
     try:
         for change in changes:
-            if not shelf.put(change):
+            if not buffer.put(change):
                 break
         if isinstance(changes, Generator):
             changes.close()
     finally:
-        shelf.end()
+        buffer.end()
 
 
-class _Shelf:
-    """Holds what was read and not yet taken; bounded by weight."""
+class _BoundedBuffer:
+    """A queue of changes between two threads, bounded by number and by characters."""
 
     def __init__(self) -> None:
         self._changes: deque[Change] = deque()
-        self._weight = 0
+        self._characters = 0
         self._ended = False
         self._closed = False
-        self._moved = Condition()
+        self._changed = Condition()
 
     def put(self, change: Change) -> bool:
-        """Wait for room, and say whether anybody still wants it."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._closed or self._has_room())
+        """Wait for space, add the change, and return whether more is wanted."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._has_space())
             self._changes.append(change)
-            self._weight += characters(change)
-            self._moved.notify_all()
+            self._characters += count_characters(change)
+            self._changed.notify_all()
             return not self._closed
 
-    def take(self, patience: float) -> _Item:
-        with self._moved:
-            self._moved.wait_for(lambda: self._changes or self._ended, timeout=patience)
+    def take(self, timeout: float) -> _Item:
+        with self._changed:
+            self._changed.wait_for(lambda: self._changes or self._ended, timeout=timeout)
             if not self._changes:
                 return _End() if self._ended else Idle()
             change = self._changes.popleft()
-            self._weight -= characters(change)
-            self._moved.notify_all()
+            self._characters -= count_characters(change)
+            self._changed.notify_all()
             return change
 
     def end(self) -> None:
-        with self._moved:
+        """Signal that no change will be added."""
+        with self._changed:
             self._ended = True
-            self._moved.notify_all()
+            self._changed.notify_all()
 
     def close(self) -> None:
-        with self._moved:
+        """Signal that no change will be taken."""
+        with self._changed:
             self._closed = True
-            self._moved.notify_all()
+            self._changed.notify_all()
 
-    def _has_room(self) -> bool:
-        return len(self._changes) < CHANGES_AHEAD and self._weight < CHARACTERS_AHEAD
+    def _has_space(self) -> bool:
+        return len(self._changes) < MAX_CHANGES and self._characters < MAX_CHARACTERS

@@ -1,4 +1,4 @@
-"""What a run has done so far, and what it is doing now."""
+"""Counters, timings and progress of a run."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ Outcome: TypeAlias = Literal[
 TimedStage: TypeAlias = Literal["read", "chunk", "embed", "write"]
 Stage: TypeAlias = Literal["repairing", "indexing", "listing", "removing"]
 
-MOST_NAMED = 100
+MAX_NAMED_FAILURES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,21 @@ class Report:
     documents: int = 0
     """Indexed because they were new or had changed."""
     chunks: int = 0
-    """Written, of these and of the restored ones."""
+    """Written for indexed and for restored documents."""
     embedded: int = 0
-    """Texts that the embedder made vectors of."""
+    """Texts that were embedded."""
     unchanged: int = 0
-    """Read again, and found to be as they were."""
+    """Read again and found unchanged."""
     amended: int = 0
-    """Shown to other readers, without new vectors."""
+    """Given other readers, without new vectors."""
     deleted: int = 0
     restored: int = 0
-    """Put back into an index that had lost them, from the kept sections."""
+    """Written again from the kept sections to an index that had lost them."""
     unreadable: tuple[UnreadableItem, ...] = ()
     """The first hundred."""
     unreadable_count: int = 0
     seconds: Mapping[TimedStage, float] = field(default_factory=dict)
-    """`read` is the time spent waiting for the source, and `embed` for the embedder, while others work on."""
+    """`read` and `embed` are the time spent waiting for source and embedder, while other stages go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +48,16 @@ class Progress:
     source: str
     stage: Stage
     item: str | None
-    """What was worked on last."""
+    """The last item worked on."""
     done: int
     """Documents of this stage."""
     total: int | None
     rate: float
-    """Documents of this stage in a second, since it began."""
+    """Documents per second since the stage began."""
 
 
-class Tally:
-    """Counts and times a run as it goes on; each figure is changed by one thread at a time."""
+class RunCounters:
+    """Counts and times a run; each counter is changed by one thread at a time."""
 
     def __init__(self) -> None:
         self.counts: dict[Outcome, int] = dict.fromkeys(get_args(Outcome), 0)
@@ -65,20 +65,21 @@ class Tally:
         self.unreadable_count = 0
         self._unreadable: list[UnreadableItem] = []
 
-    def failed(self, item: str, reason: str) -> None:
+    def add_failure(self, item: str, reason: str) -> None:
         self.unreadable_count += 1
-        if len(self._unreadable) < MOST_NAMED:
+        if len(self._unreadable) < MAX_NAMED_FAILURES:
             self._unreadable.append(UnreadableItem(item, reason))
 
     @contextmanager
     def timed(self, stage: TimedStage) -> Iterator[None]:
+        """Add the duration of the block to the stage."""
         began = time.perf_counter()
         try:
             yield
         finally:
             self.seconds[stage] += time.perf_counter() - began
 
-    def report(self) -> Report:
+    def to_report(self) -> Report:
         return Report(
             documents=self.counts["documents"],
             chunks=self.counts["chunks"],
@@ -93,8 +94,8 @@ class Tally:
         )
 
 
-class Meter:
-    """Makes the progress of one stage."""
+class ProgressMeter:
+    """Creates the progress events of one stage."""
 
     def __init__(self, source: str, stage: Stage, total: int | None = None) -> None:
         self._source = source
@@ -103,8 +104,8 @@ class Meter:
         self._began = time.monotonic()
         self._done = 0
 
-    def progress(self, item: str | None, done: int = 0) -> Progress:
-        """After `done` more documents, the last of them `item`."""
+    def advance(self, item: str | None, done: int = 0) -> Progress:
+        """Add `done` documents, of which `item` is the last."""
         self._done += done
         elapsed = time.monotonic() - self._began
         return Progress(

@@ -1,4 +1,4 @@
-"""Documents that are searched once and kept nowhere: the files of a question."""
+"""Indexes documents that are searched once and not kept, such as the files of a question."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ def index_documents(documents: Sequence[Document], embedder: Embedder, writer: I
     """Write the documents to an index of their own.
 
     Raises:
-        TemporarilyUnavailableError, ActionRequiredError: the embedder's or the index's.
+        TemporarilyUnavailableError, ActionRequiredError: of the embedder or the index.
     """
     for document in documents:
         chunks = chunks_of(document, embedder)

@@ -1,7 +1,7 @@
-"""One index copied to another as it is: chunks and vectors, nothing cut or embedded.
+"""Copies one index to another as it is: chunks and vectors, without chunking or embedding again.
 
-What is to be copied is the difference of the two surveys, so that a copy that was stopped goes on where it
-was. At the end the two are compared: what they hold, and what they answer.
+What is copied is the difference of the two inventories, so that an interrupted copy continues where it
+stopped. At the end, contents and search results of the two indexes are compared.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from connectors.document import Readers
-from connectors.errors import ActionRequiredError
+from connectors.errors import DamagedDataError
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vector
 from indexing.index.protocols import (
@@ -25,187 +25,189 @@ from indexing.index.protocols import (
     IndexWriter,
     Replace,
 )
-from indexing.ingestion.reconciliation import Difference, differences
-from indexing.rebuild.standstill import GoOn, Standstill, Waiting, entered
+from indexing.ingestion.reconciliation import Difference, find_differences
+from indexing.rebuild.events import KeepAlive, SyncPause, WaitingForSync, enter_sync_pause
 from indexing.runtime.deadline import Deadline
 
-SAMPLE = 50
-"""Documents that both indexes are asked for at the end."""
-SIZE = 10
-AGREEMENT = 0.9
-"""Least share of the best ten that both name, on average, for words and for vectors alike."""
+SAMPLE_SIZE = 50
+"""Documents that both indexes are searched for at the end."""
+COMPARED_HITS = 10
+MIN_OVERLAP = 0.9
+"""Average share of the best ten that both indexes must return, by words and by vectors."""
 _SAME_SCORE = 1.0 + 1e-6
-_MOST_CHUNKS = 2_000
-_LONGEST_TEXT = 200
-_SECONDS = 30.0
+_MAX_BATCH_CHUNKS = 2_000
+_MAX_QUERY_CHARACTERS = 200
+_SEARCH_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One of the two indexes: as it is kept, and as it is asked once it holds everything."""
+class CopyEndpoint:
+    """One of the two indexes: its writer, and how to open it for searching once it is complete."""
 
     writer: IndexWriter
     index: Callable[[], Index]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copying:
-    """How far the copy is."""
-
+class CopyProgress:
     documents: int
-    """Copied in this run, of `total` that the target had not, or not as they are."""
+    """Copied in this run, of `total` that were missing in the target or different."""
     total: int
     chunks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """Two indexes that hold the same, asked the same."""
+class Comparison:
+    """Two indexes with the same contents, given the same queries."""
 
     documents: int
     chunks: int
     asked: int
-    """Documents of the sample, spread evenly: for each, the words and the vector of one of its chunks."""
+    """Documents of the sample, evenly spread; for each, the words and the vector of one chunk are searched."""
     words: float
-    """Share of the best ten that both name, on average over the sample; 1 where there was none."""
+    """Average share of the best ten that both return; 1 for an empty sample."""
     vectors: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class CopyResult:
     documents: int
     """Copied in this run."""
     deleted: int
-    """From the target, which the source has no more."""
-    agreement: Agreement
+    """Deleted from the target because the source does not hold them any more."""
+    comparison: Comparison
 
 
-Moving: TypeAlias = Copying | Waiting | Moved
+CopyEvent: TypeAlias = CopyProgress | WaitingForSync | CopyResult
 
 
-def move(
-    source: Place, target: Place, standstill: Standstill, switch: Callable[[], None]
-) -> Iterator[Moving]:
-    """Copy, compare, then `switch`, all while no source is synced; the last thing told is `Moved`.
+def copy_index(
+    source: CopyEndpoint, target: CopyEndpoint, pause: SyncPause, switch: Callable[[], None]
+) -> Iterator[CopyEvent]:
+    """Copy, compare, then `switch`, all while no source is synced. The last event is the result.
 
-    Whatever ends it, it can be run again, and goes on from what was written.
+    Whatever ends it, it can be run again and continues from what was written.
 
     Raises:
-        ActionRequiredError: the two do not agree; nothing was switched.
-        TemporarilyUnavailableError, ActionRequiredError: either index's.
+        DamagedDataError: the two indexes differ; nothing was switched.
+        TemporarilyUnavailableError, ActionRequiredError: of either index.
     """
     with ExitStack() as stack:
-        go_on = yield from entered(stack, standstill)
-        wanted = _wanted(source.writer, target.writer)
-        yield from _copied(source.writer, target.writer, wanted, go_on)
-        agreement = compared(source, target, go_on)
-        _check(agreement)
+        keep_alive = yield from enter_sync_pause(stack, pause)
+        plan = _plan_copy(source.writer, target.writer)
+        yield from _copy_documents(source.writer, target.writer, plan, keep_alive)
+        comparison = compare_indexes(source, target, keep_alive)
+        _check_overlap(comparison)
         switch()
-        yield Moved(documents=wanted.documents, deleted=len(wanted.gone), agreement=agreement)
+        yield CopyResult(documents=plan.documents, deleted=len(plan.removed), comparison=comparison)
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Documents that follow each other in the source and are all to be copied."""
+class _Range:
+    """Consecutive documents of the source that are all to be copied."""
 
     after: str
     last: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What the target lacks. Flat in memory where it lacks everything, or little."""
+class _CopyPlan:
+    """What the target lacks. Small where it lacks everything, or little."""
 
-    stretches: tuple[_Stretch, ...]
+    ranges: tuple[_Range, ...]
     documents: int
     outdated: tuple[str, ...]
-    """To be deleted before anything is copied."""
-    gone: frozenset[str]
-    """Those of them that the source has no more."""
+    """To be deleted from the target before anything is copied."""
+    removed: frozenset[str]
+    """Those outdated documents that the source does not hold any more."""
 
 
-def _wanted(source: IndexWriter, target: IndexWriter) -> _Wanted:
-    found = [each for each in _differences(source, target) if _is_outdated(each)]
-    stretches = tuple(_stretches(source.scan(), _differences(source, target)))
-    return _Wanted(
-        stretches=stretches,
-        documents=sum(1 for each in _differences(source, target) if each.told),
-        outdated=tuple(each.id for each in found),
-        gone=frozenset(each.id for each in found if each.told is None),
+def _plan_copy(source: IndexWriter, target: IndexWriter) -> _CopyPlan:
+    outdated = [each for each in _find_differences(source, target) if _is_outdated(each)]
+    ranges = tuple(_group_ranges(source.scan(), _find_differences(source, target)))
+    return _CopyPlan(
+        ranges=ranges,
+        documents=sum(1 for each in _find_differences(source, target) if each.expected),
+        outdated=tuple(each.id for each in outdated),
+        removed=frozenset(each.id for each in outdated if each.expected is None),
     )
 
 
-def _differences(source: IndexWriter, target: IndexWriter) -> Iterator[Difference]:
-    return differences(source.scan(), target.scan())
+def _find_differences(source: IndexWriter, target: IndexWriter) -> Iterator[Difference]:
+    return find_differences(source.scan(), target.scan())
 
 
 def _is_outdated(difference: Difference) -> bool:
-    """The source has it no more, or holds a version that the target takes for an older one."""
-    told, held = difference.told, difference.held
-    return held is not None and (told is None or held.generation > told.generation)
+    """Whether the source has no such document, or a version that the target would refuse as an older one."""
+    expected, actual = difference.expected, difference.actual
+    return actual is not None and (expected is None or actual.generation > expected.generation)
 
 
-def _stretches(scan: Iterator[IndexedDocument], found: Iterator[Difference]) -> Iterator[_Stretch]:
-    wanted = (each.id for each in found if each.told)
-    coming, before, after = next(wanted, None), "", None
-    for document in scan:
-        if document.id == coming:
+def _group_ranges(
+    documents: Iterator[IndexedDocument], found: Iterator[Difference]
+) -> Iterator[_Range]:
+    wanted = (each.id for each in found if each.expected)
+    next_wanted, before, after = next(wanted, None), "", None
+    for document in documents:
+        if document.id == next_wanted:
             after = before if after is None else after
-            coming = next(wanted, None)
+            next_wanted = next(wanted, None)
         elif after is not None:
-            yield _Stretch(after, before)
+            yield _Range(after, before)
             after = None
         before = document.id
     if after is not None:
-        yield _Stretch(after, before)
+        yield _Range(after, before)
 
 
-def _copied(
-    source: IndexWriter, target: IndexWriter, wanted: _Wanted, go_on: GoOn
-) -> Iterator[Copying]:
+def _copy_documents(
+    source: IndexWriter, target: IndexWriter, plan: _CopyPlan, keep_alive: KeepAlive
+) -> Iterator[CopyProgress]:
     documents = chunks = 0
-    yield Copying(documents=0, total=wanted.documents, chunks=0)
-    for batch in _batches(_changes(source, wanted)):
-        go_on()
+    yield CopyProgress(documents=0, total=plan.documents, chunks=0)
+    for batch in _group_by_chunks(_read_changes(source, plan)):
+        keep_alive()
         target.write(batch)
         copied = [change for change in batch if isinstance(change, Replace)]
         documents += len(copied)
         chunks += sum(len(change.chunks) for change in copied)
-        yield Copying(documents=documents, total=wanted.documents, chunks=chunks)
+        yield CopyProgress(documents=documents, total=plan.documents, chunks=chunks)
 
 
-def _changes(source: IndexWriter, wanted: _Wanted) -> Iterator[IndexChange]:
-    yield from map(Delete, wanted.outdated)
-    for stretch in wanted.stretches:
-        for each in source.export(stretch.after):
-            yield each
-            if each.document_id >= stretch.last:
+def _read_changes(source: IndexWriter, plan: _CopyPlan) -> Iterator[IndexChange]:
+    yield from map(Delete, plan.outdated)
+    for each in plan.ranges:
+        for document in source.export(each.after):
+            yield document
+            if document.document_id >= each.last:
                 break
 
 
-def _batches(changes: Iterator[IndexChange]) -> Iterator[list[IndexChange]]:
+def _group_by_chunks(changes: Iterator[IndexChange]) -> Iterator[list[IndexChange]]:
     batch: list[IndexChange] = []
     weight = 0
     for change in changes:
         batch.append(change)
         weight += 1 + (len(change.chunks) if isinstance(change, Replace) else 0)
-        if weight >= _MOST_CHUNKS:
+        if weight >= _MAX_BATCH_CHUNKS:
             yield batch
             batch, weight = [], 0
     if batch:
         yield batch
 
 
-def compared(source: Place, target: Place, go_on: GoOn) -> Agreement:
-    """Ask both the same.
+def compare_indexes(
+    source: CopyEndpoint, target: CopyEndpoint, keep_alive: KeepAlive
+) -> Comparison:
+    """Compare the contents of both indexes, then what they return for the same queries.
 
     Raises:
-        ActionRequiredError: they do not hold the same.
+        DamagedDataError: they do not hold the same.
     """
-    if (different := next(_differences(source.writer, target.writer), None)) is not None:
-        raise ActionRequiredError(
-            f"The copy does not hold what the index holds: {different.id} is not the same in both."
-            " Move again; what is right already is not copied again."
+    if (different := next(_find_differences(source.writer, target.writer), None)) is not None:
+        raise DamagedDataError(
+            f"The copy differs from the index: document {different.id} is not the same in both. Run the"
+            " move again; documents that are already right are not copied again."
         )
     documents = chunks = 0
     for each in source.writer.scan():
@@ -213,22 +215,22 @@ def compared(source: Place, target: Place, go_on: GoOn) -> Agreement:
         chunks += each.chunks
     asked, index, copy = 0, source.index(), target.index()
     overlaps = np.zeros((0, 2))
-    for after, readers in _sample(source.writer, documents):
-        go_on()
-        chunk, vector = _chunk_of(next(source.writer.export(after)))
+    for after, readers in _sample_documents(source.writer, documents):
+        keep_alive()
+        chunk, vector = _middle_chunk(next(source.writer.export(after)))
         if chunk.hidden:
             continue
         asked += 1
-        both = [_answers(each, chunk, vector, readers) for each in (index, copy)]
+        both = [_search(each, chunk, vector, readers) for each in (index, copy)]
         shares = [_overlap(one, other) for one, other in zip(*both, strict=True)]
         overlaps = np.vstack([overlaps, shares])
     words, vectors = overlaps.mean(axis=0).tolist() if asked else (1.0, 1.0)
-    return Agreement(documents=documents, chunks=chunks, asked=asked, words=words, vectors=vectors)
+    return Comparison(documents=documents, chunks=chunks, asked=asked, words=words, vectors=vectors)
 
 
-def _sample(writer: IndexWriter, documents: int) -> Iterator[tuple[str, Readers]]:
-    """The ids before those of the sample, and who may ask for them."""
-    step = max(1, documents // SAMPLE)
+def _sample_documents(writer: IndexWriter, documents: int) -> Iterator[tuple[str, Readers]]:
+    """Yield the id before each sampled document, and its readers."""
+    step = max(1, documents // SAMPLE_SIZE)
     number, before = 0, ""
     for each in writer.scan():
         if each.chunks and each.access.readers:
@@ -238,33 +240,34 @@ def _sample(writer: IndexWriter, documents: int) -> Iterator[tuple[str, Readers]
         before = each.id
 
 
-def _chunk_of(document: Replace) -> tuple[Chunk, Vector]:
-    """One from its middle: what stands there, other documents have less in common with."""
-    place = len(document.chunks) // 2
-    return document.chunks[place], document.vectors[place]
+def _middle_chunk(document: Replace) -> tuple[Chunk, Vector]:
+    """Return the chunk in the middle: it has less in common with other documents than the first."""
+    position = len(document.chunks) // 2
+    return document.chunks[position], document.vectors[position]
 
 
-def _answers(
+def _search(
     index: Index, chunk: Chunk, vector: Vector, readers: Readers
 ) -> tuple[Sequence[Hit], ...]:
-    """By words alone, then by the vector alone; one more than is compared."""
-    words = IndexQuery(text=chunk.text[:_LONGEST_TEXT], vector=None, alpha=0.0, size=SIZE + 1)
-    meaning = IndexQuery(text="", vector=vector, alpha=1.0, size=SIZE + 1)
-    return index.find([words, meaning], readers, Deadline.after(_SECONDS)).rankings
+    """Search by words alone, then by the vector alone, for one hit more than is compared."""
+    size = COMPARED_HITS + 1
+    words = IndexQuery(text=chunk.text[:_MAX_QUERY_CHARACTERS], vector=None, alpha=0.0, size=size)
+    meaning = IndexQuery(text="", vector=vector, alpha=1.0, size=size)
+    return index.find([words, meaning], readers, Deadline.after(_SEARCH_SECONDS)).rankings
 
 
 def _overlap(one: Sequence[Hit], other: Sequence[Hit]) -> float:
-    """Share of the best of `one` that `other` names too; which of equals are named does not count."""
-    best, named = one[:SIZE], {hit.chunk.key for hit in other[:SIZE]}
-    equals = one[SIZE].score * _SAME_SCORE if len(one) > SIZE else -1.0
-    agreed = sum(hit.chunk.key in named or hit.score <= equals for hit in best)
-    return agreed / max(len(best), len(named), 1) if best or named else 1.0
+    """Return the share of the best hits of `one` that `other` has too; ties at the end do not count."""
+    best, found = one[:COMPARED_HITS], {hit.chunk.key for hit in other[:COMPARED_HITS]}
+    tied = one[COMPARED_HITS].score * _SAME_SCORE if len(one) > COMPARED_HITS else -1.0
+    agreed = sum(hit.chunk.key in found or hit.score <= tied for hit in best)
+    return agreed / max(len(best), len(found), 1) if best or found else 1.0
 
 
-def _check(agreement: Agreement) -> None:
-    if min(agreement.words, agreement.vectors) < AGREEMENT:
-        raise ActionRequiredError(
-            f"The copy holds what the index holds, and answers otherwise: of the best {SIZE} for"
-            f" {agreement.asked} documents both name {agreement.words:.0%} by words and"
-            f" {agreement.vectors:.0%} by vectors, on average. Nothing was switched."
+def _check_overlap(comparison: Comparison) -> None:
+    if min(comparison.words, comparison.vectors) < MIN_OVERLAP:
+        raise DamagedDataError(
+            f"The copy holds the same documents but returns other results: of the best {COMPARED_HITS} for"
+            f" {comparison.asked} documents, both return {comparison.words:.0%} by words and"
+            f" {comparison.vectors:.0%} by vectors on average. Nothing was switched."
         )

@@ -1,63 +1,99 @@
-"""What a rebuild of the index tells, and how fast it may go."""
+"""Events and limits of a rebuild or a copy of the index, and the pause of all syncs at its end."""
 
+import time
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
-from indexing.rebuild.standstill import Waiting
+from connectors.errors import TemporarilyUnavailableError
+
+RETRY_SECONDS = 2.0
+"""Between two attempts to pause all syncs."""
+
+KeepAlive: TypeAlias = Callable[[], None]
+"""Called regularly within the pause to extend it.
+
+Raises TemporarilyUnavailableError: the pause is over."""
+
+SyncPause: TypeAlias = Callable[[], AbstractContextManager[KeepAlive]]
+"""Opens a block in which no source is synced, so that what is compared does not change meanwhile.
+
+Entering the block raises TemporarilyUnavailableError while a source is being synced."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """Chunks a second, on average, that a rebuild may take; `None` for as many as it can."""
+class WaitingForSync:
+    """A sync must end before the work can go on."""
 
-    most: float | None = None
+    reason: str
+
+
+def enter_sync_pause(
+    stack: ExitStack, pause: SyncPause
+) -> Generator[WaitingForSync, None, KeepAlive]:
+    """Enter the block on `stack` as soon as no source is synced; closing the generator gives up."""
+    while True:
+        try:
+            return stack.enter_context(pause())
+        except TemporarilyUnavailableError as error:
+            waiting = WaitingForSync(str(error))
+        yield waiting
+        time.sleep(RETRY_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """The average number of chunks per second that a rebuild may index; `None`: unlimited."""
+
+    chunks_per_second: float | None = None
 
     @property
-    def at_once(self) -> float:
-        """Chunks of one batch: a second's worth, so that the machine is not busy for long at a time."""
-        return inf if self.most is None else max(1.0, self.most)
+    def batch_chunks(self) -> float:
+        """Chunks of one batch: those of a second, so that the machine is never busy for long."""
+        limit = self.chunks_per_second
+        return inf if limit is None else max(1.0, limit)
 
-    def pause(self, chunks: int, seconds: float) -> float:
-        """Seconds to wait after so many chunks in so many seconds."""
-        return 0.0 if self.most is None else max(0.0, chunks / self.most - seconds)
+    def seconds_to_wait(self, chunks: int, seconds: float) -> float:
+        """Return the pause that is due after so many chunks in so many seconds."""
+        limit = self.chunks_per_second
+        return 0.0 if limit is None else max(0.0, chunks / limit - seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Building:
-    """How far the new index version is."""
-
+class RebuildProgress:
     documents: int
-    """That it holds as they are now, of `total`."""
+    """Documents that the new index version holds as they are now, of `total`."""
     total: int
     chunks: int
     """Written in this run."""
     rate: float
-    """Chunks a second in this run."""
+    """Chunks per second in this run."""
     seconds_left: float | None
-    """At the pace so far; `None` as long as nothing can be said."""
+    """At the rate so far; `None` while it cannot be estimated."""
     item: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """A document that the new index version cannot have."""
+class MissingDocument:
+    """A document that cannot be indexed in the new index version."""
 
     document_id: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuilt:
-    """The new index version is the active one."""
+class RebuildResult:
+    """The new index version is active."""
 
     documents: int
-    """Cut and embedded anew in this run."""
+    """Chunked and embedded again in this run."""
     chunks: int
     deleted: int
     amended: int
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingDocument, ...]
     seconds: float
 
 
-Rebuilding: TypeAlias = Building | Waiting | Rebuilt
+RebuildEvent: TypeAlias = RebuildProgress | WaitingForSync | RebuildResult

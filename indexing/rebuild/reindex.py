@@ -1,9 +1,9 @@
-"""A new index version of the index, cut and embedded anew from the kept sections, while the old one is in use.
+"""Builds a new index version from the kept sections, while the old one is in use.
 
-What is to be done is the difference between the ledger and the new index version, so that it can be stopped at any
-moment and gone on with, and what changes meanwhile is taken over by the next pass: a document that was
-edited, deleted or given other readers differs in generation, in being there, or in access. When a pass finds
-next to nothing, the sources are held still for a moment, the last pass is made, and the index versions are switched.
+What is to be done is the difference between the ledger and the new index version. So a rebuild can be stopped
+at any time and continued, and each pass takes over what changed during the one before: a document that was
+edited, deleted or given other readers differs in generation, presence or access. When a pass finds next to
+nothing, all syncs are paused for a moment, the last pass is made, and the index versions are switched.
 """
 
 import time
@@ -16,31 +16,40 @@ from operator import attrgetter
 
 from connectors.batched import portions
 from connectors.document import Document
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
-from indexing.ingestion.batching import BatchSize, weighed
-from indexing.ingestion.executor import Plan, Writing
+from indexing.ingestion.batching import BatchSize, group_by_characters
+from indexing.ingestion.executor import Executor, Plan
 from indexing.ingestion.ledger import Entry, Failed, Ledger, LedgerChange, Restored
-from indexing.ingestion.planner import Prepared, Step, restored
-from indexing.ingestion.progress import Meter, Tally
-from indexing.ingestion.reconciliation import Difference, differences
-from indexing.rebuild.events import Building, Missing, Pace, Rebuilding, Rebuilt
-from indexing.rebuild.standstill import PATIENCE, GoOn, Standstill, entered
+from indexing.ingestion.planner import EmbedStep, Step, WriteStep, plan_restore
+from indexing.ingestion.progress import ProgressMeter, RunCounters
+from indexing.ingestion.reconciliation import Difference, find_differences
+from indexing.rebuild.events import (
+    RETRY_SECONDS,
+    KeepAlive,
+    MissingDocument,
+    RateLimit,
+    RebuildEvent,
+    RebuildProgress,
+    RebuildResult,
+    SyncPause,
+    enter_sync_pause,
+)
 
-PASS = 50_000
+MAX_DIFFERENCES = 50_000
 """Differences of one pass, which are held in memory."""
-FEW = 200
-"""Differences that are made up for while the sources stand still: seconds of work."""
-MOST_MISSING = 0.5
+MAX_LAST_DIFFERENCES = 200
+"""Differences that are left for the pass while syncs are paused: seconds of work."""
+MAX_MISSING = 0.5
 """Share of the documents that a new index version may lack."""
-GONE = "its kept text is gone; the next sync reads it from its source again"
+CONTENT_GONE = "its kept text is gone; the next sync reads it from its source again"
 _LAST_PASSES = 5
-_PAGE = 500
+_PAGE_SIZE = 500
 
 
-class _Notes:
-    """Takes what a ledger is told. The ledger itself says what it said before, but for what went wrong."""
+class _FailureRecorder:
+    """A ledger writer that keeps failures and changes nothing: the ledger describes the old index version."""
 
     def __init__(self) -> None:
         self.failed: dict[str, str] = {}
@@ -50,200 +59,210 @@ class _Notes:
             if isinstance(change, Failed):
                 self.failed[change.document_id] = change.reason
 
-    def unsettle(self, ids: Sequence[str]) -> None:
+    def mark_access_pending(self, ids: Sequence[str]) -> None:
         del ids
 
 
-class Reindexing:
-    """One run, begun or gone on with. The writer is that of the index version which is being built."""
+class Reindexer:
+    """One rebuild, started or continued. The writer is that of the new index version."""
 
     def __init__(
-        self, embedder: Embedder, writer: IndexWriter, ledger: Ledger, pace: Pace | None = None
+        self,
+        embedder: Embedder,
+        writer: IndexWriter,
+        ledger: Ledger,
+        rate_limit: RateLimit | None = None,
     ) -> None:
         self._embedder = embedder
         self._writer = writer
         self._ledger = ledger
-        self._pace = pace or Pace()
-        self._tally = Tally()
-        self._notes = _Notes()
+        self._rate_limit = rate_limit or RateLimit()
+        self._counters = RunCounters()
+        self._recorder = _FailureRecorder()
         self._missing: dict[str, tuple[IndexedDocument | None, str]] = {}
+        """Documents that cannot be indexed: the version that failed, and why."""
         self._total = 0
         self._began = time.monotonic()
 
-    def run(self, standstill: Standstill, switch: Callable[[], None]) -> Iterator[Rebuilding]:
-        """Build what is missing, then `switch` while the sources stand still; the last thing told is `Rebuilt`.
+    def run(self, pause: SyncPause, switch: Callable[[], None]) -> Iterator[RebuildEvent]:
+        """Build what is missing, then `switch` while syncs are paused. The last event is the result.
 
-        Whatever ends it, it can be run again, and goes on from what was written.
+        Whatever ends it, it can be run again and continues from what was written.
 
         Raises:
-            TemporarilyUnavailableError, ActionRequiredError: the embedder's, the index's or the ledger's.
+            TemporarilyUnavailableError, ActionRequiredError: of the embedder, the index or the ledger.
         """
         while True:
-            yield from self._caught_up()
+            yield from self._catch_up()
             with ExitStack() as stack:
-                go_on = yield from entered(stack, standstill)
-                if len(self._compared()[0]) > FEW:
+                keep_alive = yield from enter_sync_pause(stack, pause)
+                if len(self._compare()[0]) > MAX_LAST_DIFFERENCES:
                     continue
-                yield from self._last_passes(go_on)
-                lacking = self._lacking()
-                self._check(lacking)
+                yield from self._finish_passes(keep_alive)
+                missing = self._list_missing()
+                self._check(missing)
                 switch()
-                self.settle(go_on)
-                yield self._rebuilt(lacking)
+                self.update_chunk_counts(keep_alive)
+                yield self._to_result(missing)
                 return
 
-    def settle(self, go_on: GoOn) -> None:
-        """Tell the ledger the chunks of each document, which another model may cut into other numbers.
+    def update_chunk_counts(self, keep_alive: KeepAlive) -> None:
+        """Save the number of chunks of each document, which differs between embedding models.
 
-        Only while no source is synced, and after the switch: the ledger speaks of the active index version.
+        Called only while syncs are paused, and after the switch: the ledger describes the active index
+        version.
         """
-        found = differences(self._told(), self._writer.scan())
-        for page in portions((each for each in found if each.is_of_count), _PAGE):
-            go_on()
-            self._ledger.save([Restored.of(each.held) for each in page if each.held])
+        found = find_differences(self._scan_ledger(), self._writer.scan())
+        for page in portions((each for each in found if each.is_chunk_count_only), _PAGE_SIZE):
+            keep_alive()
+            self._ledger.save([Restored.of(each.actual) for each in page if each.actual])
 
-    def _caught_up(self) -> Iterator[Building]:
-        """Passes, until one had little to do."""
+    def _catch_up(self) -> Iterator[RebuildProgress]:
+        """Make passes until one had little to do."""
         while True:
-            found, left = self._compared()
-            yield from self._passed(found, left, self._pace)
-            if len(found) <= FEW:
+            found, left = self._compare()
+            yield from self._make_pass(found, left, self._rate_limit)
+            if len(found) <= MAX_LAST_DIFFERENCES:
                 return
 
-    def _last_passes(self, go_on: GoOn) -> Iterator[Building]:
-        self._reconsider()
+    def _finish_passes(self, keep_alive: KeepAlive) -> Iterator[RebuildProgress]:
+        self._forget_recovered()
         for _ in range(_LAST_PASSES):
-            found, left = self._compared()
+            found, left = self._compare()
             if not found:
                 return
-            for step in self._passed(found, left, Pace()):
-                go_on()
-                yield step
+            for progress in self._make_pass(found, left, RateLimit()):
+                keep_alive()
+                yield progress
         raise TemporarilyUnavailableError(
-            "The documents changed while they were being compared for the last time. What was built is"
-            " kept.",
-            retry_after=timedelta(seconds=PATIENCE),
+            "The documents changed during the last comparison. What was built is kept.",
+            retry_after=timedelta(seconds=RETRY_SECONDS),
         )
 
-    def _reconsider(self) -> None:
-        """What was gone may have been read again meanwhile, as the very version that it was."""
+    def _forget_recovered(self) -> None:
+        """Try again what was gone and has since been read again, as the very same version."""
         for each, entry in self._missing_entries():
-            if entry.kept and self._missing[each][1] == GONE:
+            if entry.kept and self._missing[each][1] == CONTENT_GONE:
                 del self._missing[each]
 
-    def _lacking(self) -> tuple[Missing, ...]:
-        """What the ledger holds and the new index version cannot have."""
-        return tuple(Missing(each, self._missing[each][1]) for each, _ in self._missing_entries())
+    def _list_missing(self) -> tuple[MissingDocument, ...]:
+        """List what the ledger holds and the new index version cannot have."""
+        return tuple(
+            MissingDocument(each, self._missing[each][1]) for each, _ in self._missing_entries()
+        )
 
     def _missing_entries(self) -> Iterator[tuple[str, Entry]]:
-        """Of what is missing, as far as the ledger holds it still."""
-        for page in portions(sorted(self._missing), _PAGE):
+        """Yield the ledger entries of missing documents that the ledger still holds."""
+        for page in portions(sorted(self._missing), _PAGE_SIZE):
             yield from self._ledger.entries(page).items()
 
-    def _check(self, lacking: Sequence[Missing]) -> None:
-        """An index version that has next to nothing is no good; the old one finds documents still."""
-        if len(lacking) > MOST_MISSING * self._total:
-            raise ActionRequiredError(
-                f"{len(lacking):,} of {self._total:,} documents cannot be indexed anew,"
-                f" {lacking[0].document_id} for one: {lacking[0].reason}. The index stays as it is. Mend"
-                " that, or sync, and reindex again."
+    def _check(self, missing: Sequence[MissingDocument]) -> None:
+        """Refuse an index version that lacks most documents; the old one still finds them."""
+        if len(missing) > MAX_MISSING * self._total:
+            raise ConflictError(
+                f"{len(missing):,} of {self._total:,} documents cannot be indexed again, for example"
+                f" {missing[0].document_id}: {missing[0].reason}. The index was not switched. Fix the cause,"
+                " or sync, and reindex again."
             )
 
-    def _passed(self, found: Sequence[Difference], left: int, pace: Pace) -> Iterator[Building]:
-        """Make up for these differences, of `left` documents that the new index version has not as they are."""
-        yield self._building(left)
-        writing = Writing(self._embedder, self._writer, self._notes)
-        meter, before = Meter("", "repairing"), self._tally.counts["restored"]
-        steps = writing.carry_out_ahead(self._plans(found, pace), meter, self._tally)
+    def _make_pass(
+        self, found: Sequence[Difference], left: int, rate_limit: RateLimit
+    ) -> Iterator[RebuildProgress]:
+        """Correct these differences, of `left` documents that are missing or outdated."""
+        yield self._to_progress(left)
+        executor = Executor(self._embedder, self._writer, self._recorder)
+        meter, before = ProgressMeter("", "repairing"), self._counters.counts["restored"]
+        steps = executor.run_pipelined(self._plan(found, rate_limit), meter, self._counters)
         with closing(steps):
             for step in steps:
-                done = self._tally.counts["restored"] - before
-                yield self._building(max(0, left - done), step.item)
-                time.sleep(pace.pause(self._tally.counts["chunks"], self._elapsed))
-        self._give_up(found)
+                done = self._counters.counts["restored"] - before
+                yield self._to_progress(max(0, left - done), step.item)
+                chunks = self._counters.counts["chunks"]
+                time.sleep(rate_limit.seconds_to_wait(chunks, self._elapsed))
+        self._record_missing(found)
 
-    def _compared(self) -> tuple[list[Difference], int]:
-        """The first differences, and how many documents the new index version has not as they are."""
+    def _compare(self) -> tuple[list[Difference], int]:
+        """Return the first differences, and how many documents are missing or outdated."""
         self._total = sum(map(self._ledger.count, self._ledger.sources()))
         found: list[Difference] = []
         left = 0
-        for each in differences(self._told(), self._writer.scan()):
-            if self._is_to_do(each):
-                left += each.told is not None
-                if len(found) < PASS:
+        for each in find_differences(self._scan_ledger(), self._writer.scan()):
+            if self._needs_work(each):
+                left += each.expected is not None
+                if len(found) < MAX_DIFFERENCES:
                     found.append(each)
         return found, left
 
-    def _told(self) -> Iterator[IndexedDocument]:
+    def _scan_ledger(self) -> Iterator[IndexedDocument]:
         sources = sorted(self._ledger.sources())
         return merge(*(self._ledger.scan(source, "") for source in sources), key=attrgetter("id"))
 
-    def _is_to_do(self, difference: Difference) -> bool:
-        """Another number of chunks is no difference: another model cuts otherwise."""
+    def _needs_work(self, difference: Difference) -> bool:
+        """Ignore the number of chunks, which differs between models, and what is known to be missing."""
+        expected, actual = difference.expected, difference.actual
         known = self._missing.get(difference.id)
-        if known is not None and known[0] == difference.told and difference.held is None:
+        if known is not None and known[0] == expected and actual is None:
             return False
-        told, held = difference.told, difference.held
-        if told is None or held is None or not _same_version(told, held):
+        if expected is None or actual is None or not _is_same_version(actual, expected):
             return True
-        return bool(told.chunks and held.chunks) and told.access != held.access
+        return bool(expected.chunks and actual.chunks) and expected.access != actual.access
 
-    def _plans(self, found: Sequence[Difference], pace: Pace) -> Iterator[Plan]:
-        for page in weighed(self._parts(found), BatchSize().characters):
-            for parts in _gathered(page, pace.at_once):
-                yield Plan(tuple(parts), item=_name(parts[-1]))
+    def _plan(self, found: Sequence[Difference], rate_limit: RateLimit) -> Iterator[Plan]:
+        for page in group_by_characters(self._plan_steps(found), BatchSize().characters):
+            for steps in _group_by_chunks(page, rate_limit.batch_chunks):
+                yield Plan(tuple(steps), item=_describe(steps[-1]))
 
-    def _parts(self, found: Sequence[Difference]) -> Iterator[Prepared | Step]:
+    def _plan_steps(self, found: Sequence[Difference]) -> Iterator[Step]:
         for difference in found:
-            entry, document = self._kept(difference.id)
-            if (part := self._part(difference, entry, document)) is not None:
-                yield part
+            entry, document = self._read_consistently(difference.id)
+            if (step := self._plan_step(difference, entry, document)) is not None:
+                yield step
 
-    def _kept(self, document_id: str) -> tuple[Entry | None, Document | None]:
-        """What the ledger holds of a document at one moment, which several questions do not give."""
+    def _read_consistently(self, document_id: str) -> tuple[Entry | None, Document | None]:
+        """Read entry and document of one moment, which two queries do not guarantee."""
         while True:
             entry = self._ledger.entries([document_id]).get(document_id)
             document = self._ledger.document(document_id) if entry else None
             if self._ledger.entries([document_id]).get(document_id) == entry:
                 return entry, document
 
-    def _part(
+    def _plan_step(
         self, difference: Difference, entry: Entry | None, document: Document | None
-    ) -> Prepared | Step | None:
-        """What a difference asks of the new index version, by the ledger as it is now."""
-        each, held = difference.id, difference.held
-        if entry is None or (held is not None and held.generation > entry.generation):
-            # An older version can only follow when the newer one is gone: with the next pass.
-            return Step((), Delete(each), "deleted") if held else None
-        if held is not None and _is_version(held, entry):
-            return Step((), Amend(document_id=each, access=entry.access), "amended")
+    ) -> Step | None:
+        """Decide what a difference requires, by the ledger as it is now."""
+        each, actual = difference.id, difference.actual
+        if entry is None or (actual is not None and actual.generation > entry.generation):
+            # An older version can follow only when the newer one is gone: with the next pass.
+            return WriteStep((), Delete(each), "deleted") if actual else None
+        if actual is not None and _is_same_version(actual, entry):
+            return WriteStep((), Amend(document_id=each, access=entry.access), "amended")
         if document is None:
-            self._notes.failed[each] = GONE
+            self._recorder.failed[each] = CONTENT_GONE
             return None
-        part = restored(document, entry.generation, self._embedder)
-        if isinstance(part, Prepared):
-            then = replace(part.then, content_hash=entry.content_hash)
-            part = replace(part, then=then)
-        return part
+        step = plan_restore(document, entry.generation, self._embedder)
+        if isinstance(step, EmbedStep):
+            change = replace(step.ledger_change, content_hash=entry.content_hash)
+            step = replace(step, ledger_change=change)
+        return step
 
-    def _give_up(self, found: Sequence[Difference]) -> None:
-        """Remember what cannot be had, as the ledger tells it; an older version is not shown for it."""
-        failed = [each for each in found if each.id in self._notes.failed]
+    def _record_missing(self, found: Sequence[Difference]) -> None:
+        """Remember what failed, and delete older versions of it: they must not be shown in its place."""
+        failed = [each for each in found if each.id in self._recorder.failed]
         for each in found:
             self._missing.pop(each.id, None)
         for each in failed:
-            self._missing[each.id] = (each.told, self._notes.failed.pop(each.id))
-        if outdated := [Delete(each.id) for each in failed if each.held]:
+            self._missing[each.id] = (each.expected, self._recorder.failed.pop(each.id))
+        if outdated := [Delete(each.id) for each in failed if each.actual]:
             self._writer.write(outdated)
 
     @property
     def _elapsed(self) -> float:
         return time.monotonic() - self._began
 
-    def _building(self, left: int, item: str | None = None) -> Building:
-        counts, elapsed = self._tally.counts, self._elapsed
+    def _to_progress(self, left: int, item: str | None = None) -> RebuildProgress:
+        counts, elapsed = self._counters.counts, self._elapsed
         done = counts["restored"]
-        return Building(
+        return RebuildProgress(
             documents=max(0, self._total - left - len(self._missing)),
             total=self._total,
             chunks=counts["chunks"],
@@ -252,45 +271,41 @@ class Reindexing:
             item=item,
         )
 
-    def _rebuilt(self, lacking: tuple[Missing, ...]) -> Rebuilt:
-        counts = self._tally.counts
-        return Rebuilt(
+    def _to_result(self, missing: tuple[MissingDocument, ...]) -> RebuildResult:
+        counts = self._counters.counts
+        return RebuildResult(
             documents=counts["restored"],
             chunks=counts["chunks"],
             deleted=counts["deleted"],
             amended=counts["amended"],
-            missing=lacking,
+            missing=missing,
             seconds=self._elapsed,
         )
 
 
-def _gathered(parts: Iterable[Prepared | Step], most: float) -> Iterator[list[Prepared | Step]]:
-    """In lists that end with the one that reaches so many chunks."""
-    gathered: list[Prepared | Step] = []
+def _group_by_chunks(steps: Iterable[Step], max_chunks: float) -> Iterator[list[Step]]:
+    """Group the steps into lists that end with the step that reaches so many chunks."""
+    group: list[Step] = []
     chunks = 0
-    for part in parts:
-        gathered.append(part)
-        chunks += len(part.chunks) if isinstance(part, Prepared) else 0
-        if chunks >= most:
-            yield gathered
-            gathered, chunks = [], 0
-    if gathered:
-        yield gathered
+    for step in steps:
+        group.append(step)
+        chunks += len(step.chunks) if isinstance(step, EmbedStep) else 0
+        if chunks >= max_chunks:
+            yield group
+            group, chunks = [], 0
+    if group:
+        yield group
 
 
-def _same_version(told: IndexedDocument, held: IndexedDocument) -> bool:
-    return (told.generation, told.content_hash) == (held.generation, held.content_hash)
+def _is_same_version(indexed: IndexedDocument, other: IndexedDocument | Entry) -> bool:
+    return (indexed.generation, indexed.content_hash) == (other.generation, other.content_hash)
 
 
-def _is_version(held: IndexedDocument, entry: Entry) -> bool:
-    return (held.generation, held.content_hash) == (entry.generation, entry.content_hash)
-
-
-def _name(part: Prepared | Step) -> str | None:
-    match part:
-        case Prepared(item=item):
+def _describe(step: Step) -> str | None:
+    match step:
+        case EmbedStep(item=item):
             return item
-        case Step(first=Amend(document_id=each) | Delete(document_id=each)):
+        case WriteStep(index_change=Amend(document_id=each) | Delete(document_id=each)):
             return each
         case _:
             return None

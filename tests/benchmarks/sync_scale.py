@@ -39,7 +39,7 @@ from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter
-from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_writer
@@ -130,8 +130,8 @@ class Place:
     def pipeline(self, source: Source) -> Pipeline:
         return Pipeline(source.name, self.embedder, self.writer, self.ledger)
 
-    def carrying(self) -> Carrying:
-        return Carrying(self.embedder, self.writer, self.ledger)
+    def batch_worker(self) -> BatchWorker:
+        return BatchWorker(self.embedder, self.writer, self.ledger)
 
     def add(self, made: Made) -> None:
         """A source that is read at once, and compared with no listing."""

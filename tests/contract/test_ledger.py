@@ -9,21 +9,20 @@ from pathlib import Path
 import pytest
 
 from backend.store.database import sqlite_url
-from connectors.connector import Checkpoint
 from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
-    Amended,
+    AccessAmended,
+    CheckpointReset,
+    ContentLost,
     Entry,
     Failed,
     Ledger,
-    Lost,
-    Noted,
-    Reached,
     Removed,
     Restored,
     Stored,
     Unread,
+    VersionSeen,
 )
 from tests.support.databases import Databases
 from tests.support.ledger import MemoryLedger
@@ -138,19 +137,19 @@ def test_changes_are_saved_in_the_order_given(ledger: Ledger) -> None:
         [stored(first), Removed("desk:a"), stored(replace(first, version="2"), generation=2)]
     )
     assert ledger.versions(["desk:a"]) == {"desk:a": "2"}
-    ledger.save([Noted("desk:a", "3"), Removed("desk:a")])
+    ledger.save([VersionSeen("desk:a", "3"), Removed("desk:a")])
     assert ledger.versions(["desk:a"]) == {}
 
 
 def test_all_changes_are_saved_or_none(ledger: Ledger) -> None:
     with pytest.raises(ValueError, match="nowhere"):
-        ledger.save([stored(document("desk:a")), Reached("nowhere", Checkpoint("9"))])
+        ledger.save([stored(document("desk:a")), CheckpointReset("nowhere")])
     assert ledger.count("desk") == 0
 
 
 def test_a_note_changes_the_version_only(ledger: Ledger) -> None:
     ledger.save([stored(document("desk:a"))])
-    ledger.save([Noted("desk:a", "2"), Noted("desk:none", "2")])
+    ledger.save([VersionSeen("desk:a", "2"), VersionSeen("desk:none", "2")])
     assert ledger.document("desk:a") == document("desk:a", version="2")
     assert ledger.versions(["desk:none"]) == {}
 
@@ -158,7 +157,7 @@ def test_a_note_changes_the_version_only(ledger: Ledger) -> None:
 def test_amended_access_is_all_that_is_left_of_the_old(ledger: Ledger) -> None:
     ledger.save([stored(document("desk:a"))])
     hr = Access.to(["group:hr"])
-    ledger.save([Amended("desk:a", hr), Amended("desk:none", hr)])
+    ledger.save([AccessAmended("desk:a", hr), AccessAmended("desk:none", hr)])
     assert ledger.entries(["desk:a", "desk:none"]).keys() == {"desk:a"}
     assert ledger.document("desk:a") == document("desk:a", access=hr)
 
@@ -178,16 +177,16 @@ def test_a_failure_leaves_the_last_version_and_asks_to_read_it_again(ledger: Led
 
 
 @pytest.mark.parametrize(
-    "readable", [Noted("desk:a", "2"), stored(document("desk:a"), generation=2)]
+    "readable", [VersionSeen("desk:a", "2"), stored(document("desk:a"), generation=2)]
 )
 def test_a_document_that_is_readable_again_has_no_failure(
-    ledger: Ledger, readable: Noted | Stored
+    ledger: Ledger, readable: VersionSeen | Stored
 ) -> None:
     ledger.save([failed("desk:a")])
     assert list(ledger.unseen("desk", 1)) == ["desk:a"]
     ledger.save([readable, Removed("desk:a")])
     ledger.save([failed("desk:b"), readable])
-    ledger.see("desk", 1, ["desk:b"])
+    ledger.mark_seen("desk", 1, ["desk:b"])
     held = ["desk:a"] if isinstance(readable, Stored) else []
     assert list(ledger.unseen("desk", 1)) == held
 
@@ -195,7 +194,7 @@ def test_a_document_that_is_readable_again_has_no_failure(
 def test_what_was_never_read_is_unseen_until_it_is_listed_or_read(ledger: Ledger) -> None:
     ledger.save([Unread("desk", "desk:a"), Unread("desk", "desk:b")])
     assert ledger.entries(["desk:a"]) == {}
-    ledger.see("desk", 1, ["desk:b"])
+    ledger.mark_seen("desk", 1, ["desk:b"])
     assert list(ledger.unseen("desk", 1)) == ["desk:a"]
     ledger.save([stored(document("desk:a")), Unread("desk", "desk:b"), Removed("desk:b")])
     assert list(ledger.unseen("desk", 2)) == ["desk:a"]
@@ -215,7 +214,7 @@ def test_a_survey_tells_who_is_to_find_what(ledger: Ledger) -> None:
     ledger.save([replace(stored(document("desk:c")), chunks=0), stored(document("web:d"))])
     told = {each.id: each.access for each in ledger.scan("desk", "")}
     assert told == {"desk:a": hr, "desk:b": NOBODY, "desk:c": NOBODY}
-    ledger.save([Amended("desk:a", EVERYBODY), Amended("desk:b", hr)])
+    ledger.save([AccessAmended("desk:a", EVERYBODY), AccessAmended("desk:b", hr)])
     told = {each.id: each.access for each in ledger.scan("desk", "")}
     assert told == {"desk:a": EVERYBODY, "desk:b": hr, "desk:c": NOBODY}
 
@@ -232,7 +231,7 @@ def test_surveys_and_listings_are_whole_beyond_a_page(ledger: Ledger) -> None:
     names = [f"desk:{number:05}" for number in range(2_345)]
     ledger.save([stored(document(name)) for name in names])
     assert [each.id for each in ledger.scan("desk", "")] == names
-    ledger.see("desk", 4, names[::2])
+    ledger.mark_seen("desk", 4, names[::2])
     assert list(ledger.unseen("desk", 4)) == names[1::2]
     assert ledger.entries(names[:500]).keys() == set(names[:500])
 
@@ -240,15 +239,15 @@ def test_surveys_and_listings_are_whole_beyond_a_page(ledger: Ledger) -> None:
 def test_unseen_are_documents_and_failures_that_a_listing_did_not_have(ledger: Ledger) -> None:
     ledger.save([stored(document(f"desk:{name}")) for name in "abc"])
     ledger.save([failed("desk:c"), failed("desk:d"), failed("desk:e"), stored(document("web:a"))])
-    ledger.see("desk", 1, ["desk:a", "desk:d", "desk:never heard of"])
+    ledger.mark_seen("desk", 1, ["desk:a", "desk:d", "desk:never heard of"])
     assert list(ledger.unseen("desk", 1)) == ["desk:b", "desk:c", "desk:e"]
-    ledger.see("desk", 2, ["desk:b"])
+    ledger.mark_seen("desk", 2, ["desk:b"])
     assert list(ledger.unseen("desk", 2)) == ["desk:a", "desk:c", "desk:d", "desk:e"]
 
 
 def test_a_new_version_and_a_new_failure_do_not_forget_that_they_were_seen(ledger: Ledger) -> None:
     ledger.save([stored(document("desk:a"))])
-    ledger.see("desk", 1, ["desk:a"])
+    ledger.mark_seen("desk", 1, ["desk:a"])
     ledger.save([stored(document("desk:a", version="2"), generation=2)])
     assert list(ledger.unseen("desk", 1)) == []
 
@@ -268,24 +267,24 @@ def test_unsettled_documents_are_remembered_until_they_are_amended_or_stored(
 ) -> None:
     ledger.save([stored(document(f"desk:{name}")) for name in "abcd"])
     ledger.save([stored(document("web:a"))])
-    ledger.unsettle(["desk:a", "desk:b", "desk:c", "desk:none", "web:a"])
-    ledger.save([Amended("desk:a", NOBODY), Noted("desk:b", "2")])
-    assert ledger.unsettled("desk") == ["desk:b", "desk:c"]
+    ledger.mark_access_pending(["desk:a", "desk:b", "desk:c", "desk:none", "web:a"])
+    ledger.save([AccessAmended("desk:a", NOBODY), VersionSeen("desk:b", "2")])
+    assert ledger.access_pending("desk") == ["desk:b", "desk:c"]
     ledger.save([stored(document("desk:b"), generation=2)])
-    assert ledger.unsettled("desk") == ["desk:c"]
-    assert ledger.unsettled("web") == ["web:a"]
+    assert ledger.access_pending("desk") == ["desk:c"]
+    assert ledger.access_pending("web") == ["web:a"]
 
 
 def test_lost_contents_are_named_until_they_are_known_to_be_lost(fixture: Fixture) -> None:
     ledger = fixture.ledger
     ledger.save([stored(document("desk:a"))])
-    assert list(ledger.lost("desk")) == []
+    assert list(ledger.lost_contents("desk")) == []
     fixture.lose("desk:a")
-    assert list(ledger.lost("desk")) == ["desk:a"]
+    assert list(ledger.lost_contents("desk")) == ["desk:a"]
     assert ledger.document("desk:a") is None
     assert not ledger.entries(["desk:a"])["desk:a"].kept
-    ledger.save([Lost("desk:a")])
-    assert list(ledger.lost("desk")) == []
+    ledger.save([ContentLost("desk:a")])
+    assert list(ledger.lost_contents("desk")) == []
     assert ledger.entries(["desk:a"])["desk:a"] == Entry(
         version="", content_hash="h1", generation=1, access=EVERYBODY, kept=False
     )
@@ -299,13 +298,13 @@ def test_a_damaged_content_is_kept_and_is_none_until_it_is_stored_anew(fixture: 
     fixture.damage("desk:a")
     assert ledger.document("desk:a") is None
     assert ledger.entries(["desk:a"])["desk:a"].kept
-    assert list(ledger.lost("desk")) == []
+    assert list(ledger.lost_contents("desk")) == []
     ledger.save([stored(document("desk:a"), generation=2)])
     assert ledger.document("desk:a") == document("desk:a")
 
 
 def test_what_is_said_to_be_lost_and_is_not_held_changes_nothing(ledger: Ledger) -> None:
-    ledger.save([Lost("desk:a")])
+    ledger.save([ContentLost("desk:a")])
     assert ledger.entries(["desk:a"]) == {}
 
 

@@ -14,12 +14,12 @@ from backend.store.database import Database
 from backend.store.ledger import StoredLedger
 from backend.store.runs import Process
 from connectors.connector import Change
-from indexing.ingestion.batch_worker import Carrying
-from indexing.ingestion.batching import Batch, Held
-from indexing.ingestion.executor import Progresses
+from indexing.ingestion.batch_worker import BatchWorker
+from indexing.ingestion.batching import Batch, ClaimedBatch
+from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.ledger import LedgerChange, Stored, Unread
 from indexing.ingestion.pipeline import Pipeline
-from indexing.ingestion.progress import Meter, Tally
+from indexing.ingestion.progress import ProgressMeter, RunCounters
 
 _NUMBERS = count(1)
 _POLL_SECONDS = 0.002
@@ -52,8 +52,8 @@ class StrictLedger(StoredLedger):
 
 
 def index_changes(
-    database: Database, pipeline: Pipeline, changes: Iterable[Change], tally: Tally
-) -> Progresses:
+    database: Database, pipeline: Pipeline, changes: Iterable[Change], counters: RunCounters
+) -> ProgressSteps:
     """Index what earlier calls left open, then what the source yields.
 
     Every call counts as a new process, and all earlier ones as dead: after an error or a closed generator the
@@ -63,10 +63,10 @@ def index_changes(
     run = runs.begin(database, pipeline.source, "incremental", holder, lambda _: True)
     runs.enter(database, run, "indexing")
     queue = _Queue(database, pipeline.source, run, holder)
-    worker = Carrying(pipeline.embedder, pipeline.writer, pipeline.ledger)
-    with closing(pipeline.read(changes)) as stream:
+    worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
+    with closing(pipeline.read_batches(changes)) as stream:
         coming = queue.claim_all(stream)
-        yield from worker.carry_out(coming, Meter(pipeline.source, "indexing"), tally)
+        yield from worker.run(coming, ProgressMeter(pipeline.source, "indexing"), counters)
     runs.close(database, run, "done")
 
 
@@ -79,7 +79,7 @@ class _Queue:
     run: int
     holder: Process
 
-    def claim_all(self, stream: Iterator[Batch]) -> Iterator[Held | None]:
+    def claim_all(self, stream: Iterator[Batch]) -> Iterator[ClaimedBatch | None]:
         # The ledger is asked what is known only after earlier batches are indexed.
         yield from self._claim_open()
         for batch in stream:
@@ -88,7 +88,7 @@ class _Queue:
             yield self._claim()
         yield from self._claim_open()
 
-    def _claim_open(self) -> Iterator[Held | None]:
+    def _claim_open(self) -> Iterator[ClaimedBatch | None]:
         """Claim until nothing is left; `None` now and then, so that an error of the writing is seen."""
         since = time.monotonic()
         while batches.count(self.database, self.source):
@@ -99,7 +99,7 @@ class _Queue:
             else:
                 time.sleep(_POLL_SECONDS)
 
-    def _claim(self) -> Held | None:
+    def _claim(self) -> ClaimedBatch | None:
         return batches.claim(self.database, self.holder, self._is_dead, self.source)
 
     def _is_dead(self, process: Process) -> bool:

@@ -31,7 +31,7 @@ from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexWriter
-from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.ledger import Ledger
 from indexing.ingestion.pipeline import Pipeline
@@ -149,8 +149,8 @@ class Place:
     def pipeline(self, source: Source) -> Pipeline:
         return Pipeline(source.name, EMBEDDER, self.index_writer, self.ledger, _SIZE)
 
-    def carrying(self) -> Carrying:
-        return Carrying(EMBEDDER, self.index_writer, self.ledger)
+    def batch_worker(self) -> BatchWorker:
+        return BatchWorker(EMBEDDER, self.index_writer, self.ledger)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,18 +8,18 @@ from connectors.connector import Checkpoint
 from connectors.document import NOBODY, Access, Document
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
-    Amended,
+    AccessAmended,
+    BatchFinished,
+    CheckpointReset,
+    ContentLost,
     Entry,
     Failed,
-    Finished,
     LedgerChange,
-    Lost,
-    Noted,
-    Reached,
     Removed,
     Restored,
     Stored,
     Unread,
+    VersionSeen,
 )
 
 Content: TypeAlias = Literal["there", "damaged", "gone"]
@@ -53,7 +53,7 @@ class MemoryLedger:
         self.troubles: dict[str, Trouble] = {}
         self.checkpoints: dict[str, Checkpoint | None] = dict.fromkeys(sources)
         self.saves = 0
-        self.finished: list[Finished] = []
+        self.finished: list[BatchFinished] = []
 
     def sources(self) -> frozenset[str]:
         return frozenset(self.checkpoints)
@@ -79,13 +79,13 @@ class MemoryLedger:
         for change in changes:
             self._save(change)
 
-    def unsettle(self, ids: Sequence[str]) -> None:
+    def mark_access_pending(self, ids: Sequence[str]) -> None:
         self._change(ids, unsettled=True)
 
-    def unsettled(self, source: str) -> list[str]:
+    def access_pending(self, source: str) -> list[str]:
         return [each for each, line in self._of(source).items() if line.unsettled]
 
-    def lost(self, source: str) -> Iterator[str]:
+    def lost_contents(self, source: str) -> Iterator[str]:
         lines = self._of(source)
         return iter([key for key, line in lines.items() if line.kept and line.content == "gone"])
 
@@ -95,7 +95,7 @@ class MemoryLedger:
                 access = line.document.access if line.chunks else NOBODY
                 yield IndexedDocument(each, line.generation, line.chunks, line.content_hash, access)
 
-    def see(self, source: str, listing: int, ids: Sequence[str]) -> None:
+    def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
         self._check_source(source)
         self._change(ids, listing=listing)
         for each in ids:
@@ -132,7 +132,7 @@ class MemoryLedger:
                     before = self.lines.get(document.id)
                     if before and generation <= before.generation:
                         raise ValueError(f"{document.id} is at {before.generation} already")
-                case Failed(source=source) | Unread(source=source) | Reached(source=source):
+                case Failed(source=source) | Unread(source=source) | CheckpointReset(source=source):
                     self._check_source(source)
                 case _:
                     pass
@@ -153,10 +153,10 @@ class MemoryLedger:
                     chunks=change.chunks,
                     unsettled=False,
                 )
-            case Noted(each, version):
+            case VersionSeen(each, version):
                 self._version(each, version)
                 self.troubles.pop(each, None)
-            case Amended(each, access):
+            case AccessAmended(each, access):
                 self._amend(each, access)
             case Removed(each):
                 self.lines.pop(each, None)
@@ -168,13 +168,13 @@ class MemoryLedger:
                     raise ValueError(f"{each} was read")
                 unread = Failed(source=source, document_id=each, item=each, reason="not read yet")
                 self.troubles.setdefault(each, Trouble(unread, 0))
-            case Lost(each):
+            case ContentLost(each):
                 self._version(each, "")
                 self._change([each], kept=False)
-            case Finished():
+            case BatchFinished():
                 self.finished.append(change)
-            case Reached(source, checkpoint):
-                self.checkpoints[source] = checkpoint
+            case CheckpointReset(source):
+                self.checkpoints[source] = None
 
     def _store(self, change: Stored) -> None:
         before = self.lines.get(change.document.id)

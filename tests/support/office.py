@@ -13,7 +13,7 @@ from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Index, IndexQuery, IndexWriter
-from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
@@ -55,8 +55,8 @@ class Office:
     def pipeline(self, source: Source) -> Pipeline:
         return Pipeline(source.name, self.embedder, self._writer(), self.store.ledger)
 
-    def carrying(self) -> Carrying:
-        return Carrying(self.embedder, self._writer(), self.store.ledger)
+    def batch_worker(self) -> BatchWorker:
+        return BatchWorker(self.embedder, self._writer(), self.store.ledger)
 
     def _writer(self) -> IndexWriter:
         return open_writer(self.folder, self.embedder.identity)

@@ -15,8 +15,8 @@ from backend.sync.process_identity import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.versions import IndexVersion
 from indexing.local import LocalIndexVersions
-from indexing.rebuild.copy_index import Moved
-from indexing.rebuild.standstill import Waiting
+from indexing.rebuild.copy_index import CopyResult
+from indexing.rebuild.events import WaitingForSync
 from tests.support.chunks import IDENTITY, document
 
 INDEX_VERSION = IndexVersion(IDENTITY, "test")
@@ -31,9 +31,9 @@ def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Container:
     return container
 
 
-def moved(container: Container, to: EngineName) -> Moved:
+def moved(container: Container, to: EngineName) -> CopyResult:
     *_, last = move_index(container, to)
-    assert isinstance(last, Moved)
+    assert isinstance(last, CopyResult)
     return last
 
 
@@ -74,16 +74,16 @@ def test_an_index_of_another_model_is_replaced_only_when_the_copy_is_whole(
 
 
 def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
+    monkeypatch.setattr("indexing.rebuild.events.RETRY_SECONDS", 0.01)
     container.engine.versions_in("embedded").open_writer(INDEX_VERSION).write(
         [document("a", "apples")]
     )
     run = runs.begin(container.database, "desk", "sync", this_process(), is_gone)
     steps = move_index(container, "opensearch")
-    assert isinstance(next(steps), Waiting)
+    assert isinstance(next(steps), WaitingForSync)
     runs.finish(container.database, run, "done", {})
     *_, last = steps
-    assert isinstance(last, Moved)
+    assert isinstance(last, CopyResult)
     assert runs.latest(container.database)["desk"].kind == "move"
 
 

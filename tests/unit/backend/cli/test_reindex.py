@@ -16,8 +16,8 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters
 from indexing.index.versions import IndexVersionReplacedError
 from indexing.ingestion.progress import Report
-from indexing.rebuild.events import Pace, Rebuilding, Rebuilt
-from indexing.rebuild.reindex import Reindexing
+from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildResult
+from indexing.rebuild.reindex import Reindexer
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.index_engines import PUBLIC, soon
 from tests.support.store import lose_texts
@@ -72,9 +72,9 @@ def desk(tmp_path: Path, server: EmbeddingServer) -> Desk:
     return desk
 
 
-def last(steps: Iterator[Rebuilding]) -> Rebuilt:
+def last(steps: Iterator[RebuildEvent]) -> RebuildResult:
     *_, rebuilt = steps
-    assert isinstance(rebuilt, Rebuilt)
+    assert isinstance(rebuilt, RebuildResult)
     return rebuilt
 
 
@@ -85,7 +85,7 @@ def documents(container: Container) -> int:
 def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
     before = desk.container()
     assert documents(before) == 2
-    done = last(commands.change_model(desk.container(tokens=64), "second", Pace()))
+    done = last(commands.change_model(desk.container(tokens=64), "second", RateLimit()))
     assert (done.documents, done.missing) == (2, ())
     after = desk.container(tokens=64)
     assert after.embedding.name == "second"
@@ -99,7 +99,7 @@ def test_a_home_is_changed_to_another_model(desk: Desk) -> None:
 def test_a_process_that_was_opened_before_cannot_sync_into_what_is_gone(desk: Desk) -> None:
     before = desk.container()
     _ = before.engine.writer
-    last(commands.change_model(desk.container(), "second", Pace()))
+    last(commands.change_model(desk.container(), "second", RateLimit()))
     desk.note("new", "A note that came late.")
     with pytest.raises(IndexVersionReplacedError):
         desk.sync(before)
@@ -114,12 +114,12 @@ def test_a_crash_after_the_switch_costs_nothing_but_the_counts(
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr(Reindexing, "settle", crash)
+        patched.setattr(Reindexer, "update_chunk_counts", crash)
         with pytest.raises(Crash):
-            list(commands.change_model(desk.container(tokens=64), "second", Pace()))
+            list(commands.change_model(desk.container(tokens=64), "second", RateLimit()))
     assert desk.container().embedding.name == "second"
     asked = len(server.requests)
-    again = last(commands.change_model(desk.container(tokens=64), "second", Pace()))
+    again = last(commands.change_model(desk.container(tokens=64), "second", RateLimit()))
     assert again.documents == 0
     report = desk.sync(desk.container(tokens=64))
     assert (report.restored, report.embedded) == (0, 0)
@@ -131,8 +131,8 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(Reindexing, "settle", lambda *_: None)
-        last(commands.change_model(desk.container(tokens=64), "second", Pace()))
+        patched.setattr(Reindexer, "update_chunk_counts", lambda *_: None)
+        last(commands.change_model(desk.container(tokens=64), "second", RateLimit()))
     for _ in range(2):
         report = desk.sync(desk.container(tokens=64))
         assert (report.restored, report.embedded) == (0, 0)
@@ -143,10 +143,10 @@ def test_a_sync_after_such_a_crash_cuts_and_counts_and_embeds_nothing(
 
 
 def test_the_same_model_is_built_anew_only_when_that_is_asked_for(desk: Desk) -> None:
-    assert last(commands.change_model(desk.container(), "first", Pace())).documents == 0
+    assert last(commands.change_model(desk.container(), "first", RateLimit())).documents == 0
     before = desk.container()
     assert documents(before) == 2
-    assert last(commands.rebuild(desk.container(), Pace())).documents == 2
+    assert last(commands.rebuild(desk.container(), RateLimit())).documents == 2
     with pytest.raises(IndexVersionReplacedError):
         documents(before)
     assert documents(desk.container()) == 2
@@ -158,16 +158,16 @@ def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
         each.write_bytes(b"no database at all, but long enough to be taken for one" * 9)
     with pytest.raises(ActionRequiredError, match="damaged"):
         documents(desk.container())
-    assert last(commands.rebuild(desk.container(), Pace())).documents == 2
+    assert last(commands.rebuild(desk.container(), RateLimit())).documents == 2
     assert documents(desk.container()) == 2
 
 
 def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> None:
     with pytest.raises(ActionRequiredError, match="quarry reindex --model MODEL"):
-        list(commands.go_on(desk.container(), Pace()))
+        list(commands.go_on(desk.container(), RateLimit()))
     assert commands.abandoned(desk.container()).abandoned is None
     for end in ("abandon", "go on"):
-        steps = commands.change_model(desk.container(), "second", Pace())
+        steps = commands.change_model(desk.container(), "second", RateLimit())
         next(steps)
         assert commands.status(desk.container()).running
         with pytest.raises(TemporarilyUnavailableError, match="another process"):
@@ -179,29 +179,29 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
         assert (found.active.model, found.building.model) == ("first", "second")
         assert (found.running, found.documents, found.total) == (False, 0, 2)
         with pytest.raises(ActionRequiredError, match=r"model second .* is being built"):
-            list(commands.change_model(desk.container(), "third", Pace()))
+            list(commands.change_model(desk.container(), "third", RateLimit()))
         if end == "abandon":
             given_up = commands.abandoned(desk.container()).abandoned
             assert given_up is not None
             assert given_up.model == "second"
             assert commands.status(desk.container()).building is None
         else:
-            assert last(commands.go_on(desk.container(), Pace())).documents == 2
+            assert last(commands.go_on(desk.container(), RateLimit())).documents == 2
     assert desk.container().embedding.name == "second"
 
 
 def test_a_second_process_is_refused(desk: Desk) -> None:
     with sole_change(desk.container().home):
         for steps in (
-            commands.change_model(desk.container(), "second", Pace()),
-            commands.rebuild(desk.container(), Pace()),
+            commands.change_model(desk.container(), "second", RateLimit()),
+            commands.rebuild(desk.container(), RateLimit()),
         ):
             with pytest.raises(TemporarilyUnavailableError, match="--status"):
                 list(steps)
 
 
 def test_a_setting_that_names_the_former_model_is_pointed_out(desk: Desk) -> None:
-    done = last(commands.change_model(desk.container(), "second", Pace()))
+    done = last(commands.change_model(desk.container(), "second", RateLimit()))
     assert commands.encoded(desk.container(), done).advice is None
     assert commands.encoded(desk.container().with_model("second"), done).advice is None
     advice = commands.encoded(desk.container().with_model("first"), done).advice
@@ -212,7 +212,7 @@ def test_a_setting_that_names_the_former_model_is_pointed_out(desk: Desk) -> Non
 def test_what_could_not_be_built_is_named_and_read_again_by_the_next_sync(desk: Desk) -> None:
     lose_texts(desk.container().database, "desk:short.md")
     assert desk.container().ledger.document("desk:long.md") is not None
-    done = last(commands.change_model(desk.container(), "second", Pace()))
+    done = last(commands.change_model(desk.container(), "second", RateLimit()))
     assert [each.document_id for each in done.missing] == ["desk:short.md"]
     assert documents(desk.container()) == 1
     assert desk.sync().documents == 1

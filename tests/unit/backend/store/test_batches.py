@@ -24,8 +24,8 @@ from backend.store.runs import Ended, Process, Run
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.errors import TemporarilyUnavailableError
-from indexing.ingestion.batching import Held
-from indexing.ingestion.ledger import Finished, LostLease, Stored
+from indexing.ingestion.batching import ClaimedBatch
+from indexing.ingestion.ledger import BatchFinished, LeaseLostError, Stored
 from tests.support.store import Store, document, store_at
 
 ME = Process("here", 1, "1")
@@ -60,26 +60,26 @@ def save(store: Store, run: int, *names: str, reached: str | None = None) -> Non
     batches.save(store.database, run, changes, Checkpoint(reached) if reached else None)
 
 
-def claim(store: Store, holder: Process = ME, source: str | None = None) -> Held | None:
+def claim(store: Store, holder: Process = ME, source: str | None = None) -> ClaimedBatch | None:
     return batches.claim(store.database, holder, nobody, source)
 
 
-def taken(store: Store, holder: Process = ME, source: str | None = None) -> Held:
+def taken(store: Store, holder: Process = ME, source: str | None = None) -> ClaimedBatch:
     held = claim(store, holder, source)
     assert held is not None
     return held
 
 
-def names(held: Held | None) -> list[str]:
+def names(held: ClaimedBatch | None) -> list[str]:
     return [] if held is None else [change.document_id for change in held.changes]  # type: ignore[union-attr]
 
 
-def finish(store: Store, held: Held, **counts: int) -> None:
-    done = Finished(batch=held.number, fence=held.fence, counts=counts, item="leave.pdf")
+def finish(store: Store, held: ClaimedBatch, **counts: int) -> None:
+    done = BatchFinished(batch=held.number, fence=held.fence, counts=counts, item="leave.pdf")
     store.ledger.save([done])
 
 
-def expire(store: Store, held: Held) -> None:
+def expire(store: Store, held: ClaimedBatch) -> None:
     """As if its worker had not been heard of for too long."""
     past = datetime.now(UTC) - timedelta(seconds=1)
     with store.database.writing() as connection:
@@ -115,7 +115,7 @@ def test_what_came_of_a_batch_is_counted_by_its_run_once(store: Store) -> None:
     first, second = taken(store), taken(store)
     finish(store, first, documents=2, chunks=7)
     finish(store, second, documents=1, unreadable=1)
-    with pytest.raises(LostLease):
+    with pytest.raises(LeaseLostError):
         finish(store, first, documents=2)
     told = runs.find(store.database, run)
     assert told.counts == {"documents": 3, "chunks": 7, "unreadable": 1}
@@ -129,10 +129,10 @@ def test_who_comes_late_may_say_nothing(store: Store) -> None:
     expire(store, late)
     quick = taken(store, OTHER)
     assert (quick.number, quick.fence) == (late.number, late.fence + 1)
-    assert (late.is_still(), quick.is_still()) == (False, True)
+    assert (late.is_current(), quick.is_current()) == (False, True)
     stored = Stored(document=document("desk:a"), content_hash="h", generation=1, chunks=1)
-    lost = Finished(batch=late.number, fence=late.fence, counts={}, item=None)
-    with pytest.raises(LostLease):
+    lost = BatchFinished(batch=late.number, fence=late.fence, counts={}, item=None)
+    with pytest.raises(LeaseLostError):
         store.ledger.save([stored, lost])
     assert store.ledger.count("desk") == 0
     assert batches.renew(store.database, [(late.number, late.fence)]) == set()
@@ -269,7 +269,7 @@ def test_a_source_is_still_once_its_batches_are_held_by_none_that_lives(store: S
     assert not batches.still(store.database, "desk", nobody)
     assert batches.still(store.database, "web", nobody)
     assert batches.still(store.database, "desk", lambda process: process == ME)
-    with pytest.raises(LostLease):
+    with pytest.raises(LeaseLostError):
         finish(store, held)
 
 
@@ -297,7 +297,7 @@ class Leases(RuleBasedStateMachine):
         for source in self.sources:
             sources.add(self.store.database, source, "folder", {})
             self.runs[source] = reading(self.store, source)
-        self.workers: dict[int, list[Held]] = {1: [], 2: [], 3: []}
+        self.workers: dict[int, list[ClaimedBatch]] = {1: [], 2: [], 3: []}
         self.dead: set[int] = set()
         self.born = count(4)
         self.batches: dict[int, Batch] = {}
@@ -340,12 +340,12 @@ class Leases(RuleBasedStateMachine):
         worker, held = self.one(choice)
         batch = self.batches[held.number]
         latest = not batch.finished and held.fence == batch.fences[-1]
-        assert held.is_still() == latest
+        assert held.is_current() == latest
         if latest:
             finish(self.store, held)
             batch.finished = True
         else:
-            with pytest.raises(LostLease):
+            with pytest.raises(LeaseLostError):
                 finish(self.store, held)
         self.workers[worker].remove(held)
 
@@ -354,7 +354,7 @@ class Leases(RuleBasedStateMachine):
     def paused_for_too_long(self, choice: st.DataObject) -> None:
         """The worker goes on to believe that it holds the batch; what is free by then is taken by another."""
         _, held = self.one(choice)
-        if held.is_still():
+        if held.is_current():
             expire(self.store, held)
             self.take(choice.draw(st.sampled_from(sorted(self.workers))))
 
@@ -366,7 +366,7 @@ class Leases(RuleBasedStateMachine):
         batches.release(self.store.database, [lease])
         self.workers[worker].remove(held)
         # A lease that was given back is nobody's, until it is taken again under another number.
-        with pytest.raises(LostLease):
+        with pytest.raises(LeaseLostError):
             finish(self.store, held)
 
     @precondition(lambda self: len(self.dead) < 5)
@@ -392,7 +392,7 @@ class Leases(RuleBasedStateMachine):
             there = set(connection.scalars(select(rows.c.id)))
         assert there == {number for number, each in self.batches.items() if not each.finished}
 
-    def one(self, choice: st.DataObject) -> tuple[int, Held]:
+    def one(self, choice: st.DataObject) -> tuple[int, ClaimedBatch]:
         held = [(worker, each) for worker, some in self.workers.items() for each in some]
         return choice.draw(st.sampled_from(held))
 

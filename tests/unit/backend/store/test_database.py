@@ -103,7 +103,7 @@ def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: s
                 assert row.items() - GONE <= kept.items()
             (source,) = sources.listing(after)
             # Its text was in a file: the next run reads the document again.
-            assert list(StoredLedger(after).lost("wiki")) == ["wiki:a"]
+            assert list(StoredLedger(after).lost_contents("wiki")) == ["wiki:a"]
     assert (source.name, source.settings) == ("wiki", {"path": "/srv/規程"})
     assert source.checkpoint == Checkpoint("7")
     assert source.credential is None

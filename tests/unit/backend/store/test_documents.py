@@ -9,7 +9,7 @@ import pytest
 from backend.store import documents
 from connectors.document import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import ActionRequiredError
-from indexing.ingestion.ledger import Amended, Lost, Removed
+from indexing.ingestion.ledger import AccessAmended, ContentLost, Removed
 from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts, store_at
 
 ANN = Readers.of("user:ann@example.com")
@@ -66,7 +66,7 @@ def test_a_missing_document_looks_like_a_forbidden_one(store: Store) -> None:
 
 def test_amended_access_counts_at_once(store: Store) -> None:
     store.hold(document())
-    store.ledger.save([Amended("desk:a", Access.to(["group:hr"]))])
+    store.ledger.save([AccessAmended("desk:a", Access.to(["group:hr"]))])
     assert documents.find(store.database, "desk:a", STRANGER) is None
     found = documents.find(store.database, "desk:a", HR)
     assert found is not None
@@ -91,14 +91,14 @@ def test_a_damaged_text_is_told_and_then_known_to_be_gone(store: Store) -> None:
     store.hold(document(access=Access.to(["group:hr"])))
     damage_texts(store.database, "desk:a")
     assert documents.find(store.database, "desk:a", ANN) is None
-    assert list(store.ledger.lost("desk")) == []
+    assert list(store.ledger.lost_contents("desk")) == []
     with pytest.raises(ActionRequiredError, match="Sync 'desk'"):
         documents.find(store.database, "desk:a", HR)
-    assert list(store.ledger.lost("desk")) == ["desk:a"]
-    store.ledger.save([Lost("desk:a")])
+    assert list(store.ledger.lost_contents("desk")) == ["desk:a"]
+    store.ledger.save([ContentLost("desk:a")])
     with pytest.raises(ActionRequiredError, match="Sync 'desk'"):
         documents.find(store.database, "desk:a", HR)
-    assert list(store.ledger.lost("desk")) == []
+    assert list(store.ledger.lost_contents("desk")) == []
 
 
 def test_the_owner_sees_all_documents_by_id(store: Store) -> None:

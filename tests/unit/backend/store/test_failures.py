@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from backend.store import failures
-from indexing.ingestion.ledger import Failed, Noted
+from indexing.ingestion.ledger import Failed, VersionSeen
 from tests.support.store import Store, store_at
 
 
@@ -38,6 +38,6 @@ def test_a_failure_counts_its_tries_and_tells_the_last_reason(store: Store) -> N
 
 def test_failures_of_all_sources_are_listed_and_counted(store: Store) -> None:
     store.ledger.save([failed(f"desk:{number:04}", "no") for number in range(1_100)])
-    store.ledger.save([failed("web:a", "no"), Noted("desk:0007", "2")])
+    store.ledger.save([failed("web:a", "no"), VersionSeen("desk:0007", "2")])
     assert len(list(failures.listing(store.database))) == 1_100
     assert failures.counts(store.database) == {"desk": 1_099, "web": 1}

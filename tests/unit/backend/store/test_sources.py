@@ -9,7 +9,7 @@ from backend.store import batches, runs, schedule, sources
 from backend.store.runs import Process, Run
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
-from indexing.ingestion.ledger import Reached
+from indexing.ingestion.ledger import CheckpointReset
 from tests.support.store import Store, document, store_at
 
 ME = Process("here", 1, "1")
@@ -54,10 +54,12 @@ def test_an_unknown_source_is_answered_with_those_there_are(store: Store) -> Non
 
 
 def test_a_checkpoint_is_what_was_reached_last(store: Store) -> None:
-    store.ledger.save([Reached("desk", Checkpoint("1")), Reached("desk", Checkpoint("2"))])
+    run = runs.begin(store.database, "desk", "incremental", ME, gone)
+    for checkpoint in ("1", "2"):
+        batches.save(store.database, run, [], Checkpoint(checkpoint))
     assert sources.find(store.database, "desk").checkpoint == Checkpoint("2")
     assert sources.find(store.database, "web").checkpoint is None
-    store.ledger.save([Reached("desk", None)])
+    store.ledger.save([CheckpointReset("desk")])
     assert sources.find(store.database, "desk").checkpoint is None
 
 
@@ -71,7 +73,8 @@ def test_only_an_empty_source_is_removed(store: Store) -> None:
 
 def test_other_settings_begin_from_the_beginning(store: Store) -> None:
     desk = sources.find(store.database, "desk")
-    store.ledger.save([Reached("desk", Checkpoint("page 7"))])
+    run = runs.begin(store.database, "desk", "incremental", ME, gone)
+    batches.save(store.database, run, [], Checkpoint("page 7"))
     same = sources.edit(store.database, "desk", desk.settings, credential="sealed")
     assert same.checkpoint == Checkpoint("page 7")
     other = sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})

@@ -27,7 +27,7 @@ from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Lis
 from connectors.document import EVERYBODY, Access, Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import Pipeline
 from tests.support.memory_index_writer import MemoryIndexWriter
@@ -108,8 +108,8 @@ class Office:
         size = BatchSize(documents=2)
         return Pipeline(source.name, EMBEDDER, self.writer, self.store.ledger, size)
 
-    def carrying(self) -> Carrying:
-        return Carrying(EMBEDDER, self.writer, self.store.ledger)
+    def batch_worker(self) -> BatchWorker:
+        return BatchWorker(EMBEDDER, self.writer, self.store.ledger)
 
     def engine(self, still: float = 900.0) -> Engine:
         """Gives up what does not move for so many seconds."""

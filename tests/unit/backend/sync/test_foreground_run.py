@@ -26,7 +26,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters
-from indexing.ingestion.batch_worker import Carrying
+from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Progress, Report
@@ -113,8 +113,8 @@ class Elsewhere:
     def pipeline(self, source: Source) -> Pipeline:
         raise AssertionError(f"nothing is read here, of {source.name}")
 
-    def carrying(self) -> Carrying:
-        return Carrying(EMBEDDER, self.room.writer, self.room.store.ledger)
+    def batch_worker(self) -> BatchWorker:
+        return BatchWorker(EMBEDDER, self.room.writer, self.room.store.ledger)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_a_failing_document_is_named_and_the_run_is_done(room: Room) -> None:
 
 def test_an_empty_listing_needs_a_decision(room: Room) -> None:
     room.sync(shelf(3))
-    with pytest.raises(ActionRequiredError, match="lists nothing"):
+    with pytest.raises(ActionRequiredError, match="lists no documents"):
         room.sync(shelf(0))
     assert room.last().state == "needs a decision"
     assert room.last().decision == {"held": 3, "listed": 0, "missing": 3}

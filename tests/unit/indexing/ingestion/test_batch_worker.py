@@ -13,11 +13,11 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexChange, Replace, Written
-from indexing.ingestion.batch_worker import Carrying
-from indexing.ingestion.batching import DocumentChange, Held
-from indexing.ingestion.deletion_guard import NeedsDecision, Shrinkage
-from indexing.ingestion.ledger import LostLease
-from indexing.ingestion.progress import Meter, Tally
+from indexing.ingestion.batch_worker import BatchWorker
+from indexing.ingestion.batching import ClaimedBatch, DocumentChange
+from indexing.ingestion.deletion_guard import DeletionGuard, DeletionNeedsApprovalError
+from indexing.ingestion.ledger import LeaseLostError
+from indexing.ingestion.progress import ProgressMeter, RunCounters
 from tests.support.ledger import MemoryLedger
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import document
@@ -30,26 +30,26 @@ class Desk:
     embedder: Embedder = EMBEDDER
     writer: MemoryIndexWriter = field(default_factory=lambda: MemoryIndexWriter(EMBEDDER.dimension))
     ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger("desk", "web"))
-    tally: Tally = field(default_factory=Tally)
+    counters: RunCounters = field(default_factory=RunCounters)
 
-    def carry_out(self, *coming: Held | None) -> None:
-        self.carry_out_all(iter(coming))
+    def run(self, *batches: ClaimedBatch | None) -> None:
+        self.run_all(iter(batches))
 
-    def carry_out_all(self, coming: Iterator[Held | None]) -> None:
-        carrying = Carrying(self.embedder, self.writer, self.ledger)
-        for _ in carrying.carry_out(coming, Meter("desk", "indexing"), self.tally):
+    def run_all(self, batches: Iterator[ClaimedBatch | None]) -> None:
+        worker = BatchWorker(self.embedder, self.writer, self.ledger)
+        for _ in worker.run(batches, ProgressMeter("desk", "indexing"), self.counters):
             pass
 
 
-def held(
-    number: int, changes: Sequence[DocumentChange], source: str = "desk", *, still: bool = True
-) -> Held:
-    return Held(
+def claimed(
+    number: int, changes: Sequence[DocumentChange], source: str = "desk", *, current: bool = True
+) -> ClaimedBatch:
+    return ClaimedBatch(
         number=number,
         fence=1,
         source=source,
         changes=tuple(changes),
-        is_still=lambda: still,
+        is_current=lambda: current,
     )
 
 
@@ -57,15 +57,15 @@ def test_each_batch_is_finished_with_what_came_of_it() -> None:
     desk = Desk()
     bad = Unreadable(document_id="desk:c", item="c.pdf", reason="it is encrypted")
 
-    def coming() -> Iterator[Held | None]:
-        yield held(1, [document("desk:a"), document("desk:b"), bad])
+    def coming() -> Iterator[ClaimedBatch | None]:
+        yield claimed(1, [document("desk:a"), document("desk:b"), bad])
         yield None
-        yield held(2, [document("web:a")], source="web")
+        yield claimed(2, [document("web:a")], source="web")
         while not desk.ledger.finished:
             yield None  # The first speaks of what the third speaks of.
-        yield held(3, [Deletion("desk:a")])
+        yield claimed(3, [Deletion("desk:a")])
 
-    desk.carry_out_all(coming())
+    desk.run_all(coming())
     first, second, third = desk.ledger.finished
     assert [(each.batch, each.fence) for each in (first, second, third)] == [(1, 1), (2, 1), (3, 1)]
     counted = {name: count for name, count in first.counts.items() if count}
@@ -88,7 +88,7 @@ class MeetingEmbedder(HashingEmbedder):
 
 def test_two_batches_are_embedded_at_once() -> None:
     desk = Desk(embedder=MeetingEmbedder())
-    desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
+    desk.run(*(claimed(number, [document(f"desk:{number}")]) for number in range(1, 5)))
     assert [each.batch for each in desk.ledger.finished] == [1, 2, 3, 4]
 
 
@@ -103,7 +103,7 @@ class FullIndexWriter(MemoryIndexWriter):
 def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
     desk = Desk(writer=FullIndexWriter(EMBEDDER.dimension))
     with pytest.raises(TemporarilyUnavailableError, match="full"):
-        desk.carry_out(*(held(number, [document(f"desk:{number}")]) for number in range(1, 5)))
+        desk.run(*(claimed(number, [document(f"desk:{number}")]) for number in range(1, 5)))
     assert desk.writer.held.keys() == {"desk:1"}
     assert [each.batch for each in desk.ledger.finished] == [1]
 
@@ -111,16 +111,16 @@ def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
 def test_what_a_batch_writes_is_no_older_than_its_number() -> None:
     """So a later batch's version is newer than anything that this one may write late."""
     desk = Desk()
-    desk.carry_out(held(7, [document("desk:a")]))
+    desk.run(claimed(7, [document("desk:a")]))
     assert desk.writer.held["desk:a"].generation == 7
-    desk.carry_out(held(9, [document("desk:a", text="Leave is 30 days.")]))
+    desk.run(claimed(9, [document("desk:a", text="Leave is 30 days.")]))
     assert desk.writer.held["desk:a"].generation == 9
 
 
 def test_a_batch_that_was_taken_over_is_not_written() -> None:
     desk = Desk()
-    with pytest.raises(LostLease):
-        desk.carry_out(held(1, [document("desk:a")], still=False))
+    with pytest.raises(LeaseLostError):
+        desk.run(claimed(1, [document("desk:a")], current=False))
     assert (desk.writer.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
 
 
@@ -138,15 +138,17 @@ def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after
 ) -> None:
     """It held the batch when it looked; before it wrote, another had done that batch and a later one."""
     desk = Desk()
-    desk.carry_out(held(4, [document("desk:a")]))
+    desk.run(claimed(4, [document("desk:a")]))
 
     def others_go_on() -> bool:
-        desk.carry_out(held(5, [late]), held(6, [document("desk:a", text="Leave is 30 days.")]))
+        desk.run(claimed(5, [late]), claimed(6, [document("desk:a", text="Leave is 30 days.")]))
         return True
 
-    stalled = Held(number=5, fence=1, source="desk", changes=(late,), is_still=others_go_on)
+    stalled = ClaimedBatch(
+        number=5, fence=1, source="desk", changes=(late,), is_current=others_go_on
+    )
     with pytest.raises(TemporarilyUnavailableError, match="newer versions"):
-        desk.carry_out(stalled)
+        desk.run(stalled)
     assert desk.writer.held["desk:a"].generation == 6
     assert [each.batch for each in desk.ledger.finished] == [4, 5, 6]
 
@@ -154,10 +156,10 @@ def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after
 def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -> None:
     """A worker that was killed between index and ledger leaves this to the next one."""
     desk, again = Desk(), Desk()
-    desk.carry_out(held(4, [document("desk:a")]))
+    desk.run(claimed(4, [document("desk:a")]))
     again.writer = desk.writer
     before = desk.writer.held["desk:a"]
-    again.carry_out(held(4, [document("desk:a")]))
+    again.run(claimed(4, [document("desk:a")]))
     after = again.writer.held["desk:a"]
     assert isinstance(after, Replace)
     assert (after.generation, after.chunks) == (before.generation, before.chunks)
@@ -181,9 +183,9 @@ def test_a_person_is_asked_where_much_is_missing(
     found: tuple[int, int, int], accepted: int, *, asks: bool
 ) -> None:
     size, listed, missing = found
-    shrinkage = Shrinkage(source="desk", held=size, listed=listed, missing=missing)
+    guard = DeletionGuard(source="desk", held=size, listed=listed, missing=missing)
     if asks:
-        with pytest.raises(NeedsDecision, match="quarry sources accept desk"):
-            shrinkage.check(accepted)
+        with pytest.raises(DeletionNeedsApprovalError, match="quarry sources accept desk"):
+            guard.check(accepted)
     else:
-        shrinkage.check(accepted)
+        guard.check(accepted)

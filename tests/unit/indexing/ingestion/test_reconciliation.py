@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from connectors.document import EVERYBODY, NOBODY, Access
 from indexing.index.protocols import IndexedDocument
-from indexing.ingestion.reconciliation import Difference, differences
+from indexing.ingestion.reconciliation import Difference, find_differences
 
 Documents: TypeAlias = dict[str, tuple[int, int, str, Access]]
 
@@ -49,7 +49,7 @@ def test_differences_are_what_a_comparison_in_memory_finds(
         for each in sorted({*left, *right})
         if is_difference(left.get(each), right.get(each))
     ]
-    assert list(differences(iter(left.values()), iter(right.values()))) == expected
+    assert list(find_differences(iter(left.values()), iter(right.values()))) == expected
 
 
 def test_the_next_generation_is_above_both() -> None:
@@ -75,10 +75,10 @@ def test_a_difference_says_what_it_is_of(
     held: IndexedDocument | None, *, of_access: bool, of_count: bool
 ) -> None:
     difference = Difference("desk:a", ONE, held)
-    assert (difference.is_of_access, difference.is_of_count) == (of_access, of_count)
+    assert (difference.is_access_only, difference.is_chunk_count_only) == (of_access, of_count)
 
 
 def test_a_stream_out_of_order_is_refused_rather_than_believed() -> None:
     a, b = (IndexedDocument(each, 1, 1, "h") for each in "ab")
-    with pytest.raises(ValueError, match="not in order"):
-        list(differences(iter([a, b]), iter([b, a])))
+    with pytest.raises(ValueError, match="not in ascending order"):
+        list(find_differences(iter([a, b]), iter([b, a])))

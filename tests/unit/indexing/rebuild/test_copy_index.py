@@ -24,8 +24,16 @@ from indexing.index.protocols import (
     Replace,
 )
 from indexing.local import LocalIndex, LocalIndexWriter, open_index, open_writer
-from indexing.rebuild.copy_index import Agreement, Copying, Moved, Moving, Place, compared, move
-from indexing.rebuild.standstill import GoOn, Waiting
+from indexing.rebuild.copy_index import (
+    Comparison,
+    CopyEndpoint,
+    CopyEvent,
+    CopyProgress,
+    CopyResult,
+    compare_indexes,
+    copy_index,
+)
+from indexing.rebuild.events import KeepAlive, WaitingForSync
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import IDENTITY, document, vectors
 
@@ -55,12 +63,12 @@ class Two:
     def index(self, name: str) -> LocalIndex:
         return open_index(self.folder / name, IDENTITY)
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> CopyEndpoint:
         writer = open_writer(self.folder / name, IDENTITY)
-        return Place(writer, lambda: self.index(name))
+        return CopyEndpoint(writer, lambda: self.index(name))
 
     @contextmanager
-    def standstill(self) -> Iterator[GoOn]:
+    def standstill(self) -> Iterator[KeepAlive]:
         if self.busy:
             raise TemporarilyUnavailableError(self.busy.pop(), retry_after=timedelta(seconds=5))
         yield nothing
@@ -68,12 +76,12 @@ class Two:
     def switch(self) -> None:
         self.switched += 1
 
-    def moving(self) -> Iterator[Moving]:
-        return move(self.place("source"), self.place("target"), self.standstill, self.switch)
+    def moving(self) -> Iterator[CopyEvent]:
+        return copy_index(self.place("source"), self.place("target"), self.standstill, self.switch)
 
-    def moved(self) -> Moved:
+    def moved(self) -> CopyResult:
         *_, last = self.moving()
-        assert isinstance(last, Moved)
+        assert isinstance(last, CopyResult)
         return last
 
     def are_alike(self) -> bool:
@@ -110,17 +118,17 @@ def test_an_index_is_copied_as_it_is(two: Two) -> None:
     done = two.moved()
     assert two.are_alike()
     assert (done.documents, done.deleted, two.switched) == (63, 0, 1)
-    assert (done.agreement.documents, done.agreement.chunks) == (63, 183)
-    assert (done.agreement.words, done.agreement.vectors) == (1.0, 1.0)
-    assert done.agreement.asked >= 50
+    assert (done.comparison.documents, done.comparison.chunks) == (63, 183)
+    assert (done.comparison.words, done.comparison.vectors) == (1.0, 1.0)
+    assert done.comparison.asked >= 50
 
 
 def test_an_empty_index_is_copied_too(two: Two) -> None:
     two.target.write([document("left", "over")])
     done = two.moved()
     assert (done.documents, done.deleted) == (0, 1)
-    agreement = Agreement(documents=0, chunks=0, asked=0, words=1.0, vectors=1.0)
-    assert done.agreement == agreement
+    comparison = Comparison(documents=0, chunks=0, asked=0, words=1.0, vectors=1.0)
+    assert done.comparison == comparison
     assert list(two.target.scan()) == []
 
 
@@ -129,7 +137,7 @@ def test_what_was_stopped_goes_on_and_copies_nothing_twice(two: Two) -> None:
     steps = two.moving()
     copied = 0
     for step in steps:
-        assert isinstance(step, Copying)
+        assert isinstance(step, CopyProgress)
         assert step.total == 2_000
         if copied := step.documents:
             break
@@ -170,10 +178,10 @@ def test_a_version_that_the_target_takes_for_older_is_brought_all_the_same(two: 
 
 
 def test_a_sync_that_goes_on_is_waited_for(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
+    monkeypatch.setattr("indexing.rebuild.events.RETRY_SECONDS", 0.01)
     two.busy = ["A sync of 'desk' is going on."] * 2
     steps = list(two.moving())
-    assert steps[:2] == [Waiting("A sync of 'desk' is going on.")] * 2
+    assert steps[:2] == [WaitingForSync("A sync of 'desk' is going on.")] * 2
     assert two.switched == 1
 
 
@@ -199,11 +207,11 @@ class Forgetful:
 def test_a_copy_that_answers_otherwise_is_not_switched_to(two: Two) -> None:
     two.source.write(orchard(60))
     source, target = two.place("source"), two.place("target")
-    forgetful = Place(target.writer, lambda: Forgetful(target.index()))
+    forgetful = CopyEndpoint(target.writer, lambda: Forgetful(target.index()))
     with pytest.raises(
         ActionRequiredError, match=r"by words and 100% by vectors.*Nothing was switched"
     ):
-        list(move(source, forgetful, two.standstill, two.switch))
+        list(copy_index(source, forgetful, two.standstill, two.switch))
     assert two.switched == 0
 
 
@@ -211,7 +219,7 @@ def test_a_copy_that_holds_something_else_is_told(two: Two) -> None:
     two.source.write(orchard(5))
     two.target.write(orchard(4))
     with pytest.raises(ActionRequiredError, match="0004 is not the same in both"):
-        compared(two.place("source"), two.place("target"), nothing)
+        compare_indexes(two.place("source"), two.place("target"), nothing)
 
 
 def test_which_of_equals_are_named_does_not_count(two: Two) -> None:
@@ -221,5 +229,5 @@ def test_which_of_equals_are_named_does_not_count(two: Two) -> None:
     list(two.moving())
     two.target.write([Delete(f"{n:02}") for n in range(40)])
     two.target.write(reversed(list(two.source.export())))
-    agreement = compared(two.place("source"), two.place("target"), nothing)
-    assert (agreement.words, agreement.vectors) == (1.0, 1.0)
+    comparison = compare_indexes(two.place("source"), two.place("target"), nothing)
+    assert (comparison.words, comparison.vectors) == (1.0, 1.0)

@@ -15,12 +15,19 @@ from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
-from indexing.ingestion.ledger import Amended, Lost, Removed, Stored
-from indexing.ingestion.reconciliation import differences
+from indexing.ingestion.ledger import AccessAmended, ContentLost, Removed, Stored
+from indexing.ingestion.reconciliation import find_differences
 from indexing.rebuild import reindex
-from indexing.rebuild.events import Building, Missing, Pace, Rebuilding, Rebuilt
-from indexing.rebuild.reindex import GONE, Reindexing
-from indexing.rebuild.standstill import GoOn, Waiting
+from indexing.rebuild.events import (
+    KeepAlive,
+    MissingDocument,
+    RateLimit,
+    RebuildEvent,
+    RebuildProgress,
+    RebuildResult,
+    WaitingForSync,
+)
+from indexing.rebuild.reindex import CONTENT_GONE, Reindexer
 from tests.support.ledger import MemoryLedger
 from tests.support.memory_index_writer import MemoryIndexWriter
 
@@ -75,7 +82,7 @@ class House:
         )
 
     @contextmanager
-    def standstill(self) -> Iterator[GoOn]:
+    def standstill(self) -> Iterator[KeepAlive]:
         if self.before:
             self.before.pop(0)()
 
@@ -87,13 +94,13 @@ class House:
     def switch(self) -> None:
         self.switched += 1
 
-    def reindexing(self, pace: Pace | None = None) -> Iterator[Rebuilding]:
-        run = Reindexing(self.new, self.writer, self.ledger, pace)
+    def reindexing(self, limit: RateLimit | None = None) -> Iterator[RebuildEvent]:
+        run = Reindexer(self.new, self.writer, self.ledger, limit)
         return run.run(self.standstill, self.switch)
 
-    def rebuilt(self) -> Rebuilt:
+    def rebuilt(self) -> RebuildResult:
         *_, last = self.reindexing()
-        assert isinstance(last, Rebuilt)
+        assert isinstance(last, RebuildResult)
         assert self.switched == 1
         return last
 
@@ -108,7 +115,7 @@ class House:
             if chunks and (each not in held or held[each].chunks != chunks):
                 return False
         told = [each for source in ("desk", "web") for each in self.ledger.scan(source, "")]
-        return not list(differences(iter(told), self.writer.scan()))
+        return not list(find_differences(iter(told), self.writer.scan()))
 
 
 def document(name: str, text: str = "Leave is 25 days.", access: Access = EVERYBODY) -> Document:
@@ -156,7 +163,7 @@ def test_the_ledger_is_told_after_the_switch_only() -> None:
     house = House(document("desk:a", LONG))
     before = house.ledger.lines["desk:a"].chunks
     seen: list[int] = []
-    run = Reindexing(house.new, house.writer, house.ledger)
+    run = Reindexer(house.new, house.writer, house.ledger)
     for _ in run.run(house.standstill, lambda: seen.append(house.ledger.lines["desk:a"].chunks)):
         pass
     assert seen == [before]
@@ -169,7 +176,7 @@ def test_an_empty_house_is_switched_too() -> None:
 
 def test_what_was_stopped_goes_on_with_what_is_left() -> None:
     house = House(*(document(f"desk:{n:04}", f"note {n}") for n in range(300)))
-    steps = house.reindexing(Pace(most=1e6))
+    steps = house.reindexing(RateLimit(chunks_per_second=1e6))
     while not house.writer.held:
         next(steps)
     steps.close()  # type: ignore[attr-defined]
@@ -195,7 +202,7 @@ def test_what_changes_until_the_standstill_is_taken_over() -> None:
         assert len(house.writer.held) == 5
         house.store(document("desk:edited", LONG))
         house.store(document("desk:new", "brand new"))
-        house.ledger.save([Removed("desk:deleted"), Amended("desk:narrowed", HR)])
+        house.ledger.save([Removed("desk:deleted"), AccessAmended("desk:narrowed", HR)])
         house.ledger.save([Removed("desk:again")])
         house.store(document("desk:again", "third"))  # generation 1 once more
 
@@ -212,7 +219,7 @@ def test_what_changes_until_the_standstill_is_taken_over() -> None:
 def test_many_changes_are_taken_over_while_sources_may_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reindex, "FEW", 5)
+    monkeypatch.setattr(reindex, "MAX_LAST_DIFFERENCES", 5)
     house = House(*(document(f"desk:{n}") for n in range(20)))
     standing: list[int] = []
 
@@ -228,7 +235,7 @@ def test_many_changes_are_taken_over_while_sources_may_go_on(
 
 
 def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexing.rebuild.standstill.PATIENCE", 0.01)
+    monkeypatch.setattr("indexing.rebuild.events.RETRY_SECONDS", 0.01)
     house = House(document("desk:a"))
 
     def busy() -> None:
@@ -238,9 +245,9 @@ def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
 
     house.before = [busy, busy]
     steps = list(house.reindexing())
-    told = [step for step in steps if isinstance(step, Waiting)]
-    assert told == [Waiting("A sync of 'desk' is going on.")] * 2
-    assert isinstance(steps[-1], Rebuilt)
+    told = [step for step in steps if isinstance(step, WaitingForSync)]
+    assert told == [WaitingForSync("A sync of 'desk' is going on.")] * 2
+    assert isinstance(steps[-1], RebuildResult)
     assert house.switched == 1
 
 
@@ -254,12 +261,12 @@ def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
         )
 
     @contextmanager
-    def lost() -> Iterator[GoOn]:
+    def lost() -> Iterator[KeepAlive]:
         with house.standstill():
             yield over
 
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
-        list(Reindexing(house.new, house.writer, house.ledger).run(lost, house.switch))
+        list(Reindexer(house.new, house.writer, house.ledger).run(lost, house.switch))
     assert house.switched == 0
     assert "desk:b" not in house.writer.held
     assert house.rebuilt().documents == 1
@@ -269,13 +276,13 @@ def test_what_cannot_be_had_is_named_and_stops_nothing() -> None:
     house = House(*(document(f"desk:{name}") for name in ("a", "b", "c", "d", "e")))
     house.store(document("desk:poisoned", "this is poison"))
     house.ledger.lose("desk:b")
-    house.ledger.save([Lost("desk:c")])
+    house.ledger.save([ContentLost("desk:c")])
     done = house.rebuilt()
     refused = "it could not be indexed: the model refuses poison"
     assert done.missing == (
-        Missing("desk:b", GONE),
-        Missing("desk:c", GONE),
-        Missing("desk:poisoned", refused),
+        MissingDocument("desk:b", CONTENT_GONE),
+        MissingDocument("desk:c", CONTENT_GONE),
+        MissingDocument("desk:poisoned", refused),
     )
     assert set(house.writer.held) == {"desk:a", "desk:d", "desk:e"}
     assert done.documents == 3
@@ -304,7 +311,7 @@ def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
     house = House(document("desk:a"), document("desk:b"), document("desk:c"))
     for each in ("desk:a", "desk:b"):
         house.ledger.lose(each)
-    with pytest.raises(ActionRequiredError, match="2 of 3 documents cannot be indexed anew"):
+    with pytest.raises(ActionRequiredError, match="2 of 3 documents cannot be indexed again"):
         house.rebuilt()
     assert house.switched == 0
 
@@ -331,27 +338,27 @@ def test_what_is_damaged_is_missing() -> None:
 
 def test_progress_counts_towards_all_documents() -> None:
     house = House(*(document(f"desk:{n:03}", f"note {n}") for n in range(200)))
-    told = [step for step in house.reindexing() if isinstance(step, Building)]
+    told = [step for step in house.reindexing() if isinstance(step, RebuildProgress)]
     assert (told[0].documents, told[0].total, told[0].seconds_left) == (0, 200, None)
     assert (told[-1].documents, told[-1].chunks, told[-1].seconds_left) == (200, 200, 0)
     assert [each.documents for each in told] == sorted(each.documents for each in told)
 
 
 def test_a_pace_is_kept_on_average() -> None:
-    pace = Pace(most=10.0)
-    assert pace.pause(chunks=50, seconds=2.0) == 3.0  # 50 chunks at 10 a second take 5 s
-    assert pace.pause(chunks=50, seconds=6.0) == 0.0
-    assert pace.at_once == 10.0
-    assert Pace(most=0.1).at_once == 1.0
-    assert Pace().pause(10**6, 1.0) == 0.0
+    limit = RateLimit(chunks_per_second=10.0)
+    assert limit.seconds_to_wait(chunks=50, seconds=2.0) == 3.0  # 50 chunks at 10 a second take 5 s
+    assert limit.seconds_to_wait(chunks=50, seconds=6.0) == 0.0
+    assert limit.batch_chunks == 10.0
+    assert RateLimit(chunks_per_second=0.1).batch_chunks == 1.0
+    assert RateLimit().seconds_to_wait(10**6, 1.0) == 0.0
 
 
 def test_a_throttled_run_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(reindex.time, "sleep", pauses.append)  # type: ignore[attr-defined]
     house = House(*(document(f"desk:{n:02}", LONG) for n in range(20)))
-    *_, done = house.reindexing(Pace(most=2.0))
-    assert isinstance(done, Rebuilt)
+    *_, done = house.reindexing(RateLimit(chunks_per_second=2.0))
+    assert isinstance(done, RebuildResult)
     assert max(pauses) == pytest.approx(done.chunks / 2.0, abs=2.0)
     assert sum(pause > 0 for pause in pauses) >= 4  # a little at a time, not all at once
 
@@ -373,9 +380,9 @@ def _change(house: House, kind: str, name: str, number: int) -> None:
         case "delete":
             house.ledger.save([Removed(name)])
         case "narrow":
-            house.ledger.save([Amended(name, NOBODY)])
+            house.ledger.save([AccessAmended(name, NOBODY)])
         case "widen":
-            house.ledger.save([Amended(name, EVERYBODY)])
+            house.ledger.save([AccessAmended(name, EVERYBODY)])
         case _:
             house.ledger.lose(name)
 

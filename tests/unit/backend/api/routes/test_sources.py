@@ -106,7 +106,7 @@ def test_a_source_that_lists_nothing_is_believed_when_that_is_said(
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     (*_, refused) = events(fresh.post(f"/api/sources/{SOURCE}/sync").text.splitlines())
-    assert "lists nothing" in refused.data["error"]
+    assert "lists no documents" in refused.data["error"]
     url = f"/api/sources/{SOURCE}/sync?accept_empty=true"
     (*_, done) = events(fresh.post(url).text.splitlines())
     assert (done.data["deleted"], done.data["error"]) == (len(FILES) - 1, None)
