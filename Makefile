@@ -6,13 +6,14 @@ UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
 SERVED := backend connectors indexing tests deploy
 
-.PHONY: help install demo test check format lint types contracts unit soak evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
+.PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
 
 help:
 	@echo "make install      the environment in .venv; then .venv/bin/quarry works"
 	@echo "make demo         index the sample handbook, answer three questions, serve the page"
 	@echo "make test         install what is needed and run every check (the same as make check)"
 	@echo "make soak         the tests that take long, in four slices (SLICE=engines|connectors|faults|release for one)"
+	@echo "make mutants      change one thing in the code at a time and count the changes that tests notice (MODULES='backend.search.*')"
 	@echo "make evaluate     score the public question sets in DATA (default ../shared/data)"
 	@echo "make benchmarks   measure speed against named rivals (long)"
 	@echo "make services     PostgreSQL, Redis and OpenSearch on this machine (Debian's packages; installed as root)"
@@ -113,6 +114,14 @@ SETS ?= scifact vaswani cranfield cisi jsquad cmrc2018
 evaluate: install
 	@for set in $(SETS); do $(BIN)/quarry eval run $(DATA)/$$set || exit 1; done
 
+MODULES ?=
+
+mutants: $(STAMP)-dev
+	$(call pip_install,'.[dev,mutation]')
+	@rm -rf mutants
+	$(BIN)/mutmut run --max-children $(PROCESSES) $(MODULES) | tail -n 1
+	$(BIN)/python -m tests.support.mutation_score
+
 benchmarks: $(STAMP)-dev
 	@for file in tests/benchmarks/*.py; do echo "== $$file"; $(BIN)/python -m $$(echo $${file%.py} | tr / .) || exit 1; done
 
@@ -140,4 +149,4 @@ constraints: | $(UV)
 	$(UV) pip compile --quiet --upgrade --all-extras --no-header --no-annotate pyproject.toml --output-file constraints.txt
 
 clean: services-stop opensearch-stop
-	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .cache build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -84,7 +84,7 @@ def merge_overlapping_sections(sections: Sequence[InferenceSection]) -> list[Inf
         enumerate(sections), key=lambda pair: (pair[1].document_id, pair[1].start)
     )
     merged = map(_merge_group, _group_overlapping(in_reading_order))
-    return [section for _, section in sorted(merged, key=lambda pair: pair[0])]
+    return [section for _, section in sorted(merged)]
 
 
 def _group_overlapping(sections: Iterable[_SectionAt]) -> Iterator[list[_SectionAt]]:

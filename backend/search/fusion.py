@@ -52,8 +52,8 @@ def weighted_reciprocal_rank_fusion(
             placement = _Placement(rank, order, ranking.variant, hit)
             placements.setdefault(hit.chunk.key, []).append(placement)
     fused = [_fuse_placements(of_chunk, k) for of_chunk in placements.values()]
-    fused.sort(key=lambda pair: pair[0])
-    return [hit for _, hit in fused]
+    # No two keys are equal: only one chunk has a certain rank in a certain variant.
+    return [hit for _, hit in sorted(fused)]
 
 
 def _fuse_placements(placements: list[_Placement], k: int) -> tuple[_SortKey, Hit]:
@@ -63,7 +63,7 @@ def _fuse_placements(placements: list[_Placement], k: int) -> tuple[_SortKey, Hi
     evidence = combine_evidence(each.hit.evidence for each in placements)
     why = tuple(reason for each in placements for reason in _explain(each))
     hit = Hit(placements[0].hit.chunk, score, evidence, why)
-    first = min(placements, key=lambda each: (each.rank, each.order))
+    first = min(placements)
     # The exact tier comes before the score: a rewritten query knows nothing of the code or phrase
     # that the user wrote, and must not outvote a chunk that holds it.
     return (-evidence.exact, -score, first.rank, first.order), hit
@@ -118,7 +118,7 @@ def merge_individual_chunks(hits: Iterable[Hit]) -> list[InferenceSection]:
         places.setdefault(hit.chunk.key, (place, hit))
     in_reading_order = [places[key] for key in sorted(places)]
     sections = map(_join_run, _split_runs(in_reading_order))
-    return [section for _, section in sorted(sections, key=lambda pair: pair[0])]
+    return [section for _, section in sorted(sections)]
 
 
 def _split_runs(hits: Iterable[_HitAt]) -> Iterator[list[_HitAt]]:
@@ -135,7 +135,7 @@ def _split_runs(hits: Iterable[_HitAt]) -> Iterator[list[_HitAt]]:
 
 
 def _join_run(run: list[_HitAt]) -> tuple[int, InferenceSection]:
-    by_place = sorted(run, key=lambda pair: pair[0])
+    by_place = sorted(run)
     place, best = by_place[0]
     chunks = tuple(hit.chunk for _, hit in run)
     return place, InferenceSection(chunks, best, tuple(hit for _, hit in by_place))

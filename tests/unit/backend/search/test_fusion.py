@@ -55,6 +55,12 @@ def test_a_tie_of_best_ranks_goes_to_the_earlier_variant() -> None:
     assert order(weighted_reciprocal_rank_fusion([ranking("b"), ranking("a")])) == "ba"
 
 
+def test_of_equal_chunks_the_earlier_variant_counts_that_ranks_them_best() -> None:
+    # a is seen first, in variant 0, but is ranked best in variant 2; b in variant 1.
+    rankings = [ranking("xa"), ranking("b"), ranking("a"), ranking("yb")]
+    assert order(weighted_reciprocal_rank_fusion(rankings)) == "baxy"
+
+
 def test_exact_matches_stand_first_whatever_they_score() -> None:
     fused = weighted_reciprocal_rank_fusion([ranking("abc", 2.0, exact="c"), ranking("ab", 2.0)])
     assert order(fused) == "cab"
@@ -91,6 +97,27 @@ def test_the_strongest_of_each_figure_is_kept_raw() -> None:
     assert combine_evidence([first, second]) == Evidence(
         cosine=0.3, bm25=4.5, word_share=0.5, exact=1, vector_rank=2, keyword_rank=3
     )
+
+
+@pytest.mark.parametrize(
+    ("strong", "weak"),
+    [
+        (Evidence(cosine=0.7), Evidence(cosine=0.3)),
+        (Evidence(bm25=4.5), Evidence(bm25=0.5)),
+        (Evidence(word_share=0.5), Evidence(word_share=0.25)),
+        (Evidence(exact=2), Evidence(exact=1)),
+        (Evidence(vector_rank=2), Evidence(vector_rank=7)),
+        (Evidence(keyword_rank=1), Evidence(keyword_rank=3)),
+        (Evidence(exact_rank=4), Evidence(exact_rank=5)),
+    ],
+)
+def test_the_best_of_a_figure_counts_wherever_it_stands(strong: Evidence, weak: Evidence) -> None:
+    for evidences in ([strong, weak], [weak, strong], [strong, Evidence()], [Evidence(), strong]):
+        assert combine_evidence(evidences) == strong
+
+
+def test_an_unknown_figure_stays_unknown() -> None:
+    assert combine_evidence([Evidence(), Evidence()]) == Evidence()
 
 
 rankings = st.lists(
