@@ -6,8 +6,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -530,6 +533,85 @@ def test_a_replacement_brings_its_own_access(index: Index, writer: IndexWriter, 
     assert door(index, ANN, Filters()) == {"a"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChangingDeadline(Deadline):
+    """Makes a change of the index when a search checks its deadline for the `number`-th time."""
+
+    number: int
+    change: Callable[[], object]
+    checks: list[float] = field(default_factory=list)
+
+    def check(self) -> None:
+        self.checks.append(self.remaining())
+        if len(self.checks) == self.number:
+            self.change()
+        super().check()
+
+
+@pytest.fixture
+def unprotected(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """The engine, with nothing but the check of the fetch itself between a change and an asker.
+
+    The local index reads in one transaction of SQLite, which hides changes, and removes old rows at once.
+    Without both, a change is in the tables when chunks are fetched, as it is on a cluster.
+    """
+    if isinstance(engine, Embedded):
+        monkeypatch.setattr("indexing.local.snapshot.read_transaction", nullcontext)
+        monkeypatch.setattr("indexing.local.writer.settle", lambda *_: None)
+    return engine
+
+
+def forbid(generation: int) -> list[IndexChange]:
+    del generation
+    return [Amend(document_id="a", access=Access.to(["group:finance"]))]
+
+
+def hide(generation: int) -> list[IndexChange]:
+    del generation
+    return [Amend(document_id="a", hidden=True)]
+
+
+def replace_text(generation: int) -> list[IndexChange]:
+    return [document("a", "the new secret X-77", generation=generation)]
+
+
+def replace_and_forbid(generation: int) -> list[IndexChange]:
+    return [secret("a", generation=generation, access=NOBODY)]
+
+
+def delete_and_reuse(generation: int) -> list[IndexChange]:
+    """The other document may be given the internal number of the deleted one."""
+    return [Delete("a"), document(f"b{generation}", "of no interest", generation=generation)]
+
+
+CHANGES = [forbid, hide, replace_text, replace_and_forbid, delete_and_reuse]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_change_between_finding_and_fetching_counts(
+    unprotected: Engine, change: Callable[[int], list[IndexChange]]
+) -> None:
+    writer, index = unprotected.writer(), unprotected.index()
+    asked = [
+        query("secret"),
+        query("", vector=vector("a secret X-77"), alpha=1.0),
+        query("?", exact=("X-77",)),
+    ]
+    for number in count(1):
+        writer.write([secret("a", generation=2 * number)])
+        changes = change(2 * number + 1)
+        deadline = ChangingDeadline(
+            at=soon().at, number=number, change=partial(writer.write, changes)
+        )
+        rankings = index.find(asked, PUBLIC, deadline).rankings
+        shown = [hit.chunk.text for ranking in rankings for hit in ranking]
+        if len(deadline.checks) < number:
+            assert shown.count("a secret X-77") == len(asked)
+            break
+        assert "a secret X-77" not in shown
+    assert number > 3, "the change should have come between the legs and the fetch too"
+
+
 def test_a_crowd_of_forbidden_documents_does_not_stand_in_the_way(
     index: Index, writer: IndexWriter
 ) -> None:
@@ -584,8 +666,8 @@ def test_each_filter_lets_pass_what_it_names(
     assert passed(sets=frozenset({"it"}), tags=frozenset({"lang=en"})) == {"a"}
     # The same word in another field is another thing, and nothing named lets nothing pass.
     assert passed(sources=frozenset({"hr"})) == set()
-    for field in ("sources", "media_types", "sets", "tags", "people", "document_ids"):
-        assert passed(**{field: frozenset()}) == set()
+    for name in ("sources", "media_types", "sets", "tags", "people", "document_ids"):
+        assert passed(**{name: frozenset()}) == set()
 
 
 def test_a_person_is_the_same_by_every_name(
