@@ -11,7 +11,7 @@ from backend.settings import variable
 from backend.sources.status_text import pluralize
 from backend.store import documents, failures, sources
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.embedding.sentence_transformers_model import describe
+from indexing.embedding.model_loading import describe_model
 from indexing.runtime.deadline import Deadline
 
 UNDERSTOOD = 0.5
@@ -88,13 +88,13 @@ def _model(container: Container) -> CheckWire:
             detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
         )
     model = container.embedding.name
-    state = describe(model, container.embedding.folder)
+    state = describe_model(model, container.embedding.folder)
     if state.record is None:
         return CheckWire(
             name="model",
             state="warning",
-            detail=f"{model} in {state.source.folder}, not converted yet",
-            advice="the first sync or search converts it, which takes half a minute",
+            detail=f"{model} in {state.source.folder}, not prepared yet",
+            advice=state.advice,
         )
     converted = state.record.runtime == "openvino"
     return CheckWire(

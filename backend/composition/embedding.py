@@ -55,16 +55,16 @@ class EmbeddingModel:
         return self._remote() if self.settings.embedding_url else self._local()
 
     def _local(self) -> "Embedder":
-        from indexing.embedding.sentence_transformers_model import load_embedder
+        from indexing.embedding.model_loading import load_embedder
 
         return load_embedder(self.name, self.folder, self.settings.threads)
 
     def _remote(self) -> "Embedder":
-        from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
+        from indexing.embedding.openai_embedder import OpenAiEmbedder, OpenAiEmbedderSettings
 
         settings, key = self.settings, self.settings.embedding_key
-        return RemoteModel(
-            RemoteModelSettings(
+        return OpenAiEmbedder(
+            OpenAiEmbedderSettings(
                 url=settings.embedding_url or "",
                 model=self.name,
                 key=key.get_secret_value() if key else None,

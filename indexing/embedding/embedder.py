@@ -48,5 +48,5 @@ class Embedder(Protocol):
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Raises TemporarilyUnavailableError (a remote model that does not answer), ActionRequiredError."""
+        """Raises TemporarilyUnavailableError (a remote model that does not answer), NotConfiguredError."""
         ...

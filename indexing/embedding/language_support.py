@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_probes import PROBE_VERSION, PROBES, Pairs
-from indexing.embedding.model_files import write_whole
+from indexing.embedding.model_files import write_atomically
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import fold
 from indexing.text.stop_words import FUNCTION_WORDS
@@ -126,7 +126,7 @@ def measure(embedder: Embedder) -> Understanding:
     """Put an embedder to the test: 208 short texts, a second for a local model.
 
     Raises:
-        TemporarilyUnavailableError, ActionRequiredError: a remote model does not answer.
+        TemporarilyUnavailableError, NotConfiguredError: a remote model does not answer.
     """
     return Understanding({language: _figure(embedder, pairs) for language, pairs in PROBES.items()})
 
@@ -135,7 +135,7 @@ def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
     """Measured when the model is new, afterwards read from the folder `cache`.
 
     Raises:
-        TemporarilyUnavailableError, ActionRequiredError: a remote model is new and does not answer.
+        TemporarilyUnavailableError, NotConfiguredError: a remote model is new and does not answer.
     """
     key = json.dumps([PROBE_VERSION, asdict(embedder.identity)], sort_keys=True)
     file = cache / f"understanding-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
@@ -143,7 +143,7 @@ def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
         return from_json(file.read_text(encoding="utf-8"))
     understanding = measure(embedder)
     cache.mkdir(parents=True, exist_ok=True)
-    write_whole(file, to_json(understanding))
+    write_atomically(file, to_json(understanding))
     return understanding
 
 

@@ -11,15 +11,33 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeAlias
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import NotConfiguredError
+from indexing.embedding.model_config import (
+    UnsupportedModelError,
+    is_bert_family,
+    read_model_config,
+)
 
 _HOME_OF_BARE_NAMES = "sentence-transformers"
 _LOADABLE = ("modules.json", "config.json")
 _SMALL_FILES = ("*.json", "*.txt", "*.model")
 _OTHER_RUNTIMES = ["onnx/*", "openvino/*", "gguf/*", "coreml/*", "*/onnx/*"]
 _HASHED = re.compile(r".*\.(?:json|txt|model|safetensors|bin)")
+_HASHED_EXPORTED = re.compile(r".*\.(?:json|txt|model|xml|bin|onnx|onnx_data)")
 _WEIGHT_ENDINGS = (".safetensors", ".bin")
+_EXPORTED_FOLDERS = ("openvino/", "onnx/")
+_EXPORTED_FILES = (
+    ("openvino/openvino_model.xml", "openvino/openvino_model.bin"),
+    ("onnx/model.onnx", "onnx/model.onnx"),
+)
+"""In the order of preference, each with the file that holds its weights."""
+_EXPORTED_STEMS = ("openvino/openvino_model.", "onnx/model.onnx")
+"""With what belongs to them: large weights lie in a file beside."""
+
+CanRead: TypeAlias = Callable[[Path], bool]
+"""Tells whether a ready-made network can be used."""
 _READ_BYTES = 1 << 20
 
 
@@ -40,17 +58,20 @@ class Hub:
     endpoint: str | None = None
 
 
-USUAL_HUB = Hub()
+DEFAULT_HUB = Hub()
 
 
-def find_model(model: str, hub: Hub = USUAL_HUB) -> ModelSource:
-    """A folder with the files of `model`: a path, an installed package that carries it (named
+def find_model(model: str, hub: Hub = DEFAULT_HUB, can_read: CanRead = Path.is_file) -> ModelSource:
+    """Find a folder with the files of a model: a path, an installed package that carries it (named
     after the model or after its package), the local cache of the hub, or the hub, in this order.
 
+    Args:
+        can_read: where it refuses what the hub has ready-made, other weights are fetched as well.
+
     Raises:
-        ActionRequiredError: it is nowhere to be had; the message says what to do.
+        NotConfiguredError: it is nowhere to be found; the message says what to do.
     """
-    return _at_path(model) or _in_package(model) or _from_hub(model, hub)
+    return _at_path(model) or _in_package(model) or _from_hub(model, hub, can_read)
 
 
 def _at_path(model: str) -> ModelSource | None:
@@ -89,7 +110,7 @@ def _package_folders(module: str) -> list[Path]:
     return [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
 
 
-def _from_hub(model: str, hub: Hub) -> ModelSource:
+def _from_hub(model: str, hub: Hub, can_read: CanRead) -> ModelSource:
     # A fifth of a second, which a model of a path or a package need not wait for.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (  # type: ignore[attr-defined]
@@ -101,35 +122,63 @@ def _from_hub(model: str, hub: Hub) -> ModelSource:
     name = model if "/" in model else f"{_HOME_OF_BARE_NAMES}/{model}"
     fetch = partial(snapshot_download, name, cache_dir=hub.cache, endpoint=hub.endpoint)
     try:
-        folder = _snapshot(partial(fetch, local_files_only=True))
+        folder = Path(fetch(local_files_only=True))
         if _has_weights(folder):
             return ModelSource(name, folder, "the local model cache")
     except HFValidationError as error:
-        raise ActionRequiredError(_nowhere(model, "no hub has a model of such a name")) from error
+        raise NotConfiguredError(_nowhere(model, "no hub has a model of such a name")) from error
     except LocalEntryNotFoundError:
         pass
     try:
-        return ModelSource(name, _snapshot(fetch), "the model hub")
+        return ModelSource(name, download_model(fetch, can_read), "the model hub")
     except LocalEntryNotFoundError as error:
-        raise ActionRequiredError(_nowhere(model, "the model hub cannot be reached")) from error
+        raise NotConfiguredError(_nowhere(model, "the model hub cannot be reached")) from error
     except HTTPError as error:
-        raise ActionRequiredError(
+        raise NotConfiguredError(
             _nowhere(model, f"the model hub does not give it: {error}")
         ) from error
 
 
-def _snapshot(fetch: Callable[..., str]) -> Path:
-    """The small files and the weights; in the older format only where there are no others."""
-    for weights in ("*.safetensors", "*.bin"):
-        patterns = [*_SMALL_FILES, weights]
-        folder = Path(fetch(allow_patterns=patterns, ignore_patterns=_OTHER_RUNTIMES))
-        if _has_weights(folder):
+def download_model(fetch: Callable[..., str], can_read: CanRead) -> Path:
+    """Fetch the small files, then the weights in the first format that there is and that can be read."""
+    own = partial(fetch, ignore_patterns=_OTHER_RUNTIMES)
+    folder = Path(own(allow_patterns=_SMALL_FILES))
+    safetensors = partial(own, allow_patterns="*.safetensors")
+    older = partial(own, allow_patterns="*.bin")
+    exported = [partial(fetch, allow_patterns=[f"{file}*"]) for file in _EXPORTED_STEMS]
+    first_ready_made = _prefers_exported(folder)
+    ways = [*exported, safetensors, older] if first_ready_made else [safetensors, *exported, older]
+    for fetch_weights in ways:
+        fetch_weights()
+        if _has_torch_weights(folder) or any(map(can_read, exported_files(folder))):
             break
     return folder
 
 
+def _prefers_exported(folder: Path) -> bool:
+    """Tell whether ready-made files save a conversion: the BERT family needs none."""
+    try:
+        return not is_bert_family(read_model_config(folder).architecture)
+    except UnsupportedModelError:
+        return False
+
+
+def exported_files(folder: Path) -> list[Path]:
+    """List the networks that a model's folder carries ready-made, the best first."""
+    return [folder / name for name, needed in _EXPORTED_FILES if (folder / needed).is_file()]
+
+
 def _has_weights(folder: Path) -> bool:
-    return any(path.suffix in _WEIGHT_ENDINGS for path in folder.rglob("*"))
+    return _has_torch_weights(folder) or bool(exported_files(folder))
+
+
+def _has_torch_weights(folder: Path) -> bool:
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    return any(name.endswith(_WEIGHT_ENDINGS) and not _is_exported(name) for name in names)
+
+
+def _is_exported(name: str) -> bool:
+    return name.startswith(_EXPORTED_FOLDERS)
 
 
 def _nowhere(model: str, reason: str) -> str:
@@ -140,14 +189,14 @@ def _nowhere(model: str, reason: str) -> str:
     )
 
 
-def weights_version(folder: Path, memory: Path) -> str:
+def get_weights_version(folder: Path, memory: Path) -> str:
     """A digest of a model's files, 16 hexadecimal digits.
 
     Reading them all is done once: `memory`, a folder, keeps the digest together with the names,
     sizes and times of the files, and while these stay the same it is taken from there.
 
     Raises:
-        ActionRequiredError: there are no weights among them.
+        NotConfiguredError: there are no weights among them.
     """
     state = list(_file_state(folder))
     note = memory / f"weights-{_short_digest(str(folder))}.json"
@@ -157,23 +206,26 @@ def weights_version(folder: Path, memory: Path) -> str:
             return str(known["version"])
     names = [str(name) for name, _, _ in state]
     if not _has_weights(folder):
-        raise ActionRequiredError(
+        raise NotConfiguredError(
             f"The folder {folder} has no weights (*.safetensors): fetch it whole."
         )
     version = _content_digest(folder, names)
     memory.mkdir(parents=True, exist_ok=True)
     if os.access(memory, os.W_OK):
-        write_whole(note, json.dumps({"files": state, "version": version}))
+        write_atomically(note, json.dumps({"files": state, "version": version}))
     return version
 
 
 def _file_state(folder: Path) -> Iterator[list[str | int]]:
+    """List names, sizes and times; of ready-made networks only where they are all there is."""
+    has_torch_weights = _has_torch_weights(folder)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
+        hashed = _HASHED if has_torch_weights else _HASHED_EXPORTED
         if (
             path.is_file()
-            and _HASHED.fullmatch(name)
-            and not name.startswith(("onnx/", "openvino/"))
+            and hashed.fullmatch(name)
+            and not (has_torch_weights and _is_exported(name))
         ):
             stat = path.stat()
             yield [name, stat.st_size, stat.st_mtime_ns]
@@ -193,7 +245,7 @@ def _short_digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write a file that no reader ever sees half."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     temporary.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A model's own tokens, by its tokenizer.json; or, where there is none, an estimate."""
+"""Counts the tokens of texts by a model's tokenizer.json, or estimates them where there is none."""
 
 import re
 import threading
@@ -11,61 +11,61 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import NotConfiguredError
 from indexing.embedding.token_counting import estimated_ends
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPECIAL_TOKENS = 2
-# A long text is read in windows, so that memory goes with the window and not with the text.
+# A long text is tokenized in windows, so that memory depends on the window and not on the text.
 _WINDOW = re.compile(r".{1,50000}(?:\s|\Z)|.{1,50000}", re.DOTALL)
 
-MOST_REMEMBERED = 4_096
-"""Texts; more than two batches of documents have chunks, as a rule."""
-REMEMBERED = range(100, 10_000)
-"""Characters; what is shorter is read again in no time, what is longer is no chunk."""
+MAX_CACHED_TEXTS = 4_096
+"""More than two batches of documents have chunks, as a rule."""
+CACHED_LENGTHS = range(100, 10_000)
+"""In characters: what is shorter is tokenized again in no time, what is longer is no chunk."""
 
 Ids: TypeAlias = NDArray[np.int32]
 
 
-class Tokenization(Protocol):
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, special tokens included, nothing cut off."""
+class TokenCounter(Protocol):
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Count the tokens of each text, special tokens included, nothing cut off."""
         ...
 
-    def ends(self, text: str) -> list[int]:
-        """The end of each token in code points, ascending, without special tokens."""
+    def token_ends(self, text: str) -> list[int]:
+        """Return the end of each token in code points, ascending, without special tokens."""
         ...
 
 
-class Counted:
-    """The tokens of texts that were counted, until the call that embeds them takes them. Thread-safe.
+class TokenIdCache:
+    """Keeps the tokens of texts that were counted until they are embedded. Thread-safe.
 
-    To read tokens is a tenth of the work of embedding them, and a chunk is counted right before.
+    Tokenizing is a tenth of the work of embedding, and a chunk is counted right before.
     """
 
     def __init__(self) -> None:
         self._ids: dict[str, Ids] = {}
         self._lock = threading.Lock()
 
-    def keep(self, text: str, ids: Ids) -> None:
-        if len(text) not in REMEMBERED:
+    def put(self, text: str, ids: Ids) -> None:
+        if len(text) not in CACHED_LENGTHS:
             return
         with self._lock:
             self._ids[text] = ids
-            if len(self._ids) > MOST_REMEMBERED:
+            if len(self._ids) > MAX_CACHED_TEXTS:
                 del self._ids[next(iter(self._ids))]
 
-    def known(self, text: str) -> Ids | None:
+    def get(self, text: str) -> Ids | None:
         return self._ids.get(text)
 
-    def taken(self, text: str) -> Ids | None:
-        """The same, and forgotten."""
+    def pop(self, text: str) -> Ids | None:
+        """Return the tokens of a text, and forget them."""
         with self._lock:
             return self._ids.pop(text, None)
 
 
 class ModelTokenizer:
-    """Thread-safe: nothing of the tokenizer is changed after it was made."""
+    """A TokenCounter by a model's own tokenizer. Thread-safe, since nothing changes after it is made."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         tokenizer.no_truncation()
@@ -73,61 +73,65 @@ class ModelTokenizer:
         self._tokenizer = tokenizer
         added = tokenizer.encode("a").special_tokens_mask
         self._closing = sum(1 for _ in takewhile(bool, reversed(added)))
-        self._counted = Counted()
+        self._cache = TokenIdCache()
 
     @classmethod
     def from_file(cls, path: Path) -> "ModelTokenizer":
-        """Raises ActionRequiredError for a file that is not there or is no tokenizer."""
+        """Read a tokenizer.json.
+
+        Raises:
+            NotConfiguredError: there is no such file.
+        """
         if not path.is_file():
-            raise ActionRequiredError(f"No tokenizer at {path}: give the path of a tokenizer.json.")
+            raise NotConfiguredError(f"No tokenizer at {path}: give the path of a tokenizer.json.")
         return cls(Tokenizer.from_file(str(path)))
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        found = self._ids(texts, [self._counted.known(text) for text in texts])
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        found = self._complete(texts, [self._cache.get(text) for text in texts])
         for text, ids in zip(texts, found, strict=True):
-            self._counted.keep(text, ids)
+            self._cache.put(text, ids)
         return [len(ids) for ids in found]
 
-    def ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> list[int]:
         found: list[int] = []
-        for window in _WINDOW.finditer(well_formed(text)):
+        for window in _WINDOW.finditer(replace_surrogates(text)):
             encoding = self._tokenizer.encode(window.group(), add_special_tokens=False)
             start = window.start()
             found += [start + end for _, end in encoding.offsets]
         return list(accumulate(found, max))
 
-    def ids(self, texts: Sequence[str], limit: int) -> list[Ids]:
-        """Token ids with special tokens; of a text with more than `limit` its beginning."""
-        found = self._ids(texts, [self._counted.taken(text) for text in texts])
+    def encode(self, texts: Sequence[str], limit: int) -> list[Ids]:
+        """Return token ids with special tokens; of a text with more than `limit` its beginning."""
+        found = self._complete(texts, [self._cache.pop(text) for text in texts])
         return [self._cut(ids, limit) for ids in found]
 
-    def _ids(self, texts: Sequence[str], known: Sequence[Ids | None]) -> list[Ids]:
-        """Of each text; only those that are not `known` are read."""
+    def _complete(self, texts: Sequence[str], known: Sequence[Ids | None]) -> list[Ids]:
+        """Return the token ids of each text, and read only those that are not `known`."""
         unknown = [text for text, ids in zip(texts, known, strict=True) if ids is None]
-        read = iter(self._encode(unknown))
+        read = iter(self._tokenize(unknown))
         return [np.array(next(read).ids, np.int32) if ids is None else ids for ids in known]
 
-    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
-        return self._tokenizer.encode_batch_fast([well_formed(text) for text in texts])
+    def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
+        return self._tokenizer.encode_batch_fast([replace_surrogates(text) for text in texts])
 
     def _cut(self, ids: Ids, limit: int) -> Ids:
-        """What follows the text (a separator, an end of sequence) stays at the end."""
+        """Cut a text off, and keep at the end what follows it (a separator, an end of sequence)."""
         if len(ids) <= limit:
             return ids
         closing = ids[len(ids) - self._closing :]
         return np.concatenate([ids[: limit - len(closing)], closing])
 
 
-class EstimatedTokens:
-    """For a model whose tokenizer is not at hand: rather too many than too few."""
+class EstimatedTokenCounter:
+    """Estimates tokens where a model's tokenizer is not at hand: rather too many than too few."""
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        return [len(self.ends(text)) + _SPECIAL_TOKENS for text in texts]
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(self.token_ends(text)) + _SPECIAL_TOKENS for text in texts]
 
-    def ends(self, text: str) -> list[int]:
+    def token_ends(self, text: str) -> list[int]:
         return estimated_ends(text)
 
 
-def well_formed(text: str) -> str:
-    """Without lone surrogates, which no tokenizer takes; of the same length."""
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no tokenizer accepts, without changing the length."""
     return _SURROGATE.sub("\ufffd", text)

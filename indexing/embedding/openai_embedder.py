@@ -1,4 +1,4 @@
-"""An embedding model behind any OpenAI-compatible `/v1/embeddings`."""
+"""Embeds with a model behind any OpenAI-compatible `/v1/embeddings`."""
 
 import math
 import time
@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import numpy as np
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
 from indexing.embedding.model_tokenizer import (
-    EstimatedTokens,
+    EstimatedTokenCounter,
     ModelTokenizer,
-    Tokenization,
-    well_formed,
+    TokenCounter,
+    replace_surrogates,
 )
 from indexing.runtime.deadline import Deadline
 
@@ -25,47 +25,50 @@ _FIRST_PAUSE = 0.5
 _LAST_PAUSE = 4.0
 """Seconds before the second and before the last of five tries, doubling between."""
 _LONGEST_WAIT = 30.0
-"""An endpoint that asks for more is asked again by the caller, later."""
+"""Where an endpoint asks for more, the caller has to try again later."""
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteModelSettings:
+class OpenAiEmbedderSettings:
     url: str
     """Up to and including `/v1`."""
     model: str
     key: str | None = None
     dimension: int | None = None
-    """What the vectors must have; asked of the endpoint where it is not given."""
+    """Of the vectors; requested from the endpoint where it is not given."""
     max_tokens: int = 512
     tokenizer: Path | None = None
     """A tokenizer.json of the model; without one tokens are estimated, rather too many."""
     query_prompt: str = ""
     passage_prompt: str = ""
-    batch: int = 32
+    batch_size: int = 32
     """Texts in one request."""
-    seconds: float = 60.0
-    """For one request."""
+    timeout: float = 60.0
+    """Seconds for one request."""
 
 
-class RemoteModel:
-    """An Embedder. Thread-safe.
+class OpenAiEmbedder:
+    """An Embedder by an HTTP endpoint. Thread-safe.
 
-    What is longer than `max_tokens` is cut off here, since endpoints refuse it or cut in silence.
-    A request that fails in passing is tried five times, at the pace the endpoint asks for.
+    Texts longer than `max_tokens` are cut off here, since endpoints refuse them or cut in silence.
+    A request that fails for a moment is tried five times, at the rate the endpoint asks for.
     """
 
-    def __init__(self, settings: RemoteModelSettings) -> None:
-        """Raises ActionRequiredError, and TemporarilyUnavailableError where the dimension must be asked for in vain."""
+    def __init__(self, settings: OpenAiEmbedderSettings) -> None:
+        """Ask the endpoint for the dimension, where the settings do not give it.
+
+        Raises:
+            NotConfiguredError: the address is not valid, or the endpoint refuses.
+            TemporarilyUnavailableError: the endpoint does not answer.
+        """
         if not settings.url.startswith(("http://", "https://")):
-            raise ActionRequiredError(
-                f"Not the address of an embedding endpoint: {settings.url!r}."
-            )
+            raise NotConfiguredError(f"Not the address of an embedding endpoint: {settings.url!r}.")
         self._settings = settings
-        self._tokens = _tokenization(settings.tokenizer)
+        self._tokens = _open_token_counter(settings.tokenizer)
         headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
-        self._client = httpx.Client(headers=headers, timeout=settings.seconds)
-        self._dimension = settings.dimension or self._asked_dimension()
+        self._client = httpx.Client(headers=headers, timeout=settings.timeout)
+        self._dimension = settings.dimension or self._request_dimension()
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -82,17 +85,17 @@ class RemoteModel:
         return self._settings.max_tokens
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return self._tokens.counts([self._settings.passage_prompt + text for text in texts])
+        return self._tokens.count_tokens([self._settings.passage_prompt + text for text in texts])
 
     def token_ends(self, text: str) -> list[int]:
-        return self._tokens.ends(text)
+        return self._tokens.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
         return self._embed([self._settings.query_prompt + text for text in texts], deadline)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        patience = Deadline.after(math.inf)
-        return self._embed([self._settings.passage_prompt + text for text in texts], patience)
+        unlimited = Deadline.after(math.inf)
+        return self._embed([self._settings.passage_prompt + text for text in texts], unlimited)
 
     def close(self) -> None:
         self._client.close()
@@ -100,37 +103,39 @@ class RemoteModel:
     def _embed(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
         deadline.check()
         vectors = np.empty((len(texts), self._dimension), dtype=np.float32)
-        for start in range(0, len(texts), self._settings.batch):
-            batch = [self._cut(text) for text in texts[start : start + self._settings.batch]]
-            vectors[start : start + len(batch)] = self._checked(self._asked(batch, deadline))
+        for start in range(0, len(texts), self._settings.batch_size):
+            batch = [self._cut(text) for text in texts[start : start + self._settings.batch_size]]
+            vectors[start : start + len(batch)] = self._check_and_normalize(
+                self._request_vectors(batch, deadline)
+            )
         return vectors
 
     def _cut(self, text: str) -> str:
-        """Tokens over the limit go, as many as were counted too many, and then any the cut adds."""
-        text = well_formed(text)
-        while (over := self._tokens.counts([text])[0] - self._settings.max_tokens) > 0:
-            ends = self._tokens.ends(text)
+        """Cut off the tokens over the limit, and then those that the cut itself adds."""
+        text = replace_surrogates(text)
+        while (over := self._tokens.count_tokens([text])[0] - self._settings.max_tokens) > 0:
+            ends = self._tokens.token_ends(text)
             if over >= len(ends):
                 break
             text = text[: ends[-over - 1]]
         return text
 
-    def _asked_dimension(self) -> int:
-        return len(self._asked(["dimension"], Deadline.after(self._settings.seconds))[0])
+    def _request_dimension(self) -> int:
+        return len(self._request_vectors(["dimension"], Deadline.after(self._settings.timeout))[0])
 
-    def _asked(self, texts: list[str], deadline: Deadline) -> list[list[float]]:
-        """One batch: its vectors in the order of the texts, as the endpoint gives them."""
-        answer = self._answered(texts, deadline)
+    def _request_vectors(self, texts: list[str], deadline: Deadline) -> list[list[float]]:
+        """Request the vectors of one batch, in the order of the texts, as the endpoint gives them."""
+        response = self._request(texts, deadline)
         try:
-            rows = sorted(answer.json()["data"], key=lambda row: int(row["index"]))
+            rows = sorted(response.json()["data"], key=lambda row: int(row["index"]))
             vectors = [[float(value) for value in row["embedding"]] for row in rows]
         except (KeyError, TypeError, ValueError) as error:
-            raise self._refused("its answer is not that of an embeddings endpoint") from error
+            raise self._error("its response is not that of an embeddings endpoint") from error
         if len(vectors) != len(texts):
-            raise self._refused(f"{len(vectors)} vectors came for {len(texts)} texts")
+            raise self._error(f"{len(vectors)} vectors came for {len(texts)} texts")
         return vectors
 
-    def _answered(self, texts: list[str], deadline: Deadline) -> httpx.Response:
+    def _request(self, texts: list[str], deadline: Deadline) -> httpx.Response:
         body: dict[str, Any] = {
             "model": self._settings.model,
             "input": texts,
@@ -139,7 +144,7 @@ class RemoteModel:
         pause = _FIRST_PAUSE
         while True:
             deadline.check()
-            outcome = self._sent(body, deadline)
+            outcome = self._send(body, deadline)
             if isinstance(outcome, httpx.Response):
                 return outcome
             deadline.check()
@@ -150,12 +155,12 @@ class RemoteModel:
             time.sleep(wait)
             pause *= 2
 
-    def _sent(
+    def _send(
         self, body: dict[str, Any], deadline: Deadline
     ) -> httpx.Response | TemporarilyUnavailableError:
         url = f"{self._settings.url.rstrip('/')}/embeddings"
         try:
-            timeout = max(0.001, min(self._settings.seconds, deadline.remaining()))
+            timeout = max(0.001, min(self._settings.timeout, deadline.remaining()))
             response = self._client.post(url, json=body, timeout=timeout)
         except httpx.HTTPError as error:
             return TemporarilyUnavailableError(
@@ -167,24 +172,24 @@ class RemoteModel:
                 _retry_after(response),
             )
         if response.is_error:
-            raise self._refused(f"status {response.status_code}: {response.text[:200]}")
+            raise self._error(f"status {response.status_code}: {response.text[:200]}")
         return response
 
-    def _checked(self, vectors: list[list[float]]) -> Vectors:
+    def _check_and_normalize(self, vectors: list[list[float]]) -> Vectors:
         for vector in vectors:
             if len(vector) != self._dimension:
-                raise self._refused(
+                raise self._error(
                     f"a vector of {len(vector)} numbers came, and {self._dimension} are expected"
                 )
         unit = np.asarray(vectors, dtype=np.float32)
         lengths = np.linalg.norm(unit, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
-            raise self._refused("a vector without a length came")
+            raise self._error("a vector without a length came")
         scaled: Vectors = unit / lengths
         return scaled
 
-    def _refused(self, reason: str) -> ActionRequiredError:
-        return ActionRequiredError(
+    def _error(self, reason: str) -> NotConfiguredError:
+        return NotConfiguredError(
             f"The embedding endpoint {self._settings.url} does not serve the model"
             f" {self._settings.model!r} as expected: {reason}. Check its address, key, model name"
             " and dimension in the settings."
@@ -195,10 +200,10 @@ _NOW = timedelta(0)
 
 
 def _retry_after(response: httpx.Response) -> timedelta:
-    """What the endpoint asks for in seconds; a date, which few send, is not read."""
+    """Read how many seconds the endpoint asks to wait; a date, which few send, is not read."""
     stated = response.headers.get("Retry-After", "")
     return timedelta(seconds=float(stated)) if stated.replace(".", "", 1).isdecimal() else _NOW
 
 
-def _tokenization(file: Path | None) -> Tokenization:
-    return EstimatedTokens() if file is None else ModelTokenizer.from_file(file)
+def _open_token_counter(file: Path | None) -> TokenCounter:
+    return EstimatedTokenCounter() if file is None else ModelTokenizer.from_file(file)

@@ -1,6 +1,6 @@
-"""Runs an embedding model that was converted to OpenVINO. Needs no torch, and little memory.
+"""Runs an embedding model that was prepared for OpenVINO. Needs no torch, and little memory.
 
-A process that only asks questions has about 180 MB, one that only embeds passages some more.
+A process that only embeds queries takes about 180 MB, one that only embeds passages some more.
 """
 
 import json
@@ -14,11 +14,12 @@ from typing import Literal
 import numpy as np
 
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
+from indexing.embedding.model_config import Padding
 from indexing.embedding.model_tokenizer import Ids, ModelTokenizer
 from indexing.embedding.openvino_runtime import Inputs, Network, Precision
+from indexing.embedding.tokenizer_file import TOKENIZER_FILE
 from indexing.runtime.deadline import Deadline
 
-TOKENIZER_FILE = "tokenizer.json"
 _RECORD_FILE = "record.json"
 
 # Small batches of like length are fastest on a CPU: four passages of 256 tokens.
@@ -31,7 +32,7 @@ _LENGTH_STEP = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRecord:
-    """What a conversion has found out about a model; kept beside it."""
+    """How to run a prepared model; kept beside it as JSON."""
 
     model: str
     version: str
@@ -42,7 +43,7 @@ class ModelRecord:
     dimension: int
     max_tokens: int
     pad_id: int
-    padding: Literal["left", "right"]
+    padding: Padding
     query_prompt: str
     passage_prompt: str
 
@@ -61,15 +62,15 @@ def write_record(folder: Path, record: ModelRecord) -> None:
 
 
 def read_record(folder: Path) -> ModelRecord | None:
-    """None where no conversion has been finished."""
+    """Return None where no preparation has been finished."""
     file = folder / _RECORD_FILE
     if not file.is_file():
         return None
     return ModelRecord(**json.loads(file.read_text(encoding="utf-8")))
 
 
-class OpenVinoModel:
-    """An Embedder of a folder that `sentence_model.load_embedder` has filled. Thread-safe."""
+class OpenVinoEmbedder:
+    """An Embedder of a folder that `model_loading.load_embedder` has filled. Thread-safe."""
 
     def __init__(self, folder: Path, record: ModelRecord, threads: int | None = None) -> None:
         self._record = record
@@ -86,46 +87,49 @@ class OpenVinoModel:
         return self._record.max_tokens
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """With the prompt that the model wants before a passage, which takes room as well."""
-        return self._tokenizer.counts([self._record.passage_prompt + text for text in texts])
+        """Count with the prompt that the model wants before a passage, since it takes room as well."""
+        return self._tokenizer.count_tokens([self._record.passage_prompt + text for text in texts])
 
     def token_ends(self, text: str) -> list[int]:
-        return self._tokenizer.ends(text)
+        return self._tokenizer.token_ends(text)
 
     def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:
-        """A query that is too long is cut off at the limit."""
+        """Embed queries; one that is too long is cut off at the limit."""
         prompted = [self._record.query_prompt + text for text in texts]
         return self._embed(prompted, self._for_queries, deadline.check)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         prompted = [self._record.passage_prompt + text for text in texts]
-        return self._embed(prompted, self._for_passages, _no_hurry)
+        return self._embed(prompted, self._for_passages, _ignore_deadline)
 
     def _embed(self, texts: Sequence[str], network: Network, check: Callable[[], None]) -> Vectors:
-        ids = self._tokenizer.ids(texts, self.max_tokens)
+        ids = self._tokenizer.encode(texts, self.max_tokens)
         vectors = np.empty((len(texts), self._record.dimension), dtype=np.float32)
-        planned = list(batches([len(each) for each in ids]))
+        planned = list(make_batches([len(each) for each in ids]))
 
         def inputs() -> Iterator[Inputs]:
             for batch in planned:
                 check()
-                yield padded([ids[place] for place in batch], self._record)
+                yield pad_batch([ids[place] for place in batch], self._record)
 
-        with closing(network.outputs(inputs())) as outputs:
+        with closing(network.infer(inputs())) as outputs:
             for batch, output in zip(planned, outputs, strict=True):
                 vectors[batch] = output
-        return normalised(vectors)
+        return normalize_vectors(vectors)
 
 
-def _no_hurry() -> None:
-    """Passages have no deadline."""
+def _ignore_deadline() -> None:
+    """Do nothing: passages have no deadline."""
 
 
-def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts of like length, the shortest first; none is padded to twice its length."""
+def make_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Group texts of like length, the shortest first, and yield their places.
+
+    No text is padded to more than twice its length.
+    """
     batch: list[int] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and not _joins(lengths[place], len(batch), lengths[batch[0]]):
+        if batch and not _fits(lengths[place], len(batch), lengths[batch[0]]):
             yield batch
             batch = []
         batch.append(place)
@@ -133,8 +137,8 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def _joins(length: int, texts: int, shortest: int) -> bool:
-    """Whether a text goes with a batch of so many, none of them longer than it."""
+def _fits(length: int, texts: int, shortest: int) -> bool:
+    """Tell whether a text fits into a batch of so many texts, none of them longer."""
     return (
         texts < _BATCH_TEXTS
         and (texts + 1) * length <= _BATCH_TOKENS
@@ -142,8 +146,8 @@ def _joins(length: int, texts: int, shortest: int) -> bool:
     )
 
 
-def padded(batch: Sequence[Ids], record: ModelRecord) -> Inputs:
-    """Token ids and attention mask, both of shape (texts, longest text rounded up)."""
+def pad_batch(batch: Sequence[Ids], record: ModelRecord) -> Inputs:
+    """Return token ids and attention mask, both of shape (texts, longest text rounded up)."""
     longest = max(map(len, batch))
     rounded = -(-longest // _LENGTH_STEP) * _LENGTH_STEP
     width = max(longest, min(rounded, record.max_tokens))
@@ -156,8 +160,8 @@ def padded(batch: Sequence[Ids], record: ModelRecord) -> Inputs:
     return tokens, mask
 
 
-def normalised(vectors: Vectors) -> Vectors:
-    """Rows of length 1; a row of zeros, which has no direction, is given the first."""
+def normalize_vectors(vectors: Vectors) -> Vectors:
+    """Scale rows to length 1; a row of zeros, which has no direction, gets that of the first axis."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors[(lengths == 0).ravel(), 0] = 1
     unit: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
+from indexing.embedding.openai_embedder import OpenAiEmbedder, OpenAiEmbedderSettings
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.embedding_server import embedding_server
 from tests.support.models import minilm
@@ -39,7 +39,7 @@ def openvino() -> Iterator[Embedder]:
 @contextmanager
 def remote() -> Iterator[Embedder]:
     with embedding_server() as server:
-        model = RemoteModel(RemoteModelSettings(url=server.url, model="m", batch=2))
+        model = OpenAiEmbedder(OpenAiEmbedderSettings(url=server.url, model="m", batch_size=2))
         yield model
         model.close()
 

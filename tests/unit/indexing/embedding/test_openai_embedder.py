@@ -12,7 +12,7 @@ import pytest
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.embedding.openai_embedder import RemoteModel, RemoteModelSettings
+from indexing.embedding.openai_embedder import OpenAiEmbedder, OpenAiEmbedderSettings
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.embedding_server import EmbeddingServer, Reply, embedding_server
 
@@ -25,13 +25,13 @@ def server() -> Iterator[EmbeddingServer]:
         yield server
 
 
-def model(server: EmbeddingServer, **changes: object) -> RemoteModel:
-    settings = RemoteModelSettings(url=server.url, model="m", key="secret", dimension=64)
-    return RemoteModel(replace(settings, **changes))  # type: ignore[arg-type]
+def model(server: EmbeddingServer, **changes: object) -> OpenAiEmbedder:
+    settings = OpenAiEmbedderSettings(url=server.url, model="m", key="secret", dimension=64)
+    return OpenAiEmbedder(replace(settings, **changes))  # type: ignore[arg-type]
 
 
 def test_vectors_come_in_batches_in_order_and_of_length_one(server: EmbeddingServer) -> None:
-    vectors = model(server, batch=3).embed_passages(TEXTS)
+    vectors = model(server, batch_size=3).embed_passages(TEXTS)
     expected = HashingEmbedder(dimension=64).embed_passages(TEXTS)
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert vectors.dtype == np.float32

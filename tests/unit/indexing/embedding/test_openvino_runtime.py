@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexing.embedding.openvino_embedder import TOKENIZER_FILE, read_record
+from indexing.embedding.openvino_embedder import read_record
 from indexing.embedding.openvino_runtime import Inputs, Network, Purpose
+from indexing.embedding.tokenizer_file import TOKENIZER_FILE
 from tests.support.models import MODEL_CACHE, minilm
 
 WIDTHS = (16, 8, 64, 8, 32, 8, 128, 8, 16, 8)
@@ -40,8 +41,8 @@ def inputs() -> Iterator[Inputs]:
 
 
 def test_outputs_are_those_of_each_input_alone_and_in_their_order(network: Network) -> None:
-    alone = [next(network.outputs([each])) for each in inputs()]
-    together = list(network.outputs(inputs()))
+    alone = [next(network.infer([each])) for each in inputs()]
+    together = list(network.infer(inputs()))
     assert len(together) == len(WIDTHS)
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
@@ -49,20 +50,20 @@ def test_outputs_are_those_of_each_input_alone_and_in_their_order(network: Netwo
 
 
 def test_who_stops_reading_leaves_the_network_fit(network: Network) -> None:
-    expected = [one.copy() for one in network.outputs(inputs())]
+    expected = [one.copy() for one in network.infer(inputs())]
     for taken in range(1, 6):
-        outputs = network.outputs(inputs())
+        outputs = network.infer(inputs())
         for number in range(taken):
             np.testing.assert_allclose(next(outputs), expected[number], atol=1e-5)
         outputs.close()
-    for one, other in zip(network.outputs(inputs()), expected, strict=True):
+    for one, other in zip(network.infer(inputs()), expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 def test_threads_do_not_take_each_others_outputs(network: Network) -> None:
-    expected = list(network.outputs(inputs()))
+    expected = list(network.infer(inputs()))
     with ThreadPoolExecutor(4) as pool:
-        of_all = list(pool.map(lambda _: list(network.outputs(inputs())), range(12)))
+        of_all = list(pool.map(lambda _: list(network.infer(inputs())), range(12)))
     for outputs in of_all:
         for one, other in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)
@@ -71,6 +72,6 @@ def test_threads_do_not_take_each_others_outputs(network: Network) -> None:
 def test_nothing_is_compiled_before_it_is_asked(tmp_path: Path) -> None:
     """A process that embeds nothing, such as one that reads sources, has no room for a network."""
     network = Network(tmp_path, "f32", "LATENCY")
-    assert list(network.outputs([])) == []
+    assert list(network.infer([])) == []
     with pytest.raises(RuntimeError, match=r"model\.xml"):
-        next(network.outputs(inputs()))
+        next(network.infer(inputs()))
