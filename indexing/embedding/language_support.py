@@ -126,7 +126,7 @@ def measure(embedder: Embedder) -> Understanding:
     """Put an embedder to the test: 208 short texts, a second for a local model.
 
     Raises:
-        TemporarilyUnavailableError, NotConfiguredError: a remote model does not answer.
+        TemporarilyUnavailableError, ActionRequiredError: a remote model does not answer.
     """
     return Understanding({language: _figure(embedder, pairs) for language, pairs in PROBES.items()})
 
@@ -135,7 +135,7 @@ def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
     """Measured when the model is new, afterwards read from the folder `cache`.
 
     Raises:
-        TemporarilyUnavailableError, NotConfiguredError: a remote model is new and does not answer.
+        TemporarilyUnavailableError, ActionRequiredError: a remote model is new and does not answer.
     """
     key = json.dumps([PROBE_VERSION, asdict(embedder.identity)], sort_keys=True)
     file = cache / f"understanding-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
