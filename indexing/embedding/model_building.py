@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from indexing.embedding.bert_config import read_bert_config
 from indexing.embedding.bert_graph import (
     BertWeights,
     build_bert,
     check_weights,
     position_limit,
-    read_bert_config,
 )
 from indexing.embedding.exported_graph import read_exported
 from indexing.embedding.model_config import (

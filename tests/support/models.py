@@ -1,6 +1,6 @@
 """The real model of the tests, and tiny ones that are written in a moment.
 
-What is converted is kept in `.cache/models` of the checkout: half a minute once, then nothing.
+What is prepared or converted is kept in `.cache/models` of the checkout.
 """
 
 import json

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from indexing.embedding.bert_config import read_bert_config
 from indexing.embedding.bert_graph import (
     BertWeights,
     check_weights,
     distance_buckets,
     position_limit,
-    read_bert_config,
 )
 from indexing.embedding.model_config import UnsupportedModelError
 from indexing.embedding.safetensors_file import ModelWeights

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexing.embedding.bert_graph import BertWeights, build_bert, read_bert_config
+from indexing.embedding.bert_config import read_bert_config
+from indexing.embedding.bert_graph import BertWeights, build_bert
 from indexing.embedding.exported_graph import can_read_exported, read_exported
 from indexing.embedding.model_building import build_model, plan_graph
 from indexing.embedding.model_config import UnsupportedModelError, read_model_config
