@@ -14,7 +14,7 @@ from backend.chat.citations.verification import (
     passages_of,
 )
 from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed, TextPiece
-from backend.chat.extractive.answer import Told, extract
+from backend.chat.extractive.answer import AnswerSentence, extract_answer
 from backend.chat.llm_loop import ChatTurn, Search
 from backend.search.events import SearchDone, SearchEvent
 from backend.search.models import Budgets, InferenceSection, SearchRequest, SearchResult
@@ -72,7 +72,7 @@ def _extractive(
     )
     result = yield from _searched(parts.search(request))
     state.add_found(result)
-    told = extract(
+    told = extract_answer(
         turn.message, result.sections, parts.embedder, parts.understanding, turn.deadline
     )
     citations = [_citation(one, parts.numbers) for one in told]
@@ -102,7 +102,7 @@ def _searched(events: Iterator[SearchEvent]) -> Generator[ChatEvent, None, Searc
     raise ValueError("the search ended without SearchDone")
 
 
-def _citation(told: Told, numbers: DocumentNumbers) -> Citation:
+def _citation(told: AnswerSentence, numbers: DocumentNumbers) -> Citation:
     candidate = told.candidate
     chunk = candidate.chunk
     return Citation(
@@ -119,7 +119,7 @@ def _citation(told: Told, numbers: DocumentNumbers) -> Citation:
 
 
 def _pieces(
-    told: Sequence[Told], citations: Sequence[Citation]
+    told: Sequence[AnswerSentence], citations: Sequence[Citation]
 ) -> Iterator[TextPiece | CitationInfo]:
     if not told:
         yield TextPiece(NOTHING_ANSWERS)

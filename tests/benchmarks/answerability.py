@@ -33,9 +33,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.chat.extractive.answer import Judged, judge
-from backend.chat.extractive.answerability import BY_MEANING, BY_WORDS, Evidence, Model, margin
-from backend.chat.extractive.candidate_sentences import candidates
+from backend.chat.extractive.answer import ScoredCandidates, score_candidates
+from backend.chat.extractive.answerability import (
+    BY_MEANING,
+    BY_WORDS,
+    AnswerabilityModel,
+    AnswerEvidence,
+    margin,
+)
+from backend.chat.extractive.candidate_sentences import find_candidates
 from backend.evaluation.dataset import read_dataset
 from backend.search.events import SearchDone
 from backend.search.models import Budgets, InferenceSection, SearchRequest
@@ -92,8 +98,8 @@ class Sample:
     scores: Figures
     missing: float
 
-    def evidence(self, model: Model) -> Evidence:
-        return Evidence(margin(self.scores, model), self.missing)
+    def evidence(self, model: AnswerabilityModel) -> AnswerEvidence:
+        return AnswerEvidence(margin(self.scores, model), self.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +223,10 @@ def samples(collection: Collection, understanding: Understanding) -> list[Sample
 
 
 def sample(number: int, question: Question, index: Without, understanding: Understanding) -> Sample:
-    found = candidates(sections(question.text, index, understanding))
+    found = find_candidates(sections(question.text, index, understanding))
     if not found:
         return Sample(number, not index.hidden, right=False, scores=np.zeros(1), missing=1.0)
-    judged = judge(question.text, found, minilm(), understanding, Deadline.after(600))
+    judged = score_candidates(question.text, found, minilm(), understanding, Deadline.after(600))
     return Sample(
         number=number,
         answerable=not index.hidden,
@@ -252,20 +258,20 @@ def sections(
     return done.result.sections
 
 
-def is_right(question: Question, judged: Judged) -> bool:
-    best = judged.read[int(np.argmax(judged.scores))]
+def is_right(question: Question, judged: ScoredCandidates) -> bool:
+    best = judged.candidates[int(np.argmax(judged.scores))]
     holds = not question.answers or any(answer in best.text for answer in question.answers)
     return best.chunk.document_id in question.passages and holds
 
 
-def fitted(model: Model, found: Sequence[Sample]) -> Model:
+def fitted(model: AnswerabilityModel, found: Sequence[Sample]) -> AnswerabilityModel:
     """The model with the coefficients of these samples, rounded; `least` stays.
 
     Logistic regression by Newton's method: right and wrong weigh alike, the figures are
     standardised, and a ridge lies on all coefficients but the intercept.
     """
     usual = float(np.median([np.median(each.scores) for each in found]))
-    model = replace(model, bulk=round(usual, 2))
+    model = replace(model, typical=round(usual, 2))
     figures = table(model, found)
     means, spread = figures.mean(axis=0), figures.std(axis=0)
     right = np.array([each.right for each in found], dtype=np.float64)
@@ -285,7 +291,7 @@ def signed(figures: Figures, right: Figures) -> Figures:
     return slopes if slopes[2] <= 0 else np.append(regression(figures[:, :1], right), 0.0)
 
 
-def table(model: Model, found: Iterable[Sample]) -> Figures:
+def table(model: AnswerabilityModel, found: Iterable[Sample]) -> Figures:
     """Margin and missing of each sample, shape (samples, 2)."""
     evidence = (each.evidence(model) for each in found)
     return np.array([(each.margin, each.missing) for each in evidence])
@@ -305,7 +311,7 @@ def regression(figures: Figures, right: Figures) -> Figures:
     return slopes
 
 
-def report(name: str, model: Model, found: Sequence[Sample]) -> None:
+def report(name: str, model: AnswerabilityModel, found: Sequence[Sample]) -> None:
     probability = np.array([model.probability(each.evidence(model)) for each in found])
     right = np.array([each.right for each in found])
     answerable = np.array([each.answerable for each in found])
@@ -323,14 +329,16 @@ def auc(probability: Figures, right: NDArray[np.bool_]) -> float:
     return float(((of_right > of_wrong) + 0.5 * (of_right == of_wrong)).mean())
 
 
-def line(name: str, model: Model) -> str:
+def line(name: str, model: AnswerabilityModel) -> str:
     return (
-        f"{name} = Model(intercept={model.intercept}, margin={model.margin},"
-        f" missing={model.missing}, bulk={model.bulk}, least={model.least})"
+        f"{name} = AnswerabilityModel(intercept={model.intercept}, margin={model.margin},"
+        f" missing={model.missing}, typical={model.typical}, least={model.least})"
     )
 
 
-def tell(name: str, model: Model, found: dict[str, list[Sample]], foreign: list[Sample]) -> None:
+def tell(
+    name: str, model: AnswerabilityModel, found: dict[str, list[Sample]], foreign: list[Sample]
+) -> None:
     """Fit on `found`, of several collections; report on their halves, and on what is foreign."""
     print(f"\n{line(name, fitted(model, [each for some in found.values() for each in some]))}")
     print(f"module: {line(name, model)}\n")

@@ -1,7 +1,7 @@
-"""Answers without a language model: the best sentences of the best sections, each cited.
+"""Answer without a language model: with the best sentences of the best sections, each cited.
 
-Sentences are ranked by `relevance`; whether the best of them answers is decided by `answerability`.
-Of two versions of one statement the newer is told, unless the question asks for the old.
+Sentences are ranked by `relevance`; `answerability` decides whether the best of them answers. Of two
+versions of one statement the newer is shown, unless the question asks for the old.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,24 +14,24 @@ import numpy as np
 from backend.chat.extractive.answerability import (
     BY_MEANING,
     BY_WORDS,
-    Evidence,
-    Model,
-    held_words,
-    likeness,
+    AnswerabilityModel,
+    AnswerEvidence,
+    is_contained,
     margin,
-    mattering_words,
-    missing,
-    stands_there,
-    without,
+    missing_weight,
+    remove_word,
+    similarity,
+    subject_words,
+    surrounding_words,
 )
-from backend.chat.extractive.candidate_sentences import Candidate, candidates
-from backend.chat.extractive.document_versions import newest_first
+from backend.chat.extractive.candidate_sentences import Candidate, find_candidates
+from backend.chat.extractive.document_versions import drop_superseded
 from backend.chat.extractive.relevance import (
     Scores,
-    Shares,
+    WordShares,
+    answer_type_mismatches,
     chunk_cosines,
-    mismatches,
-    scores,
+    combine_scores,
     word_shares,
 )
 from backend.search.models import InferenceSection
@@ -46,14 +46,14 @@ from indexing.text.tokenizer import holds
 Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
 SENTENCES_EMBEDDED = 40
-SENTENCES_TOLD = 3
-MOST_CODES = 16
-FURTHER_SHARE = 0.9
-"""A further sentence is told when it stands this share as far above the bulk as the best one."""
+MAX_SENTENCES = 3
+MAX_CODES = 16
+FURTHER_SENTENCE_SHARE = 0.9
+"""A further sentence must score this share as far above the typical one as the best sentence does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerSentence:
     """A sentence of an extractive answer."""
 
     candidate: Candidate
@@ -64,62 +64,60 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Candidates with what was found about them."""
-
-    read: Sequence[Candidate]
+class ScoredCandidates:
+    candidates: Sequence[Candidate]
     scores: Scores
     vectors: Vectors | None
-    """Of the candidates under their headings; None where words alone decided."""
-    evidence: Evidence
-    model: Model
+    """Of the candidates under their headings; None if words alone decided."""
+    evidence: AnswerEvidence
+    model: AnswerabilityModel
 
     @property
     def answers(self) -> bool:
         return self.model.probability(self.evidence) >= self.model.least
 
 
-def extract(
+def extract_answer(
     question: str,
     sections: Sequence[InferenceSection],
     embedder: Embedder,
     understanding: Understanding,
     deadline: Deadline,
-) -> tuple[Told, ...]:
-    """The sentences that answer, the best and what belongs to it first; none where nothing answers.
+) -> tuple[AnswerSentence, ...]:
+    """Return the sentences that answer, the best and what belongs to it first; none if nothing answers.
 
-    An embedder that is late or does not answer costs the meaning; then words alone decide.
+    If the embedder is late or does not answer, words alone decide.
 
     Raises:
         ActionRequiredError: as the embedder does.
     """
-    found = candidates(sections)
-    if not found or not question.strip() or _asks_for_other_codes(question, found):
+    found = find_candidates(sections)
+    if not found or not question.strip() or _names_unknown_codes(question, found):
         return ()
-    judged = judge(question, found, embedder, understanding, deadline)
-    return _told(question, judged) if judged.answers else ()
+    scored = score_candidates(question, found, embedder, understanding, deadline)
+    return _select_sentences(question, scored) if scored.answers else ()
 
 
-def _asks_for_other_codes(question: str, found: Sequence[Candidate]) -> bool:
-    """Whether the question is about codes, and nothing that was found holds any of them."""
-    asked = [span.of(question) for span in islice(codes(question), MOST_CODES)]
+def _names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
+    """Whether the question names codes and no chunk that was found has any of them."""
+    wanted = [span.of(question) for span in islice(codes(question), MAX_CODES)]
     texts = {c.chunk.key: c.chunk.embedded_text for c in found}.values()
-    return bool(asked) and not any(holds(text, code) for code in asked for text in texts)
+    return bool(wanted) and not any(holds(text, code) for code in wanted for text in texts)
 
 
-def judge(
+def score_candidates(
     question: str,
     found: Sequence[Candidate],
     embedder: Embedder,
     understanding: Understanding,
     deadline: Deadline,
-) -> Judged:
-    """The candidates that are worth it, scored, and what speaks for the best of them."""
+) -> ScoredCandidates:
+    """Score the most promising candidates, and gather the evidence for the best of them."""
     trust = understanding.share_of(question)
     shares = word_shares(question, found)
     if trust:
         try:
-            return _by_meaning(
+            return _score_by_meaning(
                 question,
                 found,
                 shares,
@@ -128,75 +126,76 @@ def judge(
             )
         except (DeadlineExceededError, TemporarilyUnavailableError):
             pass
-    return _by_words(question, found, shares)
+    return _score_by_words(question, found, shares)
 
 
-def _by_meaning(
-    question: str, found: Sequence[Candidate], shares: Shares, trust: float, embed: Embed
-) -> Judged:
+def _score_by_meaning(
+    question: str, found: Sequence[Candidate], shares: WordShares, trust: float, embed: Embed
+) -> ScoredCandidates:
     near = chunk_cosines(found)
-    kept = np.argsort(-(trust * near + shares.all), kind="stable")[:SENTENCES_EMBEDDED]
-    read = [found[i] for i in kept]
-    matter = mattering_words(question)
-    vectors = embed(
-        [question, *(without(question, word) for word in matter), *(c.framed for c in read)]
-    )
-    asked, rests, framed = vectors[0], vectors[1 : len(matter) + 1], vectors[len(matter) + 1 :]
-    meaning = (np.clip(framed @ asked, 0.0, 1.0) + near[kept]) / 2
-    scored = scores(meaning, shares.all[kept], mismatches(question, read), trust)
+    order = np.argsort(-(trust * near + shares.mean), kind="stable")[:SENTENCES_EMBEDDED]
+    candidates = [found[i] for i in order]
+    subject = subject_words(question)
+    # One call embeds the question, the question without each of its words, and the candidates.
+    shortened = [remove_word(question, word) for word in subject]
+    vectors = embed([question, *shortened, *(c.text_in_context for c in candidates)])
+    asked, rests, texts = vectors[0], vectors[1 : len(subject) + 1], vectors[len(subject) + 1 :]
+    meaning = (np.clip(texts @ asked, 0.0, 1.0) + near[order]) / 2
+    mismatches = answer_type_mismatches(question, candidates)
+    scores = combine_scores(meaning, shares.mean[order], mismatches, trust)
     weights = 1.0 - (rests @ asked).astype(np.float64)
-    held = _held(matter, read[int(np.argmax(scored))], embed)
-    evidence = Evidence(margin(scored, BY_MEANING), missing(weights, held))
-    return Judged(read, scored, framed, evidence, BY_MEANING)
+    present = _rate_presence(subject, candidates[int(np.argmax(scores))], embed)
+    evidence = AnswerEvidence(margin(scores, BY_MEANING), missing_weight(weights, present))
+    return ScoredCandidates(candidates, scores, texts, evidence, BY_MEANING)
 
 
-def _held(matter: Sequence[str], best: Candidate, embed: Embed) -> Scores:
-    """For each word of the question, how near something around the best candidate comes, 0 to 1."""
-    held = np.array([float(stands_there(word, best)) for word in matter])
-    absent = [i for i, word in enumerate(matter) if not held[i]]
-    around = held_words(best)
+def _rate_presence(subject: Sequence[str], best: Candidate, embed: Embed) -> Scores:
+    """Rate for each word, 0 to 1, how similar the most similar word around the candidate is."""
+    present = np.array([float(is_contained(word, best)) for word in subject])
+    absent = [i for i, word in enumerate(subject) if not present[i]]
+    around = surrounding_words(best)
     if absent and around:
-        vectors = embed([*(fold(matter[i]) for i in absent), *around])
-        held[absent] = likeness(vectors[: len(absent)], vectors[len(absent) :])
-    return held
+        vectors = embed([*(fold(subject[i]) for i in absent), *around])
+        present[absent] = similarity(vectors[: len(absent)], vectors[len(absent) :])
+    return present
 
 
-def _by_words(question: str, found: Sequence[Candidate], shares: Shares) -> Judged:
-    scored = scores(np.zeros(len(found)), shares.all, mismatches(question, found), 0.0)
-    best = int(np.argmax(scored))
-    evidence = Evidence(margin(scored, BY_WORDS), 1.0 - float(shares.chunk[best]))
-    return Judged(found, scored, None, evidence, BY_WORDS)
+def _score_by_words(
+    question: str, found: Sequence[Candidate], shares: WordShares
+) -> ScoredCandidates:
+    mismatches = answer_type_mismatches(question, found)
+    scores = combine_scores(np.zeros(len(found)), shares.mean, mismatches, 0.0)
+    best = int(np.argmax(scores))
+    evidence = AnswerEvidence(margin(scores, BY_WORDS), 1.0 - float(shares.chunk[best]))
+    return ScoredCandidates(found, scores, None, evidence, BY_WORDS)
 
 
-def _told(question: str, judged: Judged) -> tuple[Told, ...]:
-    """The best sentence, and others that stand nearly as far above the bulk."""
-    order = newest_first(question, judged.read, judged.scores, judged.vectors)
-    best = judged.scores[order[0]]
-    least = best - (1 - FURTHER_SHARE) * margin(judged.scores, judged.model)
-    told: list[int] = []
+def _select_sentences(question: str, scored: ScoredCandidates) -> tuple[AnswerSentence, ...]:
+    """Select the best sentence, and others that score nearly as far above the typical one."""
+    candidates, scores = scored.candidates, scored.scores
+    order = drop_superseded(question, candidates, scores, scored.vectors)
+    least = scores[order[0]] - (1 - FURTHER_SENTENCE_SHARE) * margin(scores, scored.model)
+    selected: list[int] = []
     for i in order:
-        if judged.scores[i] >= least and not any(
-            _overlap(judged.read[i], judged.read[j]) for j in told
-        ):
-            told.append(i)
-    return tuple(_tell(judged, i) for i in _in_reading_order(judged.read, told[:SENTENCES_TOLD]))
+        repeats = any(_overlap(candidates[i], candidates[j]) for j in selected)
+        if scores[i] >= least and not repeats:
+            selected.append(i)
+    return tuple(
+        AnswerSentence(candidates[i], candidates[i].display_text, round(float(scores[i]), 4))
+        for i in _in_reading_order(candidates, selected[:MAX_SENTENCES])
+    )
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates tell the same words."""
-    if one.readable == other.readable:
+    """Whether two candidates have words of the document, or their whole text, in common."""
+    if one.display_text == other.display_text:
         return True
     if (one.chunk.document_id, one.chunk.section) != (other.chunk.document_id, other.chunk.section):
         return False
     return one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def _in_reading_order(read: Sequence[Candidate], told: Sequence[int]) -> list[int]:
-    """By chunk, that of the best sentence first; within a chunk in the order of its text."""
-    places = {read[i].chunk.key: place for place, i in reversed([*enumerate(told)])}
-    return sorted(told, key=lambda i: (places[read[i].chunk.key], read[i].span))
-
-
-def _tell(judged: Judged, i: int) -> Told:
-    candidate = judged.read[i]
-    return Told(candidate, candidate.readable, round(float(judged.scores[i]), 4))
+def _in_reading_order(candidates: Sequence[Candidate], selected: Sequence[int]) -> list[int]:
+    """Sort by chunk, that of the best sentence first, and within a chunk by the order of its text."""
+    places = {candidates[i].chunk.key: place for place, i in reversed([*enumerate(selected)])}
+    return sorted(selected, key=lambda i: (places[candidates[i].chunk.key], candidates[i].span))

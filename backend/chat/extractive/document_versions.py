@@ -1,7 +1,7 @@
-"""Of two documents that say the same of one thing, which to believe.
+"""Choose between two documents that say different things on the same point.
 
-The newer one, by the day it was last changed; but where the question names a year that only one of
-them bears, that one, and where it asks for what was, the older.
+The one changed last is chosen; but if the question names a year that only one of them mentions, that
+one, and if it asks about the past, the older one.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from backend.chat.extractive.candidate_sentences import Candidate, context
+from backend.chat.extractive.candidate_sentences import Candidate, heading_context
 from indexing.embedding.embedder import Vectors
 from indexing.text.normalization import fold
 
 TIE = 0.12
-"""Scores that differ by no more are near: then the version decides."""
-ALIKE_MEANING = 0.85
-ALIKE_MEANING_IN_PLACE = 0.6
-ALIKE_WORDS = 0.6
-ALIKE_WORDS_IN_PLACE = 0.2
+"""Between scores that differ by no more, the version decides."""
+SAME_POINT_COSINE = 0.85
+SAME_HEADING_COSINE = 0.6
+SAME_POINT_OVERLAP = 0.6
+SAME_HEADING_OVERLAP = 0.2
 
 _YEAR = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _PAST = regex.compile(
@@ -33,16 +33,16 @@ _VERSION = regex.compile(
 )
 
 
-def newest_first(
+def drop_superseded(
     question: str,
     read: Sequence[Candidate],
     scores: NDArray[np.float64],
     vectors: Vectors | None,
 ) -> list[int]:
-    """The numbers of the best candidates, best first, without those that another version overrules.
+    """Return the numbers of the best candidates, best first, without those of superseded versions.
 
     Args:
-        vectors: of the candidates, unit rows; without them likeness is judged by words.
+        vectors: of the candidates, unit rows; without them similarity is measured by words.
     """
     order = [int(i) for i in np.argsort(-scores, kind="stable")]
     near = [i for i in order if scores[i] >= scores[order[0]] - TIE]
@@ -50,43 +50,43 @@ def newest_first(
         i
         for i in near
         if not any(
-            _overrules(question, read[j], read[i]) and _same_point(read, vectors, i, j)
+            _supersedes(question, read[j], read[i]) and _make_same_point(read, vectors, i, j)
             for j in near
         )
     ]
 
 
-def _overrules(question: str, one: Candidate, other: Candidate) -> bool:
-    """Whether, if they say the same, `one` is to be believed rather than `other`."""
+def _supersedes(question: str, one: Candidate, other: Candidate) -> bool:
+    """Whether `one` is preferred to `other` if both make the same point."""
     if one.chunk.document_id == other.chunk.document_id:
         return False
     years = frozenset(_YEAR.findall(question))
-    borne, other_borne = (len(years & _years_of(each)) for each in (one, other))
-    if borne != other_borne:
-        return borne > other_borne
+    named, other_named = (len(years & _years_in(each)) for each in (one, other))
+    if named != other_named:
+        return named > other_named
     changed, other_changed = one.chunk.updated_at, other.chunk.updated_at
     if changed is None or other_changed is None or changed == other_changed:
         return False
     return (changed < other_changed) == (_PAST.search(fold(question)) is not None)
 
 
-def _years_of(candidate: Candidate) -> frozenset[str]:
-    return frozenset(_YEAR.findall(f"{context(candidate.chunk)} {candidate.text}"))
+def _years_in(candidate: Candidate) -> frozenset[str]:
+    return frozenset(_YEAR.findall(f"{heading_context(candidate.chunk)} {candidate.text}"))
 
 
-def _same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int, j: int) -> bool:
-    """Whether two sentences speak of the same: less likeness will do under the same headings."""
+def _make_same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int, j: int) -> bool:
+    """Whether two sentences make the same point; under the same headings less similarity is enough."""
     one, other = read[i], read[j]
-    same_place = bool(one.chunk.heading_path) and _place(one) == _place(other)
+    same_heading = bool(one.chunk.heading_path) and _location(one) == _location(other)
     if vectors is not None:
-        least = ALIKE_MEANING_IN_PLACE if same_place else ALIKE_MEANING
+        least = SAME_HEADING_COSINE if same_heading else SAME_POINT_COSINE
         return float(vectors[i] @ vectors[j]) >= least
     both, either = len(one.words & other.words), len(one.words | other.words)
-    return both >= (ALIKE_WORDS_IN_PLACE if same_place else ALIKE_WORDS) * either
+    return both >= (SAME_HEADING_OVERLAP if same_heading else SAME_POINT_OVERLAP) * either
 
 
-def _place(candidate: Candidate) -> tuple[str, ...]:
-    """Title and headings without what tells versions apart."""
+def _location(candidate: Candidate) -> tuple[str, ...]:
+    """Return title and headings without what distinguishes versions."""
     chunk = candidate.chunk
     return tuple(
         " ".join(_VERSION.sub(" ", fold(each)).split()).strip("() ")

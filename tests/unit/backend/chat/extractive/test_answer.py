@@ -9,18 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.extractive.answer import SENTENCES_EMBEDDED, SENTENCES_TOLD, Told, extract
+from backend.chat.extractive.answer import (
+    MAX_SENTENCES,
+    SENTENCES_EMBEDDED,
+    AnswerSentence,
+    extract_answer,
+)
 from backend.chat.extractive.answerability import (
     BY_MEANING,
     BY_WORDS,
-    Evidence,
+    AnswerEvidence,
     margin,
-    mattering_words,
-    missing,
-    without,
+    missing_weight,
+    remove_word,
+    subject_words,
 )
-from backend.chat.extractive.candidate_sentences import candidates
-from backend.chat.extractive.relevance import mismatches, word_shares
+from backend.chat.extractive.candidate_sentences import find_candidates
+from backend.chat.extractive.relevance import answer_type_mismatches, word_shares
 from backend.search.models import InferenceSection
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -63,9 +68,11 @@ def told(
     sections: Sequence[InferenceSection],
     embedder: HashingEmbedder | None = None,
     understanding: Understanding = UNDERSTOOD,
-) -> tuple[Told, ...]:
+) -> tuple[AnswerSentence, ...]:
     deadline = Deadline.after(30)
-    return extract(question, sections, embedder or HashingEmbedder(), understanding, deadline)
+    return extract_answer(
+        question, sections, embedder or HashingEmbedder(), understanding, deadline
+    )
 
 
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])
@@ -183,12 +190,12 @@ def test_a_newer_document_that_says_something_else_overrules_nothing() -> None:
 
 def test_a_chunk_that_two_sections_hold_is_read_once() -> None:
     one = of("manual", BATTERY)
-    assert len(candidates([one, one])) == 2
+    assert len(find_candidates([one, one])) == 2
 
 
 def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
     text = "The dock is grey. It stands in the lab. Ask for help."
-    assert [found.text for found in candidates([of("dock", text)])] == [
+    assert [found.text for found in find_candidates([of("dock", text)])] == [
         "The dock is grey.",
         "The dock is grey. It stands in the lab.",
         "Ask for help.",
@@ -198,7 +205,7 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
 def test_headings_rulers_and_header_rows_are_no_answers() -> None:
     table = "| Name | Price in euros |\n|---|---|\n| Cover of the lens | 40 |"
     text = f"# Spare parts we sell\n\nSpare parts and where to buy\n\n{table}"
-    found = candidates([of("parts", text, heading_path=("Spare parts",))])
+    found = find_candidates([of("parts", text, heading_path=("Spare parts",))])
     assert [one.text for one in found] == ["| Cover of the lens | 40 |"]
 
 
@@ -207,10 +214,10 @@ def test_of_markdown_a_link_is_what_its_label_says() -> None:
         "![](images/the-cover-of-the-lens.png)\n\n[Home](https://example.com/the/home/of/parts)\n\n"
         "Ask for [a cover](https://example.com/forms?id=7) before you ship it."
     )
-    (found,) = candidates([of("parts", text, media_type=media_types.MARKDOWN)])
-    assert found.readable == "Ask for a cover before you ship it."
+    (found,) = find_candidates([of("parts", text, media_type=media_types.MARKDOWN)])
+    assert found.display_text == "Ask for a cover before you ship it."
     assert found.span.of(text) == found.text
-    assert len(candidates([of("parts", text, media_type=media_types.TEXT)])) == 2
+    assert len(find_candidates([of("parts", text, media_type=media_types.TEXT)])) == 2
 
 
 @pytest.mark.parametrize(
@@ -227,8 +234,8 @@ def test_of_markdown_a_link_is_what_its_label_says() -> None:
 )
 def test_a_sentence_is_told_in_one_line_that_is_safe_to_print(text: str, expected: str) -> None:
     table = f"| Part | State | Price |\n|---|---|---|\n{text}"
-    (found,) = candidates([of("a", text, embedded_text=table if "|" in text else text)])
-    assert found.readable == expected
+    (found,) = find_candidates([of("a", text, embedded_text=table if "|" in text else text)])
+    assert found.display_text == expected
 
 
 def test_sentences_of_one_chunk_are_told_in_its_order() -> None:
@@ -252,7 +259,7 @@ def test_every_quote_stands_at_its_span_and_little_is_told(
         chunk("a", 0, text), section=3, span=Span(start, start + len(text)), embedded_text=text
     )
     found = told(question, [section(placed), of("manual", BATTERY)], None, trust)
-    assert len(found) <= SENTENCES_TOLD
+    assert len(found) <= MAX_SENTENCES
     for one in found:
         span, held = one.candidate.span, one.candidate.chunk
         assert held.text[span.start - held.span.start : span.end - held.span.start] == (
@@ -264,8 +271,8 @@ def test_every_quote_stands_at_its_span_and_little_is_told(
 
 def test_rare_words_weigh_more_and_shares_are_of_the_whole() -> None:
     text = "Parts of a saw are blue. Parts of a drill are red. Parts of a lathe stay."
-    shares = word_shares("parts drill", candidates([of("parts", text)]))
-    saw, drill, lathe = shares.own
+    shares = word_shares("parts drill", find_candidates([of("parts", text)]))
+    saw, drill, lathe = shares.sentence
     assert saw == lathe
     assert drill == pytest.approx(1.0)
     # parts: held by 3 of 3, ln(1 + 0.5 / 3.5) = 0.134; drill: by 1, ln(1 + 2.5 / 1.5) = 0.981
@@ -274,21 +281,27 @@ def test_rare_words_weigh_more_and_shares_are_of_the_whole() -> None:
 
 def test_a_number_of_other_things_answers_half_as_badly_as_none() -> None:
     text = "The saw rests for 9 days. The blade weighs 90 tons. The motor stays cold."
-    found = candidates([of("saw", text)])
-    assert mismatches("How many days does the saw rest?", found).tolist() == [0.0, 1.0, 1.0]
-    assert mismatches("How many parts are there?", found).tolist() == [0.5, 0.5, 1.0]
-    assert mismatches("Is the blade heavy?", found).tolist() == [0.0, 0.0, 0.0]
+    found = find_candidates([of("saw", text)])
+    assert answer_type_mismatches("How many days does the saw rest?", found).tolist() == [
+        0.0,
+        1.0,
+        1.0,
+    ]
+    assert answer_type_mismatches("How many parts are there?", found).tolist() == [0.5, 0.5, 1.0]
+    assert answer_type_mismatches("Is the blade heavy?", found).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_margin_is_over_the_median_drawn_to_its_usual_level() -> None:
-    usual = replace(BY_MEANING, bulk=0.2)
+    usual = replace(BY_MEANING, typical=0.2)
     # (2 * 0.5 + 8 * 0.2) / 10 = 0.26
     assert margin(np.array([0.6, 0.4]), usual) == pytest.approx(0.6 - 0.26)
 
 
 def test_missing_is_the_weightiest_word_that_is_not_held() -> None:
-    assert missing(np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.5, 0.0])) == pytest.approx(0.1)
-    assert missing(np.array([]), np.array([])) == 0.0
+    assert missing_weight(np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.5, 0.0])) == pytest.approx(
+        0.1
+    )
+    assert missing_weight(np.array([]), np.array([])) == 0.0
 
 
 @pytest.mark.parametrize("model", [BY_MEANING, BY_WORDS])
@@ -301,11 +314,11 @@ def test_a_wider_margin_never_speaks_against_an_answer_nor_a_missing_word_for_it
 ) -> None:
     assert model in (BY_MEANING, BY_WORDS)
     known = BY_MEANING if model is BY_MEANING else BY_WORDS
-    wide = known.probability(Evidence(max(margins), min(lacks)))
-    assert wide >= known.probability(Evidence(min(margins), max(lacks)))
+    wide = known.probability(AnswerEvidence(max(margins), min(lacks)))
+    assert wide >= known.probability(AnswerEvidence(min(margins), max(lacks)))
 
 
 def test_words_that_matter_are_left_out_whole() -> None:
-    assert mattering_words("Can I bring my dog to the office?") == ["bring", "dog", "office"]
-    assert without("The dog and the dogma", "dog") == "The  and the dogma"
-    assert without("E-2207", "E-2207") == "?"
+    assert subject_words("Can I bring my dog to the office?") == ["bring", "dog", "office"]
+    assert remove_word("The dog and the dogma", "dog") == "The  and the dogma"
+    assert remove_word("E-2207", "E-2207") == "?"

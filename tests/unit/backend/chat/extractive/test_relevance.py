@@ -1,11 +1,11 @@
 import pytest
 
-from backend.chat.extractive.answer_types import (
+from backend.chat.extractive.relevance import (
     AnswerType,
     answer_type,
-    counted,
-    counts,
+    counted_things,
     holds_answer,
+    mentions_count,
 )
 
 
@@ -65,7 +65,7 @@ def test_a_text_holds_it_or_not(kind: AnswerType, holding: str, lacking: str) ->
     ],
 )
 def test_a_question_tells_what_is_to_be_counted(question: str, things: set[str]) -> None:
-    assert counted(question) == things
+    assert counted_things(question) == things
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_a_question_tells_what_is_to_be_counted(question: str, things: set[str])
     ],
 )
 def test_a_number_counts_what_stands_right_behind_it(counting: str, not_counting: str) -> None:
-    assert counts(frozenset({"day"}), counting)
-    assert not counts(frozenset({"day"}), not_counting)
+    assert mentions_count(frozenset({"day"}), counting)
+    assert not mentions_count(frozenset({"day"}), not_counting)
