@@ -5,14 +5,17 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, Failed, TextPiece
 from backend.chat.llm_loop import ChatTurn
-from backend.cli import rendering
+from backend.cli import command_context, rendering
+from backend.cli.command_context import As, Json
 from backend.container import Container
 from backend.schemas import conversion, models
 from backend.search.events import Queries, SectionsSelected, StepFailed
@@ -127,3 +130,31 @@ def _context_file(document: Document) -> ContextFile:
         text="\n\n".join(section.text for section in document.sections),
         link=document.link,
     )
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
+    readers: As = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file to answer from. May be repeated.", exists=True, dir_okay=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question, each sentence with its source."""
+    asker = command_context.readers(readers)
+    if not question.strip():
+        raise typer.BadParameter("write a question", param_hint="QUESTION")
+    with command_context.told(as_json):
+        container, console = (
+            command_context.open_home(),
+            None if as_json else command_context.console(),
+        )
+        answer = command_context.through_a_switch(
+            container,
+            lambda container: ask_in_terminal(container, question, asker, file or [], console),
+        )
+        if console is None:
+            command_context.print_wire(answer)
+        else:
+            note_model(container, console)

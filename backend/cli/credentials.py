@@ -1,4 +1,4 @@
-"""`quarry credentials`: the keys that the credentials of sources are sealed with."""
+"""`quarry credentials`: the keys that encrypt the credentials of sources."""
 
 import sys
 
@@ -6,33 +6,43 @@ import typer
 
 from backend.cli import command_context
 from backend.cli.command_context import Json
+from backend.container import Container
+from backend.schemas.plurals import pluralize
+from backend.store import sources
+from backend.store.credential_vault import new_key
 
 app = typer.Typer(
-    help="The keys that the credentials of sources are sealed with.", no_args_is_help=True
+    help="Manage the keys that encrypt the sources' credentials.", no_args_is_help=True
 )
 
 
 @app.command()
 def rotate(as_json: Json = False) -> None:
-    """Seal all credentials anew under the newest key. It may be repeated.
+    """Encrypt all credentials with the newest key. Safe to repeat.
 
-    First put a new key before the others, with a comma between them, for every process that works on this home,
-    and start these again; after this command the older keys can be taken away.
+    First put a new key before the others, separated by a comma, in the settings of every process that uses
+    this home, and restart these. After this command the older keys can be removed.
     """
-    from backend.cli.credential_actions import rotate
-
     with command_context.told(as_json):
-        done = rotate(command_context.open_home())
+        count = rotate_key(command_context.open_home())
         if as_json:
-            command_context.print_wire(done)
+            command_context.print_json({"resealed": count})
         else:
-            many = "1 credential is" if done.resealed == 1 else f"{done.resealed} credentials are"
-            command_context.console().print(f"{many} sealed under the newest key now.")
+            command_context.console().print(
+                f"Encrypted {pluralize(count, 'credential')} with the newest key."
+            )
 
 
 @app.command()
 def key() -> None:
     """Print a new key: for QUARRY_CREDENTIAL_KEYS, or for credentials.key in the home."""
-    from backend.store.credential_vault import new_key
-
     sys.stdout.write(f"{new_key()}\n")
+
+
+def rotate_key(container: Container) -> int:
+    """Encrypt every credential with the newest key, and return how many.
+
+    Raises:
+        ActionRequiredError: no key decrypts one of them; then none is changed.
+    """
+    return sources.reseal(container.database, container.vault.rotate)

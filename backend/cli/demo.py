@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from backend.cli import rendering
+from backend.cli import command_context, rendering
 from backend.cli.ask import ask_in_terminal, note_model
 from backend.container import Container
 from backend.sample import handbook
@@ -37,7 +37,7 @@ NEXT = (
 )
 
 
-def run(container: Container, console: Console) -> None:
+def run_demo(container: Container, console: Console) -> None:
     """Raises ActionRequiredError, TemporarilyUnavailableError: what stands in the way."""
     console.print(f"Quarry keeps its state in {container.home}", markup=False, soft_wrap=True)
     spent: dict[str, float] = {}
@@ -106,3 +106,9 @@ def _this_command() -> str:
     """As it was typed; within the working folder without what leads there."""
     typed = Path(sys.argv[0]).absolute()
     return str(typed.relative_to(Path.cwd())) if typed.is_relative_to(Path.cwd()) else typed.name
+
+
+def demo() -> None:
+    """Index the sample company handbook and answer three questions."""
+    with command_context.told(as_json=False):
+        run_demo(command_context.open_home(), command_context.console())

@@ -1,94 +1,123 @@
-"""What is set up, what works, and what to do about the rest."""
+"""`quarry doctor`: check what is set up and what works, and say how to fix the rest."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import typer
 
 from backend.chat.llm.client import completion
-from backend.cli import attending, cluster
+from backend.cli import command_context, rendering
+from backend.cli.command_context import Json
+from backend.composition.chat import ChatService
+from backend.composition.embedding import EmbeddingModel
 from backend.container import Container
+from backend.schemas import conversion
 from backend.schemas.models import CheckWire
+from backend.schemas.plurals import pluralize
 from backend.search.llm_protocol import ChatMessage, CompletionError
-from backend.settings import variable
-from backend.sources.status_text import pluralize
-from backend.store import documents, failures, sources
+from backend.settings import Settings, variable
+from backend.store import documents, failures, sources, workers
+from backend.store.database import Database
+from backend.sync import overdue
+from backend.worker.celery_worker import Broker
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.embedding.language_support import Understanding
 from indexing.embedding.model_loading import describe_model
+from indexing.opensearch.cluster_health import OLDEST, ClusterHealth
 from indexing.runtime.deadline import Deadline
 
 UNDERSTOOD = 0.5
-PATIENCE = 20.0
-"""Seconds for the language model to say a word."""
+ANSWER_SECONDS = 20.0
+"""How long the language model may take for one word."""
+NEARLY_FULL = 0.85
+"""The share of a disk at which a cluster with default settings begins to move shards away."""
 
 
-def examine(container: Container) -> Sequence[CheckWire]:
-    """All checks, in the order in which one stands on another."""
-    return [
-        _checked("settings", lambda: _settings(container)),
-        _checked("database", lambda: _database(container)),
-        _checked("model", lambda: _model(container)),
-        _checked("languages", lambda: _languages(container)),
-        *(
-            [_checked("opensearch", lambda: _opensearch(container))]
-            if container.engine.is_opensearch
-            else []
-        ),
-        _checked("index", lambda: _index(container)),
-        _checked("language model", lambda: _language_model(container)),
-        *(
-            [_checked("workers", lambda: _workers(container))]
-            if container.settings.broker_url
-            else []
-        ),
+def doctor(as_json: Json = False) -> None:
+    """Check what is set up and what works, and say how to fix the rest."""
+    with command_context.told(as_json):
+        checks = run_checks(command_context.open_home())
+        if as_json:
+            command_context.print_json(conversion.listed(checks))
+        else:
+            rendering.checks(command_context.console(), checks)
+    if any(check.state == "failed" for check in checks):
+        raise typer.Exit(command_context.FAILED)
+
+
+def run_checks(container: Container) -> Sequence[CheckWire]:
+    """All checks, each after those that it depends on."""
+    engine, settings = container.engine, container.settings
+    checks: list[tuple[str, Callable[[], CheckWire]]] = [
+        ("settings", lambda: _check_settings(container)),
+        ("database", lambda: _check_database(container.database)),
+        ("model", lambda: _check_model(container.embedding)),
+        ("languages", lambda: _check_languages(container.embedding.language_support)),
+        ("opensearch", lambda: check_cluster(engine.cluster_health())),
+        ("index", lambda: _check_index(container)),
+        ("language model", lambda: _check_language_model(container.chat)),
+        ("workers", lambda: _check_workers(settings, container.database)),
     ]
+    unused = {
+        *(() if engine.is_opensearch else ("opensearch",)),
+        *(() if settings.broker_url else ("workers",)),
+    }
+    return [_run_check(name, check) for name, check in checks if name not in unused]
 
 
-def _checked(name: str, check: Callable[[], CheckWire]) -> CheckWire:
+def check_cluster(health: ClusterHealth) -> CheckWire:
+    """Check an OpenSearch cluster that answers."""
+    failed, warnings = list(_cluster_failures(health)), list(_cluster_warnings(health))
+    return CheckWire(
+        name="opensearch",
+        state="failed" if failed else "warning" if warnings else "ok",
+        detail=_describe_cluster(health),
+        advice="; ".join(failed + warnings) or None,
+    )
+
+
+def _run_check(name: str, check: Callable[[], CheckWire]) -> CheckWire:
     try:
         return check()
     except (ActionRequiredError, TemporarilyUnavailableError) as error:
         return CheckWire(name=name, state="failed", detail=str(error))
 
 
-def _settings(container: Container) -> CheckWire:
+def _check_settings(container: Container) -> CheckWire:
     changed = sorted(variable(field) for field in container.settings.model_fields_set)
     return CheckWire(
         name="settings",
         state="ok",
-        detail=f"home {container.home}; set: {', '.join(changed) or 'nothing, all by default'}",
+        detail=f"home {container.home}; set: {', '.join(changed) or 'none, all defaults'}",
     )
 
 
-def _database(container: Container) -> CheckWire:
-    held = sum(documents.counts(container.database).values())
-    failed = sum(failures.counts(container.database).values())
-    known = len(sources.listing(container.database))
+def _check_database(database: Database) -> CheckWire:
+    counts = {
+        "source": len(sources.listing(database)),
+        "document": sum(documents.counts(database).values()),
+        "failure": sum(failures.counts(database).values()),
+    }
+    advice = None
+    if counts["failure"]:
+        advice = "to list them: quarry failures"
+    elif not counts["source"]:
+        advice = "add a source: quarry add folder PATH"
     return CheckWire(
         name="database",
-        state="warning" if failed or not known else "ok",
-        detail=", ".join(
-            pluralize(count, noun)
-            for count, noun in ((known, "source"), (held, "document"), (failed, "failure"))
-        ),
-        advice=(
-            "quarry failures names them"
-            if failed
-            else None
-            if known
-            else "add a source: quarry add folder PATH"
-        ),
+        state="warning" if advice else "ok",
+        detail=", ".join(pluralize(count, noun) for noun, count in counts.items()),
+        advice=advice,
     )
 
 
-def _model(container: Container) -> CheckWire:
-    settings = container.settings
-    if settings.embedding_url:
-        identity = container.embedding.embedder.identity
-        return CheckWire(
-            name="model",
-            state="ok",
-            detail=f"{identity.model} at {settings.embedding_url}, {identity.dimension} dimensions",
-        )
-    model = container.embedding.name
-    state = describe_model(model, container.embedding.folder)
+def _check_model(embedding: EmbeddingModel) -> CheckWire:
+    if url := embedding.settings.embedding_url:
+        identity = embedding.embedder.identity
+        detail = f"{identity.model} at {url}, {identity.dimension} dimensions"
+        return CheckWire(name="model", state="ok", detail=detail)
+    model = embedding.name
+    state = describe_model(model, embedding.folder)
     if state.record is None:
         return CheckWire(
             name="model",
@@ -104,37 +133,28 @@ def _model(container: Container) -> CheckWire:
         f" {state.record.identity.precision}, {state.record.identity.dimension} dimensions",
         advice=None
         if converted
-        else "OpenVINO could not convert this model; sentence-transformers runs it, more slowly and"
-        " with more memory",
+        else "OpenVINO could not convert this model; sentence-transformers runs it, slower and with"
+        " more memory",
     )
 
 
-def _languages(container: Container) -> CheckWire:
-    understanding = container.embedding.language_support
-    shares = {name: understanding.language(name) for name in understanding.measured}
+def _check_languages(support: Understanding) -> CheckWire:
+    shares = {name: support.language(name) for name in support.measured}
     known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
     poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
     return CheckWire(
         name="languages",
         state="warning" if poor else "ok",
         detail=f"understood: {', '.join(known) or 'none'}; poorly or not: {', '.join(poor) or 'none'}",
-        advice="texts in those languages are found by their words; for meaning too, change to a"
+        advice="texts in these languages are found by keywords only; to find them by meaning, change to a"
         " multilingual model: quarry reindex --model MODEL"
         if poor
         else None,
     )
 
 
-def _opensearch(container: Container) -> CheckWire:
-    return cluster.described(container.engine.cluster_health())
-
-
-def _workers(container: Container) -> CheckWire:
-    return attending.described(container)
-
-
-def _index(container: Container) -> CheckWire:
-    held = sum(documents.counts(container.database).values())
+def _check_index(container: Container) -> CheckWire:
+    stored = sum(documents.counts(container.database).values())
     indexed = chunks = 0
     for document in container.engine.writer.scan():
         indexed += 1
@@ -142,11 +162,13 @@ def _index(container: Container) -> CheckWire:
     advice = None
     if (building := container.engine.versions.building()) is not None:
         advice = (
-            f"one for {building.model_name} is half built: quarry reindex goes on with it,"
+            f"an index for {building.model_name} is unfinished: quarry reindex continues it,"
             " quarry reindex --abandon removes it"
         )
-    elif indexed != held:
-        advice = f"the database holds {held} documents; quarry sync brings the index in line"
+    elif indexed != stored:
+        advice = (
+            f"the database has {pluralize(stored, 'document')}; to update the index: quarry sync"
+        )
     return CheckWire(
         name="index",
         state="warning" if advice else "ok",
@@ -155,30 +177,77 @@ def _index(container: Container) -> CheckWire:
     )
 
 
-def _language_model(container: Container) -> CheckWire:
-    settings = container.settings
-    model = container.chat.model
+def _check_language_model(chat: ChatService) -> CheckWire:
+    model, name = chat.model, "language model"
     if model is None:
         return CheckWire(
-            name="language model",
+            name=name,
             state="off",
-            detail="none is set; answers are the best sentences of the documents",
-            advice=f"to have answers written, set {variable('llm_url')}, {variable('llm_model')}"
-            f" and, if the endpoint wants one, {variable('llm_key')}",
+            detail="not set; answers are the best sentences of the documents",
+            advice=f"for written answers, set {variable('llm_url')}, {variable('llm_model')}"
+            f" and, if the endpoint needs a key, {variable('llm_key')}",
         )
     try:
         completion(model)(
-            [ChatMessage("user", "Answer with the word: ready")], Deadline.after(PATIENCE)
+            [ChatMessage("user", "Answer with the word: ready")], Deadline.after(ANSWER_SECONDS)
         )
     except CompletionError as error:
-        return CheckWire(
-            name="language model",
-            state="failed",
-            detail=str(error),
-            advice=f"until it answers, unset {variable('llm_model')} for answers without it",
-        )
+        advice = f"until it answers, unset {variable('llm_model')} for answers without it"
+        return CheckWire(name=name, state="failed", detail=str(error), advice=advice)
+    detail = f"{model.settings.model} answers at {model.settings.base_url}"
+    return CheckWire(name=name, state="ok", detail=detail)
+
+
+def _check_workers(settings: Settings, database: Database) -> CheckWire:
+    """Raises TemporarilyUnavailableError, ActionRequiredError: the broker or the database does not answer."""
+    Broker(settings).check()
+    alive = Counter(one.queue for one in workers.present(database))
+    missing = overdue.missing({*alive})
+    counts = ", ".join(f"{queue} {alive[queue]}" for queue in overdue.COMMANDS)
     return CheckWire(
-        name="language model",
-        state="ok",
-        detail=f"{settings.llm_model} answers at {model.settings.base_url}",
+        name="workers",
+        state="warning" if missing else "ok",
+        detail=f"the broker answers; running processes: {counts}",
+        advice=f"start {' and '.join(missing)}" if missing else None,
     )
+
+
+def _describe_cluster(health: ClusterHealth) -> str:
+    disks = ", ".join(
+        f"{disk.node} {disk.free_bytes / 1e9:.0f} GB free ({disk.used:.0%} used)"
+        for disk in health.disks
+    )
+    marks = ", ".join(f"{name} {value}" for name, value in health.watermarks)
+    indexes = ", ".join(
+        f"{index.name} ({index.status}, {index.records:,} records, {index.bytes / 1e6:,.0f} MB)"
+        for index in health.indexes
+    )
+    return (
+        f"version {health.version}, {health.status}, {health.nodes} nodes; disks: {disks};"
+        f" watermarks: {marks}; indexes: {indexes or 'none yet'}"
+    )
+
+
+def _cluster_failures(health: ClusterHealth) -> Iterator[str]:
+    if health.is_too_old:
+        yield f"Quarry needs OpenSearch {'.'.join(map(str, OLDEST))} or newer"
+    if health.without_knn:
+        yield f"install the plugin opensearch-knn on: {', '.join(health.without_knn)}"
+    if health.status == "red":
+        yield "a part of an index is missing; restart the nodes that have it"
+    if health.blocked:
+        yield (
+            f"{', '.join(health.blocked)} is read-only; free space on the disks, then set"
+            " index.blocks.read_only_allow_delete to null"
+        )
+
+
+def _cluster_warnings(health: ClusterHealth) -> Iterator[str]:
+    if health.status == "yellow":
+        yield (
+            f"{health.unassigned_shards} copies of shards have no node; add one, or set"
+            f" {variable('opensearch_replicas')}=0 for new indexes"
+        )
+    full = [disk.node for disk in health.disks if disk.used >= NEARLY_FULL]
+    if full:
+        yield f"nearly full: {', '.join(full)}; free space, or add a node"

@@ -5,9 +5,60 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from backend.cli import command_context
 from backend.cli.command_context import Json
+from backend.container import Container
+from backend.evaluation import corpus
+from backend.evaluation.dataset import MalformedDataset
+from backend.evaluation.evaluation import EvaluationReport, run_evaluation
+from connectors.errors import ActionRequiredError
+
+
+def evaluate(
+    container: Container, dataset: Path, limit: int | None, console: Console
+) -> EvaluationReport:
+    """Score a dataset, with bars on the console.
+
+    Raises:
+        ActionRequiredError: it is not in the layout of BEIR; the message names file and line.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+        tasks = {
+            stage: bars.add_task(stage, total=None, visible=False)
+            for stage in ("documents", "queries")
+        }
+
+        def tell(progress: corpus.Progress) -> None:
+            task = tasks.setdefault(progress.stage, bars.add_task(progress.stage, total=None))
+            bars.update(task, completed=progress.done, total=progress.total, visible=True)
+
+        try:
+            return run_evaluation(dataset, container.engine.evaluation_parts(), limit, tell)
+        except MalformedDataset as error:
+            raise ActionRequiredError(str(error)) from error
+
+
+def print_report(console: Console, report: EvaluationReport) -> None:
+    measures = list(next(iter(report.legs.values())))
+    shown = Table(report.dataset, *measures, box=None, header_style="dim")
+    for leg, figures in report.legs.items():
+        shown.add_row(leg, *(f"{figures[measure]:.4f}" for measure in measures))
+    console.print(shown)
+    spent = ", ".join(f"{name} {value:.1f} s" for name, value in report.seconds.items())
+    console.print(f"[dim]{report.documents} documents, {report.queries} queries; {spent}[/dim]")
+
 
 app = typer.Typer(help="Score the search on questions with known answers.", no_args_is_help=True)
 
@@ -21,8 +72,6 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Score keyword, vector, hybrid and the whole search on a judged set."""
-    from backend.cli.evaluating import evaluate, table
-
     with command_context.told(as_json):
         report = evaluate(
             command_context.open_home(), dataset, limit, command_context.console(sys.stderr)
@@ -30,4 +79,4 @@ def run(
         if as_json:
             command_context.print_json(report.as_json())
         else:
-            table(command_context.console(), report)
+            print_report(command_context.console(), report)

@@ -1,44 +1,54 @@
-"""`quarry move`: the index from one engine to the other, as it is."""
+"""`quarry move`: copy the index from one engine to the other."""
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Annotated
 
+import typer
+
+from backend.cli import command_context, rebuild_output
+from backend.cli.command_context import Json
 from backend.composition.index import EngineName
 from backend.container import Container
-from backend.schemas.models import Wire
+from backend.schemas.index import MoveReport
 from backend.sync.maintenance_lock import sole_change, standstill
-from connectors.errors import ActionRequiredError
+from connectors.errors import NotFoundError
 from indexing.index.versions import IndexVersion, IndexVersions
 from indexing.rebuild.copy_index import CopyEndpoint, CopyEvent, CopyResult, copy_index
 
 KIND = "move"
 
 
-class MovedWire(Wire):
-    to: str
-    copied: int
-    deleted: int
-    documents: int
-    chunks: int
-    asked: int
-    words: float
-    vectors: float
-    advice: str
+def move(
+    to: Annotated[str, typer.Option(metavar="ENGINE", help="opensearch or embedded.")],
+    as_json: Json = False,
+) -> None:
+    """Copy the index to the other engine, without embedding anything."""
+    with command_context.told(as_json):
+        if to not in ("opensearch", "embedded"):
+            raise typer.BadParameter("write opensearch or embedded", param_hint="--to")
+        container = command_context.open_home()
+        engine: EngineName = "opensearch" if to == "opensearch" else "embedded"
+        with rebuild_output.show_progress(command_context.console(sys.stderr)) as progress:
+            done = to_report(engine, progress.follow_move(move_index(container, engine)))
+        if as_json:
+            command_context.print_wire(done)
+        else:
+            rebuild_output.print_moved(command_context.console(), done)
 
 
 def move_index(container: Container, to: EngineName) -> Iterator[CopyEvent]:
     """Copy the index of the other engine to this one, and compare.
 
     Raises:
-        ActionRequiredError: an engine is not set up, there is no index to move, or the copy does not agree.
+        ActionRequiredError: an engine is not set up, there is no index to move, or the copy differs.
         TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
     source, target = container.engine.versions_in(_other(to)), container.engine.versions_in(to)
     index_version = source.active()
     if index_version is None:
-        raise ActionRequiredError(
-            f"There is no {_other(to)} index to move. Sync first: quarry sync."
-        )
+        raise NotFoundError(f"There is no {_other(to)} index to move. Sync first: quarry sync.")
     with sole_change(container.home):
         place, switch = _target(target, index_version)
         origin = CopyEndpoint(
@@ -47,9 +57,9 @@ def move_index(container: Container, to: EngineName) -> Iterator[CopyEvent]:
         yield from copy_index(origin, place, partial(standstill, container.database, KIND), switch)
 
 
-def encoded(to: EngineName, done: CopyResult) -> MovedWire:
+def to_report(to: EngineName, done: CopyResult) -> MoveReport:
     comparison = done.comparison
-    return MovedWire(
+    return MoveReport(
         to=to,
         copied=done.documents,
         deleted=done.deleted,
@@ -69,7 +79,7 @@ def _other(engine: EngineName) -> EngineName:
 def _target(
     index_versions: IndexVersions, index_version: IndexVersion
 ) -> tuple[CopyEndpoint, Callable[[], None]]:
-    """Where the copy goes, and what makes it the active index version there."""
+    """The target of the copy, and the call that makes it the active index version there."""
     active = index_versions.active()
     if active and active.embedder == index_version.embedder and index_versions.building() is None:
         writer = index_versions.open_writer(index_version)
@@ -81,7 +91,7 @@ def _target(
 
 
 def _nothing() -> None:
-    """A copy that was made before has only been brought up to date."""
+    """An earlier copy was only brought up to date: nothing to switch."""
 
 
 def _advice(to: EngineName) -> str:

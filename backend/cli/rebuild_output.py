@@ -1,4 +1,4 @@
-"""What a person sees while the index is rebuilt or moved, and when that is done."""
+"""Terminal output of `quarry reindex` and `quarry move`."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,41 +15,40 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from backend.cli.move import MovedWire
-from backend.cli.reindex import AbandonedWire, RebuiltWire, StatusWire
 from backend.cli.rendering import harmless
+from backend.schemas.index import MoveReport, ReindexAbandoned, ReindexReport, ReindexStatus
 from indexing.rebuild.copy_index import CopyEvent, CopyProgress, CopyResult
 from indexing.rebuild.events import RebuildEvent, RebuildProgress, RebuildResult, WaitingForSync
 
 
 @contextmanager
-def steps(console: Console) -> Iterator["Steps"]:
-    """One bar for a change of the whole index; what is waited for is said where nobody looks, too."""
+def show_progress(console: Console) -> Iterator["ProgressDisplay"]:
+    """Show one progress bar; what is waited for is printed where there is no terminal, too."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("documents [dim]{task.fields[told]}"),
+        TextColumn("documents [dim]{task.fields[detail]}"),
         TimeElapsedColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        yield Steps(console, bar)
+        yield ProgressDisplay(console, bar)
 
 
-class Steps:
-    """Shows the steps of a rebuild or a move, and gives back how it ended."""
+class ProgressDisplay:
+    """Shows the steps of a reindex or a move, and returns its result."""
 
     def __init__(self, console: Console, bar: Progress) -> None:
         self._console = console
         self._bar = bar
-        self._task = bar.add_task("starting", total=None, told="")
-        self._said = ""
+        self._task = bar.add_task("starting", total=None, detail="")
+        self._last_reason = ""
 
-    def rebuilding(self, told: Iterable[RebuildEvent]) -> RebuildResult:
-        for step in told:
+    def follow_reindex(self, steps: Iterable[RebuildEvent]) -> RebuildResult:
+        for step in steps:
             match step:
                 case RebuildResult():
                     return step
@@ -58,10 +57,10 @@ class Steps:
                 case RebuildProgress():
                     pace = f"{step.chunks:,} chunks, {step.rate:.1f}/s{_left(step.seconds_left)}"
                     self._show("building", step.documents, step.total, pace)
-        raise ValueError("a rebuild ended without saying how")
+        raise ValueError("the reindex ended without a result")
 
-    def moving(self, told: Iterable[CopyEvent]) -> CopyResult:
-        for step in told:
+    def follow_move(self, steps: Iterable[CopyEvent]) -> CopyResult:
+        for step in steps:
             match step:
                 case CopyResult():
                     return step
@@ -69,70 +68,72 @@ class Steps:
                     self._wait(reason)
                 case CopyProgress():
                     self._show("copying", step.documents, step.total, f"{step.chunks:,} chunks")
-        raise ValueError("a move ended without saying how")
+        raise ValueError("the move ended without a result")
 
-    def _show(self, stage: str, done: int, total: int, told: str) -> None:
-        self._bar.update(self._task, description=stage, completed=done, total=total, told=told)
+    def _show(self, stage: str, done: int, total: int, detail: str) -> None:
+        self._bar.update(self._task, description=stage, completed=done, total=total, detail=detail)
 
     def _wait(self, reason: str) -> None:
-        if reason != self._said:
-            self._console.print(harmless(f"Waiting for this to end: {reason}"))
-            self._said = reason
+        if reason != self._last_reason:
+            self._console.print(harmless(f"Waiting for: {reason}"))
+            self._last_reason = reason
 
 
 def _left(seconds: float | None) -> str:
     return "" if seconds is None else f", {timedelta(seconds=round(seconds))} left"
 
 
-def reindex_status(console: Console, found: StatusWire) -> None:
+def print_status(console: Console, found: ReindexStatus) -> None:
     active = found.active.model if found.active else "none yet"
-    console.print(Text(f"The index is of the model: {active}"))
+    console.print(Text(f"Model of the index: {active}"))
     if found.building is None:
-        console.print("No other is being built.")
+        console.print("No other index is being built.")
         return
-    state = "being built" if found.running else "half built, and nobody works on it"
+    state = "being built" if found.running else "unfinished, and no process works on it"
     console.print(
         Text(
-            f"For the model {found.building.model} one is {state}:"
+            f"An index for the model {found.building.model} is {state}:"
             f" {found.documents:,} of {found.total:,} documents"
         )
     )
     if not found.running:
-        console.print("To go on: quarry reindex. To give it up: quarry reindex --abandon.")
+        console.print("To continue: quarry reindex. To remove it: quarry reindex --abandon.")
 
 
-def abandoned(console: Console, given_up: AbandonedWire) -> None:
-    if given_up.abandoned:
-        console.print(Text(f"Removed what was built for the model {given_up.abandoned.model}."))
+def print_abandoned(console: Console, removed: ReindexAbandoned) -> None:
+    if removed.abandoned:
+        console.print(
+            Text(f"Removed the unfinished index for the model {removed.abandoned.model}.")
+        )
     else:
         console.print("No index was being built.")
 
 
-def rebuilt(console: Console, done: RebuiltWire) -> None:
+def print_reindexed(console: Console, done: ReindexReport) -> None:
     console.print(
         Text(
-            f"The index is of the model {done.model}: {done.documents:,} documents indexed anew"
+            f"The index is now for the model {done.model}: {done.documents:,} documents reindexed"
             f" ({done.chunks:,} chunks) in {done.seconds:.1f} s"
         )
     )
     for one in done.missing:
-        told = harmless(f"{one.document_id}: {one.reason}")
-        console.print(Text.assemble(("  missing  ", "yellow"), told))
+        text = harmless(f"{one.document_id}: {one.reason}")
+        console.print(Text.assemble(("  missing  ", "yellow"), text))
     if done.advice:
         console.print(Text(f"  → {done.advice}"))
 
 
-def moved(console: Console, done: MovedWire) -> None:
+def print_moved(console: Console, done: MoveReport) -> None:
     console.print(
         Text(
-            f"Copied {done.copied:,} documents, deleted {done.deleted:,}; both indexes hold"
+            f"Copied {done.copied:,} documents, deleted {done.deleted:,}; both indexes have"
             f" {done.documents:,} documents in {done.chunks:,} chunks."
         )
     )
     console.print(
         Text(
-            f"Asked for {done.asked} of them, both name the same among the best ten: {done.words:.1%} by"
-            f" words, {done.vectors:.1%} by vectors."
+            f"Of {done.asked} test queries, the ten best results agree to {done.words:.1%} by keywords and"
+            f" {done.vectors:.1%} by vectors."
         )
     )
     console.print(Text(f"  → {done.advice}"))

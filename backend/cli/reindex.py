@@ -1,14 +1,26 @@
-"""`quarry reindex`: the index built anew, for another model or for the same."""
+"""`quarry reindex`: build the index again, for another embedding model or for the same."""
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from backend.cli import command_context, rebuild_output
+from backend.cli.command_context import Json
 from backend.container import Container
-from backend.schemas.models import Wire
+from backend.schemas.index import (
+    IndexVersionResponse,
+    MissingDocument,
+    ReindexAbandoned,
+    ReindexReport,
+    ReindexStatus,
+)
 from backend.settings import variable
 from backend.sync.maintenance_lock import sole_change, standstill
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
 from indexing.index.versions import IndexVersion
 from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildResult
@@ -17,130 +29,158 @@ from indexing.rebuild.reindex import Reindexer
 KIND = "reindex"
 
 
-class EditionWire(Wire):
-    model: str
-    version: str
-    precision: str
-    dimension: int
+def reindex(
+    model: Annotated[
+        str | None,
+        typer.Option(help="The embedding model to change to, as in QUARRY_EMBEDDING_MODEL."),
+    ] = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Build the index again for the model it has."),
+    ] = False,
+    rate: Annotated[
+        float | None, typer.Option(min=0.1, help="Maximum chunks per second, on average.")
+    ] = None,
+    status: Annotated[bool, typer.Option("--status", help="Only show the progress.")] = False,
+    abandon: Annotated[
+        bool, typer.Option("--abandon", help="Remove the unfinished build.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Build the index for another embedding model, while the old one is searched.
+
+    Nothing is fetched: documents are chunked and embedded again from their stored sections. It can be stopped at
+    any time; the same command, or `quarry reindex` alone, continues.
+    """
+    if sum([model is not None, rebuild, status, abandon]) > 1:
+        raise typer.BadParameter("give one of --model, --rebuild, --status and --abandon")
+    with command_context.told(as_json):
+        container, console = command_context.open_home(), command_context.console()
+        if status:
+            found = get_status(container)
+            if as_json:
+                command_context.print_wire(found)
+            else:
+                rebuild_output.print_status(console, found)
+        elif abandon:
+            removed = abandon_build(container)
+            if as_json:
+                command_context.print_wire(removed)
+            else:
+                rebuild_output.print_abandoned(console, removed)
+        else:
+            _run_reindex(
+                container, _choose_steps(container, model, RateLimit(rate), rebuild), as_json
+            )
 
 
-class StatusWire(Wire):
-    active: EditionWire | None
-    building: EditionWire | None
-    running: bool
-    documents: int
-    """Held by the index version that is being built; some of them may have changed since."""
-    total: int
+def _choose_steps(
+    container: Container, model: str | None, pace: RateLimit, rebuild: bool
+) -> Iterator[RebuildEvent]:
+    if model is not None:
+        return change_model(container, model, pace)
+    return rebuild_index(container, pace) if rebuild else continue_build(container, pace)
 
 
-class AbandonedWire(Wire):
-    abandoned: EditionWire | None
-    """`None`: nothing was being built."""
-
-
-class MissingWire(Wire):
-    document_id: str
-    reason: str
-
-
-class RebuiltWire(Wire):
-    model: str
-    documents: int
-    chunks: int
-    deleted: int
-    amended: int
-    missing: tuple[MissingWire, ...]
-    seconds: float
-    advice: str | None
+def _run_reindex(container: Container, steps: Iterator[RebuildEvent], as_json: bool) -> None:
+    with rebuild_output.show_progress(command_context.console(sys.stderr)) as progress:
+        done = to_report(container, progress.follow_reindex(steps))
+    if as_json:
+        command_context.print_wire(done)
+    else:
+        rebuild_output.print_reindexed(command_context.console(), done)
+    if done.missing:
+        raise typer.Exit(command_context.DONE_WITH_FAILURES)
 
 
 def change_model(container: Container, model: str, pace: RateLimit) -> Iterator[RebuildEvent]:
-    """Make the index one of `model`; where it is already, only what was left undone is done.
+    """Build the index for `model`; where the index is of that model already, only finish the switch to it.
 
     Raises:
-        ActionRequiredError: the model is not to be had, or one for another model is being built.
-        TemporarilyUnavailableError: another process is at it.
+        ActionRequiredError: the model cannot be loaded, or a build for another model was begun.
+        TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
     with sole_change(container.home):
-        wanted = container.with_model(_called(model))
+        wanted = container.with_model(_resolve_model(model))
         active, building = wanted.engine.versions.active(), wanted.engine.versions.building()
         if building is None and active and active.embedder == wanted.engine.version.embedder:
-            yield _finished(wanted)
+            yield _finish_switch(wanted)
         else:
-            yield from _built(wanted, pace)
+            yield from _build(wanted, pace)
 
 
-def rebuild(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
-    """Build the index anew for the model that it has. As `change_model`."""
+def rebuild_index(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
+    """Build the index again for the model that it has. Raises as `change_model`."""
     active = container.engine.versions.active()
     with sole_change(container.home):
-        yield from _built(container.with_model(active.model_name) if active else container, pace)
+        yield from _build(container.with_model(active.model_name) if active else container, pace)
 
 
-def go_on(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
-    """Go on with what is being built. As `change_model`.
+def continue_build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
+    """Continue the build that was begun. Raises as `change_model`.
 
     Raises:
-        ActionRequiredError: nothing is.
+        ConflictError: none was begun.
     """
     building = container.engine.versions.building()
     if building is None:
-        raise ActionRequiredError(
-            "No index is being built. For another model: quarry reindex --model MODEL. To build the index"
-            " anew for the one it has: quarry reindex --rebuild."
+        raise ConflictError(
+            "No index is being built. For another model: quarry reindex --model MODEL. To build it again for"
+            " the model it has: quarry reindex --rebuild."
         )
     with sole_change(container.home):
-        yield from _built(container.with_model(building.model_name), pace)
+        yield from _build(container.with_model(building.model_name), pace)
 
 
-def abandoned(container: Container) -> AbandonedWire:
-    """Remove what is being built, and tell what it was.
+def abandon_build(container: Container) -> ReindexAbandoned:
+    """Remove the build that was begun, and return what it was.
 
     Raises:
-        TemporarilyUnavailableError: it is being worked on; stop that first.
+        TemporarilyUnavailableError: another process works on it; stop that first.
     """
     with sole_change(container.home):
         building = container.engine.versions.building()
         container.engine.versions.discard_build()
-    return AbandonedWire(abandoned=_edition(building))
+    return ReindexAbandoned(abandoned=_describe_version(building))
 
 
-def status(container: Container) -> StatusWire:
-    """Raises IndexVersionReplacedError: the index version was switched while it was looked at."""
+def get_status(container: Container) -> ReindexStatus:
+    """Raises IndexVersionReplacedError: the index version was switched while it was read."""
     index_versions = container.engine.versions
     active, building = index_versions.active(), index_versions.building()
-    return StatusWire(
-        active=_edition(active),
-        building=_edition(building),
+    return ReindexStatus(
+        active=_describe_version(active),
+        building=_describe_version(building),
         running=_is_running(container.home),
         documents=_count(index_versions.open_build_writer()),
         total=sum(map(container.ledger.count, container.ledger.sources())),
     )
 
 
-def encoded(container: Container, done: RebuildResult) -> RebuiltWire:
+def to_report(container: Container, done: RebuildResult) -> ReindexReport:
     active = container.engine.versions.active()
-    return RebuiltWire(
+    return ReindexReport(
         model=active.model_name if active else "",
         documents=done.documents,
         chunks=done.chunks,
         deleted=done.deleted,
         amended=done.amended,
         missing=tuple(
-            MissingWire(document_id=each.document_id, reason=each.reason) for each in done.missing
+            MissingDocument(document_id=each.document_id, reason=each.reason)
+            for each in done.missing
         ),
         seconds=round(done.seconds, 3),
         advice=_advice(container, active),
     )
 
 
-def _called(model: str) -> str:
-    """A folder by a path that means the same wherever the next command is typed."""
+def _resolve_model(model: str) -> str:
+    """Make the path of a folder absolute, so that it holds in every working directory."""
     folder = Path(model).expanduser()
     return str(folder.absolute()) if folder.is_dir() else model
 
 
-def _built(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
+def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     index_version = container.engine.version
     writer = container.engine.versions.start_build(index_version)
     reindexing = Reindexer(container.embedding.embedder, writer, container.ledger, pace)
@@ -150,8 +190,8 @@ def _built(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     )
 
 
-def _finished(container: Container) -> RebuildResult:
-    """After a switch that was the last thing a process did."""
+def _finish_switch(container: Container) -> RebuildResult:
+    """Finish a switch after which the process ended."""
     container.engine.versions.activate(container.engine.version)
     with standstill(container.database, KIND) as go_on:
         Reindexer(
@@ -160,11 +200,11 @@ def _finished(container: Container) -> RebuildResult:
     return RebuildResult(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
 
 
-def _edition(index_version: IndexVersion | None) -> EditionWire | None:
+def _describe_version(index_version: IndexVersion | None) -> IndexVersionResponse | None:
     if index_version is None:
         return None
     embedder = index_version.embedder
-    return EditionWire(
+    return IndexVersionResponse(
         model=index_version.model_name,
         version=embedder.version,
         precision=embedder.precision,
@@ -185,14 +225,14 @@ def _is_running(home: Path) -> bool:
 
 
 def _advice(container: Container, active: IndexVersion | None) -> str | None:
-    """What is set for the next command, where that is another model."""
+    """Warn where the settings name another model for the next command."""
     settings = container.settings
     if active is None or "embedding_model" not in settings.model_fields_set:
         return None
-    if _called(settings.embedding_model) == active.model_name:
+    if _resolve_model(settings.embedding_model) == active.model_name:
         return None
     name = variable("embedding_model")
     return (
-        f"{name} is set to {settings.embedding_model}, which the index is no longer of: unset it, or set"
+        f"{name} is set to {settings.embedding_model}, but the index is for another model: unset it, or set"
         f" it to {active.model_name}"
     )

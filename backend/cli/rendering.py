@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backend.schemas import models
-from backend.sources.status_text import pluralize
+from backend.schemas.plurals import pluralize
 from indexing.ingestion.progress import Progress as Step
 
 CONTENT_CHARACTERS = 300

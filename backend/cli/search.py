@@ -1,10 +1,9 @@
-"""`quarry search`, `quarry ask` and `quarry show`: in the name of an asker."""
+"""`quarry search`: the passages that match best, for one asker."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -120,55 +119,3 @@ def _day_after(text: str | None) -> datetime | None:
     if moment is None or text is None:
         return None
     return moment + timedelta(days=1) if len(text.strip()) <= len("2026-03-31") else moment
-
-
-def ask(
-    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
-    readers: As = None,
-    file: Annotated[
-        list[Path] | None,
-        typer.Option(help="A file to answer from. May be repeated.", exists=True, dir_okay=False),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Answer a question, each sentence with its source."""
-    from backend.cli.ask import ask_in_terminal, note_model
-
-    asker = command_context.readers(readers)
-    if not question.strip():
-        raise typer.BadParameter("write a question", param_hint="QUESTION")
-    with command_context.told(as_json):
-        container, console = (
-            command_context.open_home(),
-            None if as_json else command_context.console(),
-        )
-        answer = command_context.through_a_switch(
-            container,
-            lambda container: ask_in_terminal(container, question, asker, file or [], console),
-        )
-        if console is None:
-            command_context.print_wire(answer)
-        else:
-            note_model(container, console)
-
-
-def show(
-    document: Annotated[str, typer.Argument(help="The document's id, as a search tells it.")],
-    readers: As = None,
-    as_json: Json = False,
-) -> None:
-    """Show a document: its sections, where they stand, and who may read it."""
-    from backend.cli import rendering
-    from backend.schemas import conversion
-    from backend.store import documents as stored
-
-    asker = command_context.readers(readers)
-    with command_context.told(as_json):
-        container = command_context.open_home()
-        found = stored.find(container.database, document, asker)
-        if found is None:
-            command_context.fail(f"There is no document {document!r} that you may read.", as_json)
-        if as_json:
-            command_context.print_wire(conversion.shown(found))
-        else:
-            rendering.shown(command_context.console(), conversion.shown(found))

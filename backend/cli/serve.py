@@ -8,7 +8,9 @@ import signal
 import socket
 import sys
 from datetime import timedelta
+from typing import Annotated
 
+import typer
 import uvicorn
 from rich.console import Console
 
@@ -16,6 +18,8 @@ from backend.api.access_log import LOG
 from backend.api.app import Api, create_app
 from backend.api.authentication import LocalAsker
 from backend.api.dependencies import Parts
+from backend.cli import command_context
+from backend.cli.command_context import As
 from backend.container import Container
 from backend.sync.due_work import Engine
 from backend.sync.run_lease import Bound
@@ -49,8 +53,8 @@ def loopback(host: str) -> str:
     )
 
 
-def listener(address: str, port: int) -> socket.socket:
-    """A socket bound to a port of this machine; 0 takes a free one.
+def open_listener(address: str, port: int) -> socket.socket:
+    """A socket bound to a port of this machine; The port; 0 picks a free one.
 
     Raises:
         ActionRequiredError: the port is taken, or may not be used.
@@ -70,7 +74,7 @@ def listener(address: str, port: int) -> socket.socket:
     return bound
 
 
-def serve(
+def run_server(
     container: Container, bound: socket.socket, readers: Readers, console: Console, log_level: int
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then end within seconds, also with streams open."""
@@ -166,3 +170,27 @@ def _log_requests(level: int) -> None:
 
 def _done_already(number: int, frame: object) -> None:
     del number, frame
+
+
+def serve(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")
+    ] = 8321,
+    host: Annotated[
+        str, typer.Option(help="A loopback address: 127.0.0.1, localhost or ::1.")
+    ] = "127.0.0.1",
+    readers: As = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Also log queries and questions, which are private.")
+    ] = False,
+) -> None:
+    """Serve the pages and the HTTP API, for the person at this machine."""
+    asker = command_context.readers(readers)
+    try:
+        address = loopback(host)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--host") from error
+    with command_context.told(as_json=False):
+        bound = open_listener(address, port)
+        level = logging.DEBUG if debug else logging.INFO
+        run_server(command_context.open_home(), bound, asker, command_context.console(), level)

@@ -22,9 +22,10 @@ from backend.schemas.models import (
     RunWire,
     SourceWire,
 )
+from backend.schemas.plurals import pluralize
 from backend.sources import status
 from backend.sources.intervals import NEVER, check_interval, format_interval
-from backend.sources.status_text import pluralize, run_label
+from backend.sources.status_text import run_label
 from backend.store import audit, failures, runs, schedule, sources
 from backend.store.credential_vault import Vault
 from backend.store.database import Database

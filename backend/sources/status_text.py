@@ -20,11 +20,6 @@ _RUNS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def pluralize(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 document`, `2 documents`."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
 def run_label(kind: str) -> str:
     """Return what people call a run of this kind."""
     return _RUNS.get(kind, kind.capitalize())

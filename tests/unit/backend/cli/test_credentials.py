@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.cli.credential_actions import rotate
+from backend.cli.credentials import rotate_key
 from backend.container import Container
 from backend.settings import Settings
 from backend.sources.status import read_status
@@ -54,7 +54,7 @@ WHOLE = {"wiki": f"{TOKEN} of wiki", "tickets": f"{TOKEN} of tickets"}
 def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
     old, new = new_key(), new_key()
     with_sources(tmp_path, old)
-    assert rotate(open_container(tmp_path, new, old)).resealed == 2
+    assert rotate_key(open_container(tmp_path, new, old)) == 2
     assert opened(tmp_path, new) == WHOLE
     with pytest.raises(ActionRequiredError, match="cannot be decrypted"):
         opened(tmp_path, old)
@@ -62,12 +62,12 @@ def test_after_a_rotation_the_new_key_is_enough(tmp_path: Path) -> None:
 
 def test_a_rotation_may_be_repeated(tmp_path: Path) -> None:
     made = with_sources(tmp_path)
-    assert [rotate(made).resealed for _ in range(3)] == [2, 2, 2]
+    assert [rotate_key(made) for _ in range(3)] == [2, 2, 2]
     assert opened(tmp_path) == WHOLE
 
 
 def test_without_credentials_there_is_nothing_to_rotate(tmp_path: Path) -> None:
-    assert rotate(open_container(tmp_path)).resealed == 0
+    assert rotate_key(open_container(tmp_path)) == 0
 
 
 def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
     sources.edit(made.database, "wiki", {"path": "/srv"}, foreign)
     before = sources.listing(made.database)
     with pytest.raises(ActionRequiredError, match=r"'wiki': .* Nothing was changed"):
-        rotate(open_container(tmp_path, new, old))
+        rotate_key(open_container(tmp_path, new, old))
     assert sources.listing(made.database) == before
 
 
@@ -86,7 +86,7 @@ def test_the_command_says_how_many_were_sealed_anew(tmp_path: Path) -> None:
     key = (tmp_path / "credentials.key").read_text().strip()
     environment = {"QUARRY_HOME": str(tmp_path)}
     told = CliRunner().invoke(app, ["credentials", "rotate"], env=environment)
-    assert told.output.strip() == "2 credentials are sealed under the newest key now."
+    assert told.output.strip() == "Encrypted 2 credentials with the newest key."
     made = CliRunner().invoke(app, ["credentials", "key"], env=environment).output.strip()
     keys = {**environment, "QUARRY_CREDENTIAL_KEYS": f"{made},{key}"}
     told = CliRunner().invoke(app, ["credentials", "rotate", "--json"], env=keys)

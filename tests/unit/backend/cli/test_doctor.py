@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from backend.cli.cluster import described
+from backend.cli.doctor import check_cluster
 from indexing.opensearch.cluster_health import ClusterHealth, Disk, Index
 
 WELL = ClusterHealth(
@@ -19,7 +19,7 @@ WELL = ClusterHealth(
 
 
 def test_a_cluster_that_is_well() -> None:
-    told = described(WELL)
+    told = check_cluster(WELL)
     assert (told.state, told.advice) == ("ok", None)
     assert told.detail == (
         "version 2.19.1, green, 1 nodes; disks: one 50 GB free (50% used);"
@@ -29,7 +29,7 @@ def test_a_cluster_that_is_well() -> None:
 
 
 def test_what_is_missing_is_said_with_what_to_do() -> None:
-    told = described(
+    told = check_cluster(
         replace(
             WELL, version="2.9.0", without_knn=("one", "two"), status="red", blocked=("quarry-m",)
         )
@@ -42,7 +42,7 @@ def test_what_is_missing_is_said_with_what_to_do() -> None:
 
 def test_what_will_go_wrong_is_a_warning() -> None:
     disks = (replace(WELL.disks[0], used=0.85), replace(WELL.disks[0], node="two", used=0.84))
-    told = described(replace(WELL, status="yellow", unassigned_shards=3, disks=disks))
+    told = check_cluster(replace(WELL, status="yellow", unassigned_shards=3, disks=disks))
     assert told.state == "warning"
     assert told.advice is not None
     assert "3 copies of shards" in told.advice

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.move import encoded, move_index
+from backend.cli.move import move_index, to_report
 from backend.composition.index import EngineName, IndexEngine
 from backend.container import Container
 from backend.settings import Settings
@@ -47,7 +47,7 @@ def test_there_and_back_again(container: Container) -> None:
     back = moved(container, "embedded")
     assert back.documents == 1  # the rest is there still
     assert len(list(near.open_writer(INDEX_VERSION).scan())) == 21
-    told = encoded("embedded", back)
+    told = to_report("embedded", back)
     assert (told.copied, told.documents, told.words, told.vectors) == (1, 21, 1.0, 1.0)
     assert "unset QUARRY_OPENSEARCH_URL" in told.advice
 

@@ -146,7 +146,7 @@ def test_the_same_model_is_built_anew_only_when_that_is_asked_for(desk: Desk) ->
     assert last(commands.change_model(desk.container(), "first", RateLimit())).documents == 0
     before = desk.container()
     assert documents(before) == 2
-    assert last(commands.rebuild(desk.container(), RateLimit())).documents == 2
+    assert last(commands.rebuild_index(desk.container(), RateLimit())).documents == 2
     with pytest.raises(IndexVersionReplacedError):
         documents(before)
     assert documents(desk.container()) == 2
@@ -158,22 +158,22 @@ def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
         each.write_bytes(b"no database at all, but long enough to be taken for one" * 9)
     with pytest.raises(ActionRequiredError, match="damaged"):
         documents(desk.container())
-    assert last(commands.rebuild(desk.container(), RateLimit())).documents == 2
+    assert last(commands.rebuild_index(desk.container(), RateLimit())).documents == 2
     assert documents(desk.container()) == 2
 
 
 def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> None:
     with pytest.raises(ActionRequiredError, match="quarry reindex --model MODEL"):
-        list(commands.go_on(desk.container(), RateLimit()))
-    assert commands.abandoned(desk.container()).abandoned is None
+        list(commands.continue_build(desk.container(), RateLimit()))
+    assert commands.abandon_build(desk.container()).abandoned is None
     for end in ("abandon", "go on"):
         steps = commands.change_model(desk.container(), "second", RateLimit())
         next(steps)
-        assert commands.status(desk.container()).running
+        assert commands.get_status(desk.container()).running
         with pytest.raises(TemporarilyUnavailableError, match="another process"):
-            commands.abandoned(desk.container())
+            commands.abandon_build(desk.container())
         steps.close()  # type: ignore[attr-defined]
-        found = commands.status(desk.container())
+        found = commands.get_status(desk.container())
         assert found.active is not None
         assert found.building is not None
         assert (found.active.model, found.building.model) == ("first", "second")
@@ -181,12 +181,12 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
         with pytest.raises(ActionRequiredError, match=r"model second .* is being built"):
             list(commands.change_model(desk.container(), "third", RateLimit()))
         if end == "abandon":
-            given_up = commands.abandoned(desk.container()).abandoned
+            given_up = commands.abandon_build(desk.container()).abandoned
             assert given_up is not None
             assert given_up.model == "second"
-            assert commands.status(desk.container()).building is None
+            assert commands.get_status(desk.container()).building is None
         else:
-            assert last(commands.go_on(desk.container(), RateLimit())).documents == 2
+            assert last(commands.continue_build(desk.container(), RateLimit())).documents == 2
     assert desk.container().embedding.name == "second"
 
 
@@ -194,7 +194,7 @@ def test_a_second_process_is_refused(desk: Desk) -> None:
     with sole_change(desk.container().home):
         for steps in (
             commands.change_model(desk.container(), "second", RateLimit()),
-            commands.rebuild(desk.container(), RateLimit()),
+            commands.rebuild_index(desk.container(), RateLimit()),
         ):
             with pytest.raises(TemporarilyUnavailableError, match="--status"):
                 list(steps)
@@ -202,9 +202,9 @@ def test_a_second_process_is_refused(desk: Desk) -> None:
 
 def test_a_setting_that_names_the_former_model_is_pointed_out(desk: Desk) -> None:
     done = last(commands.change_model(desk.container(), "second", RateLimit()))
-    assert commands.encoded(desk.container(), done).advice is None
-    assert commands.encoded(desk.container().with_model("second"), done).advice is None
-    advice = commands.encoded(desk.container().with_model("first"), done).advice
+    assert commands.to_report(desk.container(), done).advice is None
+    assert commands.to_report(desk.container().with_model("second"), done).advice is None
+    advice = commands.to_report(desk.container().with_model("first"), done).advice
     assert advice is not None
     assert "QUARRY_EMBEDDING_MODEL is set to first" in advice
 

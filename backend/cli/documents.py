@@ -1,0 +1,38 @@
+"""`quarry documents` and `quarry failures`: what is indexed, and what could not be read."""
+
+from backend.cli import command_context
+from backend.cli.command_context import Json
+
+
+def documents(as_json: Json = False) -> None:
+    """List all indexed documents and who may read them."""
+    from backend.cli import rendering
+    from backend.schemas import conversion
+    from backend.store import documents as stored
+
+    with command_context.told(as_json):
+        held = [
+            conversion.document(one) for one in stored.listing(command_context.open_home().database)
+        ]
+        if as_json:
+            command_context.print_json(conversion.listed(held))
+        else:
+            rendering.documents(command_context.console(), held)
+
+
+def failures(as_json: Json = False) -> None:
+    """List the documents that could not be read, and why."""
+    from backend.cli import rendering
+    from backend.schemas import conversion
+    from backend.store import failures as stored
+
+    with command_context.told(as_json):
+        failed = [
+            conversion.failure(one) for one in stored.listing(command_context.open_home().database)
+        ]
+        if as_json:
+            command_context.print_json(conversion.listed(failed))
+        elif failed:
+            rendering.failures(command_context.console(), failed)
+        else:
+            command_context.console().print("No document has failed.")

@@ -1,0 +1,58 @@
+"""`quarry worker` and `quarry beat`: the background work in processes of its own."""
+
+from typing import Annotated
+
+import typer
+
+from backend.cli import command_context, supervise_workers
+from backend.sync.wakeup_messages import QUEUES
+
+
+def worker(
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(help="fetch, index or light. May be repeated; by default all three."),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Tasks at once in each queue; by default fetch 8, index 1, light 2."
+        ),
+    ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Port for the metrics of the first queue; the others use the next ports.",
+        ),
+    ] = None,
+    metrics_host: Annotated[str, typer.Option(help="Address for the metrics.")] = "127.0.0.1",
+) -> None:
+    """Sync and index in the background, woken over the broker.
+
+    One process runs for each queue. `quarry beat` tells them what is due.
+    """
+    queues = tuple(each for each in QUEUES if each in (queue or QUEUES))
+    if unknown := set(queue or ()) - set(QUEUES):
+        raise typer.BadParameter(
+            f"unknown queue: {', '.join(sorted(unknown))}", param_hint="--queue"
+        )
+    plan = supervise_workers.Plan(
+        queues=queues,
+        concurrency=concurrency,
+        metrics_host=metrics_host,
+        metrics_port=metrics_port,
+    )
+    with command_context.told(as_json=False):
+        supervise_workers.work_on(command_context.open_home().settings, plan)
+
+
+def beat(
+    every: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds between two checks.")
+    ] = 15.0,
+) -> None:
+    """Tell the workers over the broker what is due. One is enough."""
+    with command_context.told(as_json=False):
+        supervise_workers.beat(command_context.open_home().settings, every)

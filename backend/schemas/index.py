@@ -1,0 +1,53 @@
+"""JSON of `quarry reindex` and `quarry move`."""
+
+from backend.schemas.models import Wire
+
+
+class IndexVersionResponse(Wire):
+    model: str
+    version: str
+    precision: str
+    dimension: int
+
+
+class ReindexStatus(Wire):
+    active: IndexVersionResponse | None
+    building: IndexVersionResponse | None
+    running: bool
+    documents: int
+    """In the index version that is being built; some of them may have changed since."""
+    total: int
+
+
+class ReindexAbandoned(Wire):
+    abandoned: IndexVersionResponse | None
+    """Null: nothing was being built."""
+
+
+class MissingDocument(Wire):
+    document_id: str
+    reason: str
+
+
+class ReindexReport(Wire):
+    model: str
+    documents: int
+    chunks: int
+    deleted: int
+    amended: int
+    missing: tuple[MissingDocument, ...]
+    seconds: float
+    advice: str | None
+
+
+class MoveReport(Wire):
+    to: str
+    copied: int
+    deleted: int
+    documents: int
+    chunks: int
+    asked: int
+    """Queries that were compared between both indexes."""
+    words: float
+    vectors: float
+    advice: str

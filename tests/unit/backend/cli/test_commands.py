@@ -1,0 +1,42 @@
+"""The commands as a whole: found by name, loaded only when called."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.cli import _COMMANDS, _load
+from tests.support.embedding_server import embedding_server
+
+SEARCH = """\
+import sys
+from typer.testing import CliRunner
+from backend.cli import app
+done = CliRunner().invoke(app, ["search", "apples", "--source", "fruit", "--person", "ann"])
+assert done.exit_code == 1 and "Nothing was found" in done.output, done.output
+print(*sorted(set(sys.modules) & {"sqlalchemy", "backend.store", "celery", "fastapi"}))
+"""
+
+
+GROUPS = {"add", "sources", "eval", "credentials"}
+
+
+@pytest.mark.parametrize("name", _COMMANDS.keys() - GROUPS)
+def test_the_list_of_commands_shows_the_first_line_of_their_help(name: str) -> None:
+    help_text = _load(name).help or ""
+    assert help_text.splitlines()[0] == _COMMANDS[name][1]
+
+
+def test_a_search_loads_no_database(tmp_path: Path) -> None:
+    with embedding_server() as server:
+        done = subprocess.run(
+            [sys.executable, "-c", SEARCH],
+            env={"QUARRY_HOME": str(tmp_path), "QUARRY_EMBEDDING_URL": server.url},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
