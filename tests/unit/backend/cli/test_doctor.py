@@ -36,7 +36,12 @@ def test_what_is_missing_is_said_with_what_to_do() -> None:
     )
     assert told.state == "failed"
     assert told.advice is not None
-    for part in ("2.17 or newer", "opensearch-knn on: one, two", "missing", "quarry-m is read-only"):
+    for part in (
+        "2.17 or newer",
+        "opensearch-knn on: one, two",
+        "missing",
+        "quarry-m is read-only",
+    ):
         assert part in told.advice
 
 
