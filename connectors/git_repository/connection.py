@@ -14,11 +14,13 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.credentials import Anonymous, SignIn, SshKey, Token
 from connectors.git_repository.git_command import LATER, Git, GitFailed
 from connectors.git_repository.remote_url import OnDisk, OnTheWeb, OverSsh, Remote, spoken
-from connectors.http_client.address_guard import Reach, checked_addresses
-from connectors.http_client.client import MEBIBYTE, Authorization, Bounds, WebClient
-from connectors.http_client.rate_limits import Pace, Patience, standard_pace
-from connectors.http_client.response import Answer, BadAnswer, NotAuthorised
-from connectors.http_client.transport import system_resolver, within
+from connectors.http_client.address_guard import AllowedNetworks, resolve_addresses
+from connectors.http_client.client import WebClient
+from connectors.http_client.rate_limits import RateLimitReader, read_standard_rate_limit
+from connectors.http_client.request import MEBIBYTE, Authorization, RequestLimits
+from connectors.http_client.response import NotAuthorizedError, Response, ResponseError
+from connectors.http_client.retry_policy import RetryPolicy
+from connectors.http_client.transport import request_timeout, resolve_host
 
 _LOOKED_UP = 20.0
 """Seconds."""
@@ -40,8 +42,8 @@ class Way:
     source: str
     remote: Remote
     sign_in: SignIn
-    reach: Reach
-    pace: Pace = standard_pace
+    reach: AllowedNetworks
+    pace: RateLimitReader = read_standard_rate_limit
     """Reads the rate limits of a web server."""
 
     def prepared(self, git: Git) -> Git:
@@ -94,8 +96,8 @@ class Way:
 
     def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            with within(_LOOKED_UP):
-                return checked_addresses(host, port, self.reach, system_resolver)
+            with request_timeout(_LOOKED_UP):
+                return resolve_addresses(host, port, self.reach, resolve_host)
         except OSError as error:
             raise TemporarilyUnavailableError(
                 f"the address of {host} is not known now: {error.strerror or error}", LATER
@@ -123,21 +125,21 @@ class Way:
         """What git does not pass on: the status, and how long the server wants us to wait."""
         try:
             with WebClient(
-                reach=self.reach,
+                allowed_networks=self.reach,
                 authorization=self._authorization(web),
                 headers={"Git-Protocol": "version=2"},
-                bounds=Bounds(most_bytes=MEBIBYTE, redirects=0),
-                patience=Patience(tries=1),
-                pace=self.pace,
+                limits=RequestLimits(max_bytes=MEBIBYTE, max_redirects=0),
+                retry_policy=RetryPolicy(max_attempts=1),
+                read_rate_limit=self.pace,
             ) as client:
                 answer = client.get(f"{web.url}/info/refs", params={"service": "git-upload-pack"})
-        except NotAuthorised as error:
-            return self._refused(web, error.answer)
+        except NotAuthorizedError as error:
+            return self._refused(web, error.response)
         except (TemporarilyUnavailableError, ActionRequiredError) as trouble:
             return trouble
-        except BadAnswer:
+        except ResponseError:
             return None
-        if answer.gone:
+        if answer.not_found:
             return NoRepository(
                 f"there is no repository at {web.url}, or none that this credential may see:"
                 f" correct the address, or make a token that may read it and {self._edit}"
@@ -152,7 +154,7 @@ class Way:
         token = self.sign_in.token.get_secret_value()
         return Authorization.basic(web.url, self.sign_in.user, token)
 
-    def _refused(self, web: OnTheWeb, answer: Answer) -> ActionRequiredError:
+    def _refused(self, web: OnTheWeb, answer: Response) -> ActionRequiredError:
         match self.sign_in, answer.status:
             case Anonymous(), _:
                 why = "asks for a credential"

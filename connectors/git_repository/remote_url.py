@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from connectors.http_client.address_guard import AddressRefused, checked_host, checked_url
+from connectors.http_client.address_guard import AddressNotAllowedError, validate_host, validate_url
 
 _UNSAID = re.compile(r"[\x00-\x1f\x7f]")
 _HELPER = re.compile(r"\w+::")
@@ -83,8 +83,8 @@ def _by_scheme(scheme: str, address: str) -> Remote:
 
 def _on_the_web(address: str) -> OnTheWeb:
     try:
-        url = checked_url(address)
-    except AddressRefused as error:
+        url = validate_url(address)
+    except AddressNotAllowedError as error:
         raise ValueError(f"{error}; a token belongs to the credential") from error
     if url.query:
         raise ValueError(
@@ -96,8 +96,8 @@ def _on_the_web(address: str) -> OnTheWeb:
 
 def _over_ssh(url: str, user: str | None, host: str, port: int, path: str) -> OverSsh:
     try:
-        checked = checked_host(host)
-    except AddressRefused as error:
+        checked = validate_host(host)
+    except AddressNotAllowedError as error:
         raise ValueError(str(error)) from error
     # ssh reads what begins with '-' as an option.
     if not _USER.fullmatch(user or "git") or path.startswith("-") or not path.strip("/"):

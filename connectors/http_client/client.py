@@ -1,29 +1,30 @@
 """The one HTTP client of all sources.
 
-A source makes a `WebClient` at the beginning of a run and asks everything through it:
+A source opens a `WebClient` for one run and sends all its requests with it:
 
     with WebClient(
         authorization=Authorization.bearer("https://api.example.com", token),
-        pace=github_pace,
-        reach=reach_of(settings.private_hosts),
+        allowed_networks=parse_allowed_networks(settings.private_hosts),
     ) as client:
-        for page in linked_pages(client, "https://api.example.com/items", params={"per_page": 100}):
-            for item in page.answer.json_list():
+        for page in iterate_linked_pages(client, "https://api.example.com/items"):
+            for item in page.response.json_list():
                 ...
 
-The parts beside it: `connectors.http_client.response` (Answer and the errors), `connectors.http_client.address_guard` (Reach, what
-may be asked), `connectors.http_client.rate_limits` (rate limits), `connectors.http_client.pagination` (pages). In a source's tests
-`reach=LOOPBACK` lets it ask a local server.
+For a JSON API see `connectors.http_client.api_client`. In a source's tests `allowed_networks=LOOPBACK`
+lets it connect to a local server.
 
-What may come of a request:
+The outcome of a request is one of:
 
-- an Answer: 2xx, 304, 404, 410;
-- NotAuthorised (an ActionRequiredError): 401 and 403. A source says in its own words what to do;
-- Rejected (a BadAnswer): any other 4xx, with the answer in it;
-- RateLimited (a TemporarilyUnavailableError): the service asks for a longer wait than is slept here;
-- Unavailable (a TemporarilyUnavailableError): no answer or, as a Failing, 5xx, after the tries that `Patience` allows;
-- TooLarge, Malformed (BadAnswer): more bytes than `Bounds` allow, an unreadable encoding, too many redirects;
-- AddressRefused, BadCertificate (both ActionRequiredError): the address must not be asked, or proves nothing.
+- Response: 2xx, 304, 404, 410;
+- NotAuthorizedError (a SourceAuthError): 401 and 403;
+- ClientError (a ResponseError): any other 4xx, with the response;
+- RateLimitedError (a TemporarilyUnavailableError): the service asks for a longer wait than is slept here;
+- ServiceUnavailableError (a TemporarilyUnavailableError): no response or, as a ServerError, 5xx, after the
+  attempts that the `RetryPolicy` allows;
+- ResponseTooLarge, MalformedResponse (ResponseErrors): more bytes than `RequestLimits` allow, an unreadable
+  encoding, too many redirects;
+- AddressNotAllowedError, CertificateError (SourceErrors): the address is not allowed, or the certificate of the
+  server is not valid.
 """
 
 import ssl
@@ -40,80 +41,81 @@ import httpx
 from connectors.closing import Closing
 from connectors.http_client.address_guard import (
     PUBLIC_ONLY,
-    AddressRefused,
-    Reach,
+    AddressNotAllowedError,
+    AllowedNetworks,
     Resolver,
-    checked_url,
+    validate_url,
 )
-from connectors.http_client.decompression import ENCODINGS, read_body
-from connectors.http_client.rate_limits import PATIENCE, Pace, Patience, standard_pace
+from connectors.http_client.decompression import ACCEPT_ENCODING, read_body
+from connectors.http_client.rate_limits import RateLimitReader, read_standard_rate_limit
 from connectors.http_client.request import (
-    BOUNDS,
-    MEBIBYTE,
-    REDIRECTS,
+    DEFAULT_LIMITS,
+    REDIRECT_STATUSES,
     Authorization,
-    Bounds,
     Origin,
     Params,
-    Repeat,
-    Wish,
-    origin_of,
+    Request,
+    RequestLimits,
+    get_origin,
 )
-from connectors.http_client.response import Answer, Malformed, spoken
-from connectors.http_client.retry_policy import Trouble, judged, unanswered
+from connectors.http_client.response import MalformedResponse, Response, redact_url
+from connectors.http_client.retry_policy import (
+    DEFAULT_RETRY_POLICY,
+    FailedAttempt,
+    RetryPolicy,
+    classify_error,
+    classify_response,
+)
 from connectors.http_client.transport import (
     PinnedTransport,
-    public_authorities,
-    system_resolver,
-    within,
+    load_public_authorities,
+    request_timeout,
+    resolve_host,
 )
-
-__all__ = ["BOUNDS", "MEBIBYTE", "Authorization", "Bounds", "Params", "WebClient", "origin_of"]
 
 _USER_AGENT = f"Quarry/{version('quarry-search')}"
 
 
 class WebClient(Closing):
-    """One client of one run of a source. Thread-safe; to be closed."""
+    """The HTTP client of one run of a source. Thread-safe; to be closed."""
 
     def __init__(
         self,
         *,
-        reach: Reach = PUBLIC_ONLY,
+        allowed_networks: AllowedNetworks = PUBLIC_ONLY,
         authorization: Authorization | None = None,
-        pace: Pace = standard_pace,
+        read_rate_limit: RateLimitReader = read_standard_rate_limit,
         headers: Mapping[str, str] = MappingProxyType({}),
-        bounds: Bounds = BOUNDS,
-        patience: Patience = PATIENCE,
+        limits: RequestLimits = DEFAULT_LIMITS,
+        retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
         cookies: CookieJar | None = None,
-        certificates: ssl.SSLContext | None = None,
-        resolve: Resolver | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        resolver: Resolver = resolve_host,
     ) -> None:
         """
         Args:
-            reach: what may be asked besides the public internet.
+            allowed_networks: what may be connected to besides the public internet.
             authorization: sent to its own origin only.
-            pace: reads the service's rate limits.
-            headers: sent with every request, to whatever origin: nothing secret.
-            cookies: kept in this jar; with none, no cookie is kept or sent.
-            certificates: of a service whose certificate a private authority signed.
-            resolve: names to addresses; the system's where none is given.
+            headers: sent with every request, to any origin: nothing secret.
+            cookies: the jar for cookies; with None no cookie is kept or sent.
+            ssl_context: trusts the authority of a service whose certificate a private one signed.
 
         Raises:
             ValueError: the authorization's origin is not an http(s) address.
         """
-        self._pace = pace
+        self._read_rate_limit = read_rate_limit
         self._headers = dict(headers)
-        self._bounds = bounds
-        self._patience = patience
+        self._limits = limits
+        self._retry_policy = retry_policy
         self._cancelled = threading.Event()
-        self._authorised: tuple[Origin, Mapping[str, str]] | None = None
+        self._authorization: tuple[Origin, Mapping[str, str]] | None = None
         if authorization is not None:
-            self.authorise(authorization)
-        trusted = certificates or public_authorities()
-        # Without httpx.Client around it, which reads the target of a redirect by itself, follows no
-        # rule of ours with it, and takes proxies and passwords from the environment.
-        self._transport = PinnedTransport(reach, resolve or system_resolver, trusted)
+            self.set_authorization(authorization)
+        # Without httpx.Client, which parses redirects before our checks and takes proxies and
+        # passwords from the environment.
+        self._transport = PinnedTransport(
+            allowed_networks, resolver, ssl_context or load_public_authorities()
+        )
         self._cookies = None if cookies is None else httpx.Cookies(cookies)
 
     def get(
@@ -122,11 +124,14 @@ class WebClient(Closing):
         *,
         params: Params | None = None,
         headers: Mapping[str, str] | None = None,
-        bounds: Bounds | None = None,
-    ) -> Answer:
-        """Headers given here go to the origin of `url` alone, but for what only describes the wish
-        (Accept, Accept-Language, If-None-Match, If-Modified-Since, Range)."""
-        return self._answer(self._wish("GET", url, params, headers, bounds))
+        limits: RequestLimits | None = None,
+    ) -> Response:
+        """Send a GET request.
+
+        Headers given here are sent to the origin of `url` only, except those that are never secret
+        (Accept, Accept-Language, If-None-Match, If-Modified-Since, Range).
+        """
+        return self._send(self._build("GET", url, params, headers, limits))
 
     def head(
         self,
@@ -134,9 +139,9 @@ class WebClient(Closing):
         *,
         params: Params | None = None,
         headers: Mapping[str, str] | None = None,
-        bounds: Bounds | None = None,
-    ) -> Answer:
-        return self._answer(self._wish("HEAD", url, params, headers, bounds))
+        limits: RequestLimits | None = None,
+    ) -> Response:
+        return self._send(self._build("HEAD", url, params, headers, limits))
 
     def post(
         self,
@@ -146,14 +151,14 @@ class WebClient(Closing):
         form: Mapping[str, str] | None = None,
         params: Params | None = None,
         headers: Mapping[str, str] | None = None,
-        bounds: Bounds | None = None,
-    ) -> Answer:
-        """It is repeated only where it cannot have been done: no connection, or a rate limit.
+        limits: RequestLimits | None = None,
+    ) -> Response:
+        """Send `form` if given, else `json`.
 
-        The body is `form` where it is given, else `json`.
+        Retried only if the service cannot have processed it: no connection, or a rate limit.
         """
-        wish = self._wish("POST", url, params, headers, bounds).with_body(json, form)
-        return self._answer(replace(wish, repeat=Repeat.UNDONE))
+        request = self._build("POST", url, params, headers, limits).with_body(json, form)
+        return self._send(replace(request, idempotent=False))
 
     def query(
         self,
@@ -163,141 +168,146 @@ class WebClient(Closing):
         form: Mapping[str, str] | None = None,
         params: Params | None = None,
         headers: Mapping[str, str] | None = None,
-        bounds: Bounds | None = None,
-    ) -> Answer:
-        """A POST that only asks (GraphQL, a search, Slack's methods that read): repeated like a GET."""
-        return self._answer(self._wish("POST", url, params, headers, bounds).with_body(json, form))
+        limits: RequestLimits | None = None,
+    ) -> Response:
+        """Send a POST that only reads (GraphQL, a search): retried like a GET."""
+        return self._send(self._build("POST", url, params, headers, limits).with_body(json, form))
 
-    def authorise(self, authorization: Authorization) -> None:
-        """From now on, in place of what was given before: a token that was renewed.
+    def set_authorization(self, authorization: Authorization) -> None:
+        """Replace the authorization from now on, such as for a renewed token.
 
         Raises:
             ValueError: its origin is not an http(s) address.
         """
         try:
-            self._authorised = (origin_of(authorization.origin), authorization.headers)
-        except AddressRefused as error:
+            self._authorization = (get_origin(authorization.origin), authorization.headers)
+        except AddressNotAllowedError as error:
             raise ValueError(str(error)) from error
 
     def cancel(self) -> None:
-        """From another thread: a wait ends at once, and from now on nothing is waited for or repeated:
-        what would have been raises RateLimited or Unavailable."""
+        """End waits and retries, now and from now on; may be called from another thread.
+
+        A request that would wait or be retried raises RateLimitedError or ServiceUnavailableError.
+        """
         self._cancelled.set()
 
     def close(self) -> None:
         self._cancelled.set()
         self._transport.close()
 
-    def _wish(
+    def _build(
         self,
         method: str,
         url: str,
         params: Params | None,
         headers: Mapping[str, str] | None,
-        bounds: Bounds | None,
-    ) -> Wish:
-        target = checked_url(url)
-        return Wish(
+        limits: RequestLimits | None,
+    ) -> Request:
+        target = validate_url(url)
+        return Request(
             method=method,
             url=target.copy_merge_params(params) if params else target,
             headers=headers or {},
-            bounds=bounds or self._bounds,
+            limits=limits or self._limits,
         )
 
-    def _answer(self, wish: Wish) -> Answer:
-        """The answer, after as many tries as patience allows."""
-        slept, tried = 0.0, 0
+    def _send(self, request: Request) -> Response:
+        """Send the request, with as many attempts as the retry policy allows."""
+        policy, slept, attempts = self._retry_policy, 0.0, 0
         while True:
-            outcome = self._tried(wish)
-            if isinstance(outcome, Answer):
+            outcome = self._attempt(request)
+            if isinstance(outcome, Response):
                 return outcome
-            tried += 1
-            wait = self._wait(outcome, tried)
+            attempts += 1
+            delay = self._choose_delay(outcome, attempts)
             if (
-                tried >= self._patience.tries
-                or slept + wait > self._patience.longest
-                or not (outcome.undone or wish.repeat is Repeat.ANY)
-                or self._cancelled.wait(wait)
+                attempts >= policy.max_attempts
+                or slept + delay > policy.max_total_delay
+                or not (outcome.not_processed or request.idempotent)
+                or self._cancelled.wait(delay)
             ):
                 raise outcome.error
-            slept += wait
+            slept += delay
 
-    def _wait(self, trouble: Trouble, tried: int) -> float:
-        """Seconds. Of many clients that were told the same wait, not all come back at once."""
-        if trouble.stated is None:
-            return self._patience.drawn(tried)
-        return trouble.stated.total_seconds() + self._patience.drawn(1)
+    def _choose_delay(self, failure: FailedAttempt, attempts: int) -> float:
+        if failure.stated_wait is None:
+            return self._retry_policy.draw_delay(attempts)
+        # Of many clients that were told to wait the same time, not all should come back at once.
+        return failure.stated_wait.total_seconds() + self._retry_policy.draw_delay(1)
 
-    def _tried(self, wish: Wish) -> Answer | Trouble:
+    def _attempt(self, request: Request) -> Response | FailedAttempt:
         try:
-            with within(wish.bounds.whole):
-                answer = self._followed(wish)
+            with request_timeout(request.limits.total):
+                response = self._follow_redirects(request)
         except httpx.TransportError as error:
-            return unanswered(wish.url, error)
-        return judged(answer, self._pace)
+            return classify_error(request.url, error)
+        return classify_response(response, self._read_rate_limit)
 
-    def _followed(self, wish: Wish) -> Answer:
-        """Along redirects, every one checked as the first address was."""
-        for _ in range(wish.bounds.redirects + 1):
-            answer = self._sent(wish)
-            location = answer.headers.get("location")
-            if wish.bounds.redirects == 0 or not location or answer.status not in REDIRECTS:
-                return answer
-            wish = self._redirected(wish, wish.redirected(answer.status, location))
-        raise Malformed(
-            f"{spoken(wish.url)} is led to by more than {wish.bounds.redirects} redirects"
+    def _follow_redirects(self, request: Request) -> Response:
+        """Return the response after all redirects, each checked as the first URL was."""
+        max_redirects = request.limits.max_redirects
+        for _ in range(max_redirects + 1):
+            response = self._exchange(request)
+            location = response.headers.get("location")
+            if max_redirects == 0 or not location or response.status not in REDIRECT_STATUSES:
+                return response
+            moved = request.follow_redirect(response.status, location)
+            self._check_downgrade(request, moved)
+            request = moved
+        raise MalformedResponse(
+            f"{redact_url(request.url)} is reached after more than {max_redirects} redirects"
         )
 
-    def _sent(self, wish: Wish) -> Answer:
-        request = self._request(wish)
-        response = self._transport.handle_request(request)
-        response.request = request
+    def _exchange(self, request: Request) -> Response:
+        """Send one request and read its response."""
+        sent = self._to_httpx(request)
+        received = self._transport.handle_request(sent)
+        received.request = sent
         try:
             if self._cookies is not None:
-                self._cookies.extract_cookies(response)
-            body = read_body(response, wish.bounds.most_bytes)
+                self._cookies.extract_cookies(received)
+            body = read_body(received, request.limits.max_bytes)
         finally:
-            response.close()
-        return Answer(
-            status=response.status_code,
-            headers=response.headers,
+            received.close()
+        return Response(
+            status=received.status_code,
+            headers=received.headers,
             body=body,
-            url=str(wish.url),
+            url=str(request.url),
         )
 
-    def _request(self, wish: Wish) -> httpx.Request:
-        bounds = wish.bounds
-        timeout = httpx.Timeout(bounds.read, connect=bounds.connect, pool=bounds.whole)
-        request = httpx.Request(
-            wish.method,
-            wish.url,
-            headers=self._sent_headers(wish),
-            content=wish.content,
+    def _to_httpx(self, request: Request) -> httpx.Request:
+        limits = request.limits
+        timeout = httpx.Timeout(limits.read, connect=limits.connect, pool=limits.total)
+        converted = httpx.Request(
+            request.method,
+            request.url,
+            headers=self._merge_headers(request),
+            content=request.content,
             extensions={"timeout": timeout.as_dict()},
         )
         if self._cookies is not None:
-            self._cookies.set_cookie_header(request)
-        return request
+            self._cookies.set_cookie_header(converted)
+        return converted
 
-    def _sent_headers(self, wish: Wish) -> dict[str, str]:
-        """In rising order of what counts: ours, the client's, the request's, the authorization."""
-        headers = {"accept": "*/*", "accept-encoding": ENCODINGS, "user-agent": _USER_AGENT}
-        for more in (self._headers, wish.headers, self._secrets(wish.url)):
+    def _merge_headers(self, request: Request) -> dict[str, str]:
+        """Merge the headers; later ones win: defaults, the client's, the request's, the authorization."""
+        headers = {"accept": "*/*", "accept-encoding": ACCEPT_ENCODING, "user-agent": _USER_AGENT}
+        for more in (self._headers, request.headers, self._authorization_for(request.url)):
             headers |= {name.lower(): value for name, value in more.items()}
         return headers
 
-    def _secrets(self, url: httpx.URL) -> Mapping[str, str]:
-        match self._authorised:
-            case (origin, headers) if origin == origin_of(url):
+    def _authorization_for(self, url: httpx.URL) -> Mapping[str, str]:
+        match self._authorization:
+            case (origin, headers) if origin == get_origin(url):
                 return headers
             case _:
                 return {}
 
-    def _redirected(self, wish: Wish, moved: Wish) -> Wish:
-        downgraded = wish.url.scheme == "https" and moved.url.scheme == "http"
-        if downgraded and (wish.discreet or self._secrets(wish.url)):
-            raise AddressRefused(
-                f"{spoken(wish.url)} leads to {spoken(moved.url)}, where nothing is encrypted;"
-                " a request with a credential is not sent there"
+    def _check_downgrade(self, request: Request, moved: Request) -> None:
+        downgraded = request.url.scheme == "https" and moved.url.scheme == "http"
+        if downgraded and (request.may_have_secrets or self._authorization_for(request.url)):
+            raise AddressNotAllowedError(
+                f"{redact_url(request.url)} redirects to {redact_url(moved.url)}, which is not"
+                " encrypted; a request with a credential is not sent there"
             )
-        return moved

@@ -1,12 +1,13 @@
-"""Page after page, by the services' links or cursors, without going in circles."""
+"""Iteration over the pages of a list, by Link headers or by cursors, with detection of loops."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
-from connectors.http_client.client import Params, WebClient, origin_of
-from connectors.http_client.response import Answer, Malformed, spoken
+from connectors.http_client.client import WebClient
+from connectors.http_client.request import Params, get_origin
+from connectors.http_client.response import MalformedResponse, Response, redact_url
 
 _PARAMETER = re.compile(r';\s*([^\s=;,]+)(?:\s*=\s*(?:"([^"]*)"|([^\s";,]*)))?')
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"[^"]*"|[^\s";,]*))?)*)')
@@ -14,88 +15,93 @@ _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"[^"]*"|[^\s";,]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    answer: Answer
+    response: Response
     next: str | None
-    """The address or the cursor of the page after it; none at the last. A checkpoint may hold it."""
+    """The URL or the cursor of the next page; None at the last. A checkpoint may hold it."""
 
 
-def linked_pages(
+def iterate_linked_pages(
     client: WebClient,
     url: str,
     *,
     params: Params | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Iterator[Page]:
-    """From the page at `url` along `Link: <…>; rel="next"` (RFC 8288), to the last.
+    """Yield the page at `url` and those that follow by `Link: <…>; rel="next"` (RFC 8288).
 
-    To resume give the `next` of a page as `url`, without params. A page that is gone (404, 410) is
-    yielded, and is the last.
+    To resume, pass the `next` of a page as `url`, without params. A page that is not found (404, 410)
+    is yielded as the last.
 
     Raises:
-        Malformed: a link leads to a page that was there before, or away from the origin of `url`.
+        MalformedResponse: a link leads to an earlier page, or to another origin than that of `url`.
     """
-    answer = client.get(url, params=params, headers=headers)
-    seen = {answer.url}
+    response = client.get(url, params=params, headers=headers)
+    seen = {response.url}
     while True:
-        following = None if answer.gone else links(answer).get("next")
+        following = None if response.not_found else parse_links(response).get("next")
         if following is not None:
             _check_origin(url, following)
-            _check_new(following, seen)
-        yield Page(answer, following)
+            _check_not_seen(following, seen)
+        yield Page(response, following)
         if following is None:
             return
-        answer = client.get(following, headers=headers)
+        response = client.get(following, headers=headers)
 
 
-def cursor_pages(
-    fetch: Callable[[str | None], Answer],
-    next_of: Callable[[Answer], str | None],
+def iterate_cursor_pages(
+    fetch: Callable[[str | None], Response],
+    get_cursor: Callable[[Response], str | None],
     start: str | None = None,
 ) -> Iterator[Page]:
-    """From the page that `fetch` gives for `start`, to the one whose `next_of` is none or empty.
+    """Yield the page that `fetch` returns for `start`, and those that follow until no cursor is left.
+
+    Args:
+        get_cursor: returns the cursor of the next page; None or empty at the last.
 
     Raises:
-        Malformed: a cursor comes back that was there before.
+        MalformedResponse: a cursor was seen before.
     """
     seen = {start} if start else set()
     cursor = start
     while True:
-        answer = fetch(cursor)
-        cursor = next_of(answer) or None
+        response = fetch(cursor)
+        cursor = get_cursor(response) or None
         if cursor is not None:
-            _check_new(cursor, seen)
-        yield Page(answer, cursor)
+            _check_not_seen(cursor, seen)
+        yield Page(response, cursor)
         if cursor is None:
             return
 
 
-def _check_new(following: str, seen: set[str]) -> None:
+def parse_links(response: Response) -> dict[str, str]:
+    """Return the Link headers as relation (in lower case) to absolute URL; the first of each counts.
+
+    Raises:
+        MalformedResponse: a link is not a valid URL.
+    """
+    found: dict[str, str] = {}
+    for target, parameters in _LINK.findall(response.headers.get("link", "")):
+        for name, quoted, plain in _PARAMETER.findall(parameters):
+            for relation in (quoted or plain).lower().split() if name.lower() == "rel" else ():
+                found.setdefault(relation, _resolve_link(response, target.strip()))
+    return found
+
+
+def _check_not_seen(following: str, seen: set[str]) -> None:
     if following in seen:
-        raise Malformed("the pages go in a circle: one is followed by a page that was there before")
+        raise MalformedResponse("the pages form a loop: the next page is one that was read before")
     seen.add(following)
 
 
 def _check_origin(url: str, following: str) -> None:
-    if origin_of(url) != origin_of(following):
-        raise Malformed(f"{spoken(url)} names a next page on another server: {spoken(following)}")
+    if get_origin(url) != get_origin(following):
+        raise MalformedResponse(
+            f"{redact_url(url)} links to a next page on another server: {redact_url(following)}"
+        )
 
 
-def links(answer: Answer) -> dict[str, str]:
-    """The Link headers: relation, in lower case, to absolute address. The first of a relation counts.
-
-    Raises:
-        Malformed: one of them is no address.
-    """
-    found: dict[str, str] = {}
-    for target, parameters in _LINK.findall(answer.headers.get("link", "")):
-        for name, quoted, plain in _PARAMETER.findall(parameters):
-            for relation in (quoted or plain).lower().split() if name.lower() == "rel" else ():
-                found.setdefault(relation, _absolute(answer, target.strip()))
-    return found
-
-
-def _absolute(answer: Answer, target: str) -> str:
+def _resolve_link(response: Response, target: str) -> str:
     try:
-        return urljoin(answer.url, target)
+        return urljoin(response.url, target)
     except ValueError as error:
-        raise Malformed(f"{spoken(answer.url)} has a link to what is no address") from error
+        raise MalformedResponse(f"{redact_url(response.url)} has an invalid link") from error

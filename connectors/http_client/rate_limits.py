@@ -1,132 +1,77 @@
-"""How long a service asks to wait: its own headers, read by one function for each way of saying it."""
+"""How long a service asks to wait, read from the headers of its responses."""
 
 import math
-import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 
-from connectors.http_client.response import Answer
+from connectors.http_client.response import Response
 
-Pace: TypeAlias = Callable[[Answer], timedelta | None]
-"""How long to wait before asking again; none where the answer is not about the pace at all.
+RateLimitReader: TypeAlias = Callable[[Response], timedelta | None]
+"""Returns how long to wait before the next request, or None if the response is not a rate limit.
 
-It is called with every answer of any status, before anything else looks at it. A service with a way
-of its own is served by a function of its source that falls back on one of these.
+It is called with every response of any status, before the status is looked at. A service with headers
+of its own has a reader in its source, which falls back on `read_standard_rate_limit`.
 """
 
-UNSAID = timedelta(seconds=60)
-"""The wait where a service says that it is too much but not for how long."""
-LONGEST = timedelta(days=7)
-"""No stated wait counts for more: what asks for years is a mistake."""
+DEFAULT_WAIT = timedelta(seconds=60)
+"""The wait if a service reports a rate limit without saying how long."""
+MAX_WAIT = timedelta(days=7)
+"""Longer stated waits are cut to this: a service that asks for years is mistaken."""
 
-_RESETS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
-_SINCE_1970 = 1e9
-"""A number of seconds above it is a moment since 1970, one below it a wait."""
-_GRAPHQL_LIMIT = re.compile(rb'"type"\s*:\s*"RATE_LIMITED"')
+_RESET_HEADERS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
+_MIN_TIMESTAMP = 1e9
+"""A number of seconds above it is a Unix time, one below it a duration."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How one request is repeated before it is left to a later run.
+def read_standard_rate_limit(response: Response) -> timedelta | None:
+    """Read status 429, and 503 with Retry-After (RFC 9110, 10.2.3): seconds, or a date.
 
-    The wait before the n-th repetition is drawn evenly between 0 and first * 2**(n - 1) seconds
-    ("full jitter"), unless the service states one.
+    Without Retry-After: RateLimit-Reset and X-RateLimit-Reset, in seconds, as Unix time or as a date,
+    as GitLab, Slack and many others send it. Dates are compared with the clock of the server.
     """
-
-    tries: int = 4
-    first: float = 0.3
-    longest: float = 10.0
-    """Seconds slept in all for one request; a stated wait that does not fit raises RateLimited."""
-
-    def drawn(self, repetition: int) -> float:
-        """Seconds before the first repetition (1), the second (2) and so on."""
-        return random.uniform(0.0, self.first * 2.0 ** (repetition - 1))
+    if response.status == 429:
+        return read_wait(response, "retry-after", *_RESET_HEADERS)
+    return _find_wait(response, "retry-after") if response.status == 503 else None
 
 
-PATIENCE = Patience()
+def read_wait(response: Response, *names: str) -> timedelta:
+    """Return the wait of the first of these headers that can be parsed, else the default wait."""
+    wait = _find_wait(response, *names)
+    return DEFAULT_WAIT if wait is None else wait
 
 
-def standard_pace(answer: Answer) -> timedelta | None:
-    """Status 429, and 503 with Retry-After (RFC 9110, 10.2.3): seconds, or a date by the server's own clock.
-
-    Without Retry-After: RateLimit-Reset and X-RateLimit-Reset, in seconds or as seconds since 1970
-    or as a date, as GitLab, Slack and many others do.
-    """
-    if answer.status == 429:
-        return _or_unsaid(_stated(answer, "retry-after", *_RESETS))
-    return _stated(answer, "retry-after") if answer.status == 503 else None
+def get_server_time(response: Response) -> datetime:
+    """Return the Date header: other times in the response are by that clock too. Else our clock."""
+    return _parse_date(response.headers.get("date", "")) or datetime.now(UTC)
 
 
-def github_pace(answer: Answer) -> timedelta | None:
-    """GitHub: 403 and 429 for its primary limit (X-RateLimit-Remaining: 0 with X-RateLimit-Reset since
-    1970) and its secondary limits, and a GraphQL answer of type RATE_LIMITED under status 200."""
-    if not _github_limits(answer):
-        return standard_pace(answer)
-    spent = answer.headers.get("x-ratelimit-remaining") == "0"
-    names = ("retry-after", "x-ratelimit-reset") if spent else ("retry-after",)
-    return _or_unsaid(_stated(answer, *names))
-
-
-def _github_limits(answer: Answer) -> bool:
-    match answer.status:
-        case 200:
-            return bool(_GRAPHQL_LIMIT.search(answer.body[:4096]))
-        case 403 | 429:
-            return (
-                "retry-after" in answer.headers
-                or answer.headers.get("x-ratelimit-remaining") == "0"
-                or b"rate limit" in answer.body[:4096].lower()
-            )
-        case _:
-            return False
-
-
-def atlassian_pace(answer: Answer) -> timedelta | None:
-    """Confluence and Jira: 429, and 503, with Retry-After in seconds, else X-RateLimit-Reset as an
-    ISO 8601 date."""
-    if answer.status == 429 or (answer.status == 503 and "x-ratelimit-reset" in answer.headers):
-        return _or_unsaid(_stated(answer, "retry-after", "x-ratelimit-reset"))
-    return standard_pace(answer)
-
-
-def _or_unsaid(wait: timedelta | None) -> timedelta:
-    return UNSAID if wait is None else wait
-
-
-def _stated(answer: Answer, *names: str) -> timedelta | None:
-    """What the first of these headers that can be read asks for."""
+def _find_wait(response: Response, *names: str) -> timedelta | None:
     for name in names:
-        if (text := answer.headers.get(name, "").strip()) and (
-            wait := _wait(text, server_time(answer))
+        if (text := response.headers.get(name, "").strip()) and (
+            wait := _parse_wait(text, get_server_time(response))
         ) is not None:
-            return max(timedelta(0), min(wait, LONGEST))
+            return max(timedelta(0), min(wait, MAX_WAIT))
     return None
 
 
-def _wait(text: str, now: datetime) -> timedelta | None:
+def _parse_wait(text: str, now: datetime) -> timedelta | None:
     if re.fullmatch(r"\d{1,15}(\.\d{0,9})?", text):
         seconds = float(text)
-        waited = seconds - now.timestamp() if seconds > _SINCE_1970 else seconds
-        return timedelta(seconds=math.ceil(min(waited, LONGEST.total_seconds()) * 1000) / 1000)
-    moment = _moment(text)
-    return None if moment is None else moment - now
+        wait = seconds - now.timestamp() if seconds > _MIN_TIMESTAMP else seconds
+        return timedelta(seconds=math.ceil(min(wait, MAX_WAIT.total_seconds()) * 1000) / 1000)
+    date = _parse_date(text)
+    return None if date is None else date - now
 
 
-def _moment(text: str) -> datetime | None:
-    """An HTTP date, or one of ISO 8601; without a zone it is UTC."""
-    for read in (parsedate_to_datetime, datetime.fromisoformat):
+def _parse_date(text: str) -> datetime | None:
+    """Parse an HTTP date or an ISO 8601 date; without a time zone it is UTC."""
+    for parse in (parsedate_to_datetime, datetime.fromisoformat):
         try:
-            moment = read(text)
+            date = parse(text)
         except (ValueError, OverflowError, TypeError, IndexError):
             continue
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
     return None
-
-
-def server_time(answer: Answer) -> datetime:
-    """By the server's own clock where it says so: the moments it names are by that clock too."""
-    return _moment(answer.headers.get("date", "")) or datetime.now(UTC)

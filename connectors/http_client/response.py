@@ -1,4 +1,4 @@
-"""What a service answered, and the answers that are none."""
+"""The response of a service, and the errors for responses that cannot be used."""
 
 import json
 from dataclasses import dataclass, field
@@ -7,90 +7,88 @@ from typing import Any
 
 import httpx
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import SourceAuthError, SourceError, TemporarilyUnavailableError
 
 
-class BadAnswer(Exception):
-    """An answer that cannot be used as it is.
+class ResponseError(Exception):
+    """The response cannot be used.
 
-    Of one item it is a reason to yield an `Unreadable`. What a run cannot do without (a page of the
-    listing) is a TemporarilyUnavailableError or an ActionRequiredError that the source raises instead.
+    If it concerns one item, the source yields an `Unreadable`. If the run cannot continue without it
+    (a page of a listing), the source raises a TemporarilyUnavailableError or an ActionRequiredError.
     """
 
 
-class Malformed(BadAnswer):
-    """It is not in the format it should be: no JSON, cut off, of another shape, pages in a circle."""
+class MalformedResponse(ResponseError):
+    """The response is not in the expected format: not JSON, cut off, of another shape, a page loop."""
 
 
-class TooLarge(BadAnswer):
-    """It is larger than `Bounds.most_bytes`, counted as it is unpacked."""
+class ResponseTooLarge(ResponseError):
+    """The decompressed body is larger than `RequestLimits.max_bytes`."""
 
 
-class Rejected(BadAnswer):
-    """The service does not take the request: a status of 4xx that has no error of its own, 501 or 505."""
+class ClientError(ResponseError):
+    """The service rejects the request: status 4xx without an error class of its own, 501 or 505."""
 
-    def __init__(self, message: str, answer: "Answer") -> None:
+    def __init__(self, message: str, response: "Response") -> None:
         super().__init__(message)
-        self.answer = answer
+        self.response = response
 
 
-class NotAuthorised(ActionRequiredError):
-    """Status 401 or 403, where no rate limit is behind it.
+class NotAuthorizedError(SourceAuthError):
+    """Status 401 or 403 that is not a rate limit.
 
-    A source catches it and says in its own words where to make a new credential, or, where 403 is
-    about one item only, yields an `Unreadable`.
+    A source catches it to say where to create a new credential, or, if a 403 concerns only one item,
+    to yield an `Unreadable`.
     """
 
-    def __init__(self, message: str, answer: "Answer") -> None:
+    def __init__(self, message: str, response: "Response") -> None:
         super().__init__(message)
-        self.answer = answer
+        self.response = response
 
 
-class BadCertificate(ActionRequiredError):
-    """The server does not prove to be the one that was asked."""
+class CertificateError(SourceError):
+    """The TLS certificate of the server is not trusted or is for another host."""
 
 
-class RateLimited(TemporarilyUnavailableError):
-    """The service asks to wait; `after` is what it asks for, exactly."""
+class RateLimitedError(TemporarilyUnavailableError):
+    """The service asks to wait; `retry_after` is exactly the wait it asks for."""
 
 
-class Unavailable(TemporarilyUnavailableError):
-    """No answer, or an answer that it fails (`Failing`), several times."""
+class ServiceUnavailableError(TemporarilyUnavailableError):
+    """No response, or a server error (`ServerError`), after all attempts."""
 
 
-class Failing(Unavailable):
-    """It answers that it fails: by 408, 425 or a 5xx other than 501 and 505, or in words of its own.
+class ServerError(ServiceUnavailableError):
+    """The service reports that it failed: 408, 425, 5xx except 501 and 505, or an error in its body.
 
-    Where it is one item that the service cannot serve, again and again, a source may take it for an
-    `Unreadable`.
+    If the service fails again and again for one item only, a source may yield an `Unreadable`.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A whole answer: 2xx, 304, 404, 410, or a redirect that was not followed since none may be."""
+class Response:
+    """A complete response: 2xx, 304, 404, 410, or a redirect if none may be followed."""
 
     status: int
     headers: httpx.Headers
-    """Names in any case: `answer.headers.get("etag")`."""
+    """Case-insensitive: `response.headers.get("etag")`."""
     body: bytes = field(repr=False)
-    """Unpacked."""
+    """Decompressed."""
     url: str
-    """Where it came from, after all redirects."""
+    """The final URL, after all redirects."""
 
     @property
-    def gone(self) -> bool:
-        """There is no such thing (404, 410)."""
+    def not_found(self) -> bool:
         return self.status in {404, 410}
 
     @property
     def media_type(self) -> str:
-        """In lower case and without parameters; empty where the server says none."""
+        """The content type in lower case without parameters; empty if the server sent none."""
         return str(self.headers.get("content-type", "")).partition(";")[0].strip().lower()
 
     @property
     def text(self) -> str:
-        """By the charset that the server names, else UTF-8; what does not fit becomes U+FFFD."""
+        """The body decoded by the charset of the server, else as UTF-8; invalid bytes become U+FFFD."""
         message = Message()
         message["content-type"] = self.headers.get("content-type", "")
         try:
@@ -99,32 +97,49 @@ class Answer:
             return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Raises Malformed: it is not JSON."""
+        """Parse the body as JSON.
+
+        Raises:
+            MalformedResponse: the body is not JSON.
+        """
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
-            kind = self.media_type or "nothing named"
-            raise Malformed(f"{spoken(self.url)} did not answer in JSON ({kind})") from error
+            media_type = self.media_type or "no content type"
+            raise MalformedResponse(
+                f"{redact_url(self.url)} did not respond in JSON ({media_type})"
+            ) from error
 
     def json_object(self) -> dict[str, Any]:
-        """Raises Malformed: it is not a JSON object."""
+        """Parse the body as a JSON object.
+
+        Raises:
+            MalformedResponse: the body is not a JSON object.
+        """
         match self.json():
             case dict() as value:
                 return value
             case other:
-                raise Malformed(
-                    f"{spoken(self.url)} answered a {type(other).__name__}, not an object"
-                )
+                raise self._unexpected_type(other, "an object")
 
     def json_list(self) -> list[Any]:
-        """Raises Malformed: it is not a JSON array."""
+        """Parse the body as a JSON array.
+
+        Raises:
+            MalformedResponse: the body is not a JSON array.
+        """
         match self.json():
             case list() as value:
                 return value
             case other:
-                raise Malformed(f"{spoken(self.url)} answered a {type(other).__name__}, not a list")
+                raise self._unexpected_type(other, "a list")
+
+    def _unexpected_type(self, value: object, expected: str) -> MalformedResponse:
+        return MalformedResponse(
+            f"{redact_url(self.url)} responded with a {type(value).__name__}, not {expected}"
+        )
 
 
-def spoken(url: str | httpx.URL) -> str:
-    """An address as it may be shown to people and logs: without its query, which may hold secrets."""
+def redact_url(url: str | httpx.URL) -> str:
+    """Return the URL without query and fragment, which may hold secrets, for messages and logs."""
     return str(httpx.URL(url).copy_with(query=None, fragment=None))

@@ -4,7 +4,11 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from connectors.http_client.address_guard import AddressRefused, checked_url, reach_of
+from connectors.http_client.address_guard import (
+    AddressNotAllowedError,
+    parse_allowed_networks,
+    validate_url,
+)
 
 
 def parse_web_address(url: str) -> str:
@@ -14,8 +18,8 @@ def parse_web_address(url: str) -> str:
         ValueError: it is not a web address.
     """
     try:
-        return str(checked_url(url.strip())).rstrip("/")
-    except AddressRefused as error:
+        return str(validate_url(url.strip())).rstrip("/")
+    except AddressNotAllowedError as error:
         raise ValueError(str(error)) from error
 
 
@@ -26,7 +30,7 @@ def check_encrypted(url: str, private_hosts: tuple[str, ...]) -> None:
 
 
 def _check_networks(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    reach_of(hosts)
+    parse_allowed_networks(hosts)
     return hosts
 
 
@@ -40,4 +44,4 @@ PrivateHosts: TypeAlias = Annotated[
     ),
     AfterValidator(_check_networks),
 ]
-"""The input of `reach_of`."""
+"""The input of `parse_allowed_networks`."""

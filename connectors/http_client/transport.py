@@ -1,8 +1,8 @@
-"""Connections to checked addresses, ended when their time is over.
+"""Connections to checked addresses, with a deadline for the whole request.
 
-The name of a host is looked up once, by us; every address it has is checked, and the socket is opened
-to one of those addresses by number, so that no second look can lead elsewhere. TLS still asks for the
-certificate of the name. httpcore, which httpx stands on, takes such a way of connecting from outside.
+The name of a host is looked up once, here; every address it has is checked, and the socket is opened
+to one of those addresses by number, so that no second look-up can lead elsewhere. TLS still verifies
+the certificate for the name. httpcore, on which httpx is built, accepts such a network backend.
 """
 
 import queue
@@ -19,49 +19,51 @@ from typing import Any
 import httpcore
 import httpx
 
-from connectors.http_client.address_guard import Reach, Resolver, checked_addresses
-from connectors.http_client.response import BadCertificate
+from connectors.http_client.address_guard import AllowedNetworks, Resolver, resolve_addresses
+from connectors.http_client.response import CertificateError
 
-_LONGEST_WAIT = 3600.0
-"""Seconds, where nothing says less: a socket takes no infinity."""
+_MAX_WAIT = 3600.0
+"""Seconds, if nothing says less: a socket accepts no infinity."""
 
-_ENDS = ContextVar("_ENDS", default=float("inf"))
-"""When the request that this thread makes has to be over, on the monotonic clock."""
+_DEADLINE = ContextVar("_DEADLINE", default=float("inf"))
+"""When the request of this thread has to end, on the monotonic clock."""
 
 
 @cache
-def public_authorities() -> ssl.SSLContext:
-    """Trust in whom browsers trust. Made once: it takes some 20 ms."""
+def load_public_authorities() -> ssl.SSLContext:
+    """Return a context that trusts the authorities browsers trust. Cached: it takes some 20 ms."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Everything on the wire inside of it ends by then, however it drips."""
-    token = _ENDS.set(time.monotonic() + seconds)
+def request_timeout(seconds: float) -> Iterator[None]:
+    """Limit all network operations of this thread inside the block to that many seconds in all."""
+    token = _DEADLINE.set(time.monotonic() + seconds)
     try:
         yield
     finally:
-        _ENDS.reset(token)
+        _DEADLINE.reset(token)
 
 
 class PinnedTransport(httpx.BaseTransport):
-    """httpx over httpcore, as httpx.HTTPTransport does it, with connections of our own making."""
+    """httpx over httpcore, like httpx.HTTPTransport, with connections to checked addresses only."""
 
-    def __init__(self, reach: Reach, resolve: Resolver, certificates: ssl.SSLContext) -> None:
+    def __init__(
+        self, allowed: AllowedNetworks, resolver: Resolver, ssl_context: ssl.SSLContext
+    ) -> None:
         self._pool = httpcore.ConnectionPool(
-            ssl_context=certificates,
+            ssl_context=ssl_context,
             max_connections=16,
             max_keepalive_connections=8,
             keepalive_expiry=15.0,
-            network_backend=_Pinned(reach, resolve),
+            network_backend=_PinnedBackend(allowed, resolver),
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         assert isinstance(request.stream, httpx.SyncByteStream)
         url = request.url
-        with _told_by_httpx(request):
-            answer = self._pool.handle_request(
+        with _httpx_errors(request):
+            response = self._pool.handle_request(
                 httpcore.Request(
                     method=request.method,
                     url=httpcore.URL(
@@ -72,9 +74,9 @@ class PinnedTransport(httpx.BaseTransport):
                     extensions=request.extensions,
                 )
             )
-        assert isinstance(answer.stream, Iterable)
+        assert isinstance(response.stream, Iterable)
         return httpx.Response(
-            answer.status, headers=answer.headers, stream=_Body(answer.stream, request)
+            response.status, headers=response.headers, stream=_Body(response.stream, request)
         )
 
     def close(self) -> None:
@@ -82,8 +84,8 @@ class PinnedTransport(httpx.BaseTransport):
 
 
 @contextmanager
-def _told_by_httpx(request: httpx.Request) -> Iterator[None]:
-    """httpcore's errors as httpx's, with their cause."""
+def _httpx_errors(request: httpx.Request) -> Iterator[None]:
+    """Translate httpcore's errors to httpx's, with their cause."""
     try:
         yield
     except httpcore.ConnectError as error:
@@ -93,8 +95,8 @@ def _told_by_httpx(request: httpx.Request) -> Iterator[None]:
     except httpcore.TimeoutException as error:
         raise httpx.ReadTimeout("it takes too long", request=request) from error
     except httpcore.LocalProtocolError:
-        # Its words would show the header, which may be a credential.
-        raise ValueError("a header of the request holds what cannot be sent") from None
+        # Its message would show the header, which may be a credential.
+        raise ValueError("a header of the request has characters that cannot be sent") from None
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise httpx.ReadError(str(error), request=request) from error
 
@@ -105,7 +107,7 @@ class _Body(httpx.SyncByteStream):
         self._request = request
 
     def __iter__(self) -> Iterator[bytes]:
-        with _told_by_httpx(self._request):
+        with _httpx_errors(self._request):
             yield from self._stream
 
     def close(self) -> None:
@@ -114,10 +116,10 @@ class _Body(httpx.SyncByteStream):
             close()
 
 
-class _Pinned(httpcore.NetworkBackend):
-    def __init__(self, reach: Reach, resolve: Resolver) -> None:
-        self._reach = reach
-        self._resolve = resolve
+class _PinnedBackend(httpcore.NetworkBackend):
+    def __init__(self, allowed: AllowedNetworks, resolver: Resolver) -> None:
+        self._allowed = allowed
+        self._resolver = resolver
         self._sockets = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -128,41 +130,45 @@ class _Pinned(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        with within(_left(timeout, httpcore.ConnectTimeout)):
+        with request_timeout(_remaining(timeout, httpcore.ConnectTimeout)):
             try:
-                addresses = checked_addresses(host, port, self._reach, self._resolve)
+                addresses = resolve_addresses(host, port, self._allowed, self._resolver)
             except OSError as error:
                 raise httpcore.ConnectError(f"{host} is not found: {error}") from error
-            return _Ended(self._first(addresses, port, local_address, socket_options))
+            return _DeadlineStream(
+                self._connect_any(addresses, port, local_address, socket_options)
+            )
 
-    def _first(
+    def _connect_any(
         self,
         addresses: Sequence[str],
         port: int,
         local_address: str | None,
         socket_options: Iterable[Any] | None,
     ) -> httpcore.NetworkStream:
-        """A connection to the first of them that takes it; the last one's error where none does."""
+        """Connect to the first address that accepts; if none does, raise the error of the last."""
         *others, last = addresses
         for address in others:
             with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
                 return self._sockets.connect_tcp(
-                    address, port, _to_connect() / 2, local_address, socket_options
+                    address, port, _remaining_to_connect() / 2, local_address, socket_options
                 )
-        return self._sockets.connect_tcp(last, port, _to_connect(), local_address, socket_options)
+        return self._sockets.connect_tcp(
+            last, port, _remaining_to_connect(), local_address, socket_options
+        )
 
 
-class _Ended(httpcore.NetworkStream):
-    """A stream whose every wait is cut to what is left of the request's time."""
+class _DeadlineStream(httpcore.NetworkStream):
+    """A stream whose every wait ends with the time of the request."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout))
+        return self._stream.read(max_bytes, _remaining(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout))
+        self._stream.write(buffer, _remaining(timeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -174,12 +180,12 @@ class _Ended(httpcore.NetworkStream):
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            left = _left(timeout, httpcore.ConnectTimeout)
-            return _Ended(self._stream.start_tls(ssl_context, server_hostname, left))
+            remaining = _remaining(timeout, httpcore.ConnectTimeout)
+            return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, remaining))
         except httpcore.ConnectError as error:
             self.close()
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
-                raise BadCertificate(_distrust(server_hostname, error.__cause__)) from error
+                raise _certificate_error(server_hostname, error.__cause__) from error
             raise
         except httpcore.ConnectTimeout:
             self.close()
@@ -189,47 +195,50 @@ class _Ended(httpcore.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-def _distrust(host: str | None, error: ssl.SSLCertVerificationError) -> str:
-    return (
-        f"{host} does not prove who it is: {error.verify_message}. Where a private authority signed"
-        " its certificate, name the authority's file in the settings of the source."
+def _certificate_error(host: str | None, error: ssl.SSLCertVerificationError) -> CertificateError:
+    return CertificateError(
+        f"the TLS certificate of {host} is not valid: {error.verify_message}. If a private authority"
+        " signed it, name the authority's file in the settings of the source."
     )
 
 
-def _left(
-    timeout: float | None, over: type[httpcore.TimeoutException] = httpcore.ReadTimeout
+def _remaining(
+    timeout: float | None, error: type[httpcore.TimeoutException] = httpcore.ReadTimeout
 ) -> float:
-    """Seconds that a wait may take; raises `over` where there are none."""
-    left = min(_ENDS.get() - time.monotonic(), _LONGEST_WAIT if timeout is None else timeout)
-    if left <= 0:
-        raise over("the time for the whole request is over")
-    return left
+    """Return the seconds that a wait may take; raise `error` if none are left."""
+    remaining = min(_DEADLINE.get() - time.monotonic(), _MAX_WAIT if timeout is None else timeout)
+    if remaining <= 0:
+        raise error("the time for the whole request is over")
+    return remaining
 
 
-def _to_connect() -> float:
-    return _left(None, httpcore.ConnectTimeout)
+def _remaining_to_connect() -> float:
+    return _remaining(None, httpcore.ConnectTimeout)
 
 
-def system_resolver(host: str, port: int) -> list[str]:
-    """The operating system's answer. Raises OSError: there is none, or none in the time of `within`.
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return the addresses that the operating system finds.
 
-    The system cannot be told how long it may take; its answer is awaited in a thread that is left
-    behind where it takes longer.
+    The system has no parameter for a time limit: the look-up runs in a thread, which is abandoned if
+    it takes longer than `request_timeout` allows.
+
+    Raises:
+        OSError: there are none, or not in time.
     """
-    found: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
-    threading.Thread(target=_look_up, args=(host, port, found), daemon=True).start()
+    results: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
+    threading.Thread(target=_look_up, args=(host, port, results), daemon=True).start()
     try:
-        answer = found.get(timeout=max(0.0, min(_ENDS.get() - time.monotonic(), _LONGEST_WAIT)))
+        result = results.get(timeout=max(0.0, min(_DEADLINE.get() - time.monotonic(), _MAX_WAIT)))
     except queue.Empty as error:
-        raise TimeoutError("its name takes too long to look up") from error
-    if isinstance(answer, OSError):
-        raise answer
-    return answer
+        raise TimeoutError("the name look-up takes too long") from error
+    if isinstance(result, OSError):
+        raise result
+    return result
 
 
-def _look_up(host: str, port: int, found: "queue.SimpleQueue[list[str] | OSError]") -> None:
+def _look_up(host: str, port: int, results: "queue.SimpleQueue[list[str] | OSError]") -> None:
     try:
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        found.put([str(row[4][0]) for row in rows])
+        results.put([str(row[4][0]) for row in rows])
     except (OSError, UnicodeError) as error:
-        found.put(error if isinstance(error, OSError) else OSError(str(error)))
+        results.put(error if isinstance(error, OSError) else OSError(str(error)))

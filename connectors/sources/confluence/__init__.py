@@ -1,1 +1,1 @@
-"""What a Confluence site holds, and who may read it."""
+"""Confluence: pages and blog posts with comments, and attachments, with their readers."""

@@ -1,4 +1,4 @@
-"""An attachment as a document of its own, for those who may read its page."""
+"""An attachment as a document of its own, readable by the readers of its page."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,83 +7,89 @@ from connectors.document import Document, Section
 from connectors.extraction.media_types import HEAD, UNKNOWN, media_type_of
 from connectors.extraction.registry import can_read, extract
 from connectors.extraction.result import Extracted, one_line, safe, shortened
-from connectors.http_client.response import Malformed, TooLarge
-from connectors.sources.confluence.client import Api
+from connectors.http_client.response import MalformedResponse, ResponseTooLarge
+from connectors.sources.confluence.client import ConfluenceClient
 from connectors.sources.confluence.models import Attachment
-from connectors.sources.confluence.page_documents import Standing, owners
-from connectors.sources.confluence.users_and_groups import People
+from connectors.sources.confluence.page_documents import ContentWithAccess, get_owners
+from connectors.sources.confluence.users_and_groups import UserDirectory
 
-_READING = 1
-"""Goes up when the same answers are read into another document."""
+_FORMAT = 1
+"""Raised when the same responses give another document, so that all are read again."""
 
 
-def file_id(source: str, attachment: Attachment) -> str:
+def get_attachment_id(source: str, attachment: Attachment) -> str:
     return f"{source}:{attachment.id}"
 
 
-def version(attachment: Attachment) -> str:
-    told = repr((attachment.title, attachment.size))
-    digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{_READING}:{attachment.number}:{attachment.updated_at:%Y%m%dT%H%M%SZ}:{digest}"
+def get_attachment_version(attachment: Attachment) -> str:
+    values = repr((attachment.title, attachment.size))
+    digest = hashlib.sha256(values.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    moment = f"{attachment.updated_at:%Y%m%dT%H%M%SZ}"
+    return f"{_FORMAT}:{attachment.version_number}:{moment}:{digest}"
 
 
-def document(
-    api: Api, source: str, standing: Standing, attachment: Attachment, largest: int, people: People
+def index_by_document_id(attachments: Sequence[Attachment], source: str) -> dict[str, Attachment]:
+    return {get_attachment_id(source, one): one for one in attachments}
+
+
+def read_attachment(
+    client: ConfluenceClient,
+    source: str,
+    page: ContentWithAccess,
+    attachment: Attachment,
+    max_bytes: int,
+    users: UserDirectory,
 ) -> Document:
-    """Of a format that is not read, and of more than `largest` bytes, it is only named.
+    """Download an attachment; if it is too large or of an unknown format, only its name is indexed.
 
     Raises:
-        CannotRead: it is broken, protected or not of its format.
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        CannotRead: it is damaged, protected or not of its format.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    media_type, found = _read(api, attachment, largest)
+    media_type, extracted = _extract(client, attachment, max_bytes)
     title = shortened(one_line(attachment.title)) or attachment.id
-    named = Section(text=f"{title} ({standing.title})")
-    content = standing.content
+    name_only = Section(text=f"{title} ({page.title})")
     return Document(
-        id=file_id(source, attachment),
+        id=get_attachment_id(source, attachment),
         source=source,
         title=title,
-        sections=found.sections if found else (named,),
+        sections=extracted.sections if extracted else (name_only,),
         link=attachment.link,
         media_type=media_type,
-        access=standing.access,
-        version=version(attachment),
+        access=page.access,
+        version=get_attachment_version(attachment),
         metadata={
-            **(found.metadata if found else {}),
-            "space": content.space.key,
+            **(extracted.metadata if extracted else {}),
+            "space": page.content.space.key,
             "kind": "attachment",
-            "page": safe(standing.title),
+            "page": safe(page.title),
         },
-        owners=owners([attachment.by], people),
+        owners=get_owners([attachment.author], users),
         created_at=attachment.created_at,
         updated_at=attachment.updated_at,
-        parents=(*standing.parents, standing.title),
+        parents=(*page.parents, page.title),
     )
 
 
-def _read(api: Api, attachment: Attachment, largest: int) -> tuple[str, Extracted | None]:
-    named = media_type_of(attachment.title, b"")
-    is_read = named == UNKNOWN or can_read(named)
-    if not is_read or not largest or (attachment.size or 0) > largest:
-        return named, None
+def _extract(
+    client: ConfluenceClient, attachment: Attachment, max_bytes: int
+) -> tuple[str, Extracted | None]:
+    by_name = media_type_of(attachment.title, b"")
+    is_readable = by_name == UNKNOWN or can_read(by_name)
+    if not is_readable or not max_bytes or (attachment.size or 0) > max_bytes:
+        return by_name, None
     try:
-        answer = api.file(_inside(attachment.path), largest)
-    except TooLarge:
-        return named, None
-    if answer.gone:
-        raise Malformed("Confluence lists the attachment and has no file of it")
-    seen = media_type_of(attachment.title, answer.body[:HEAD])
-    return seen, extract(answer.body, seen) if can_read(seen) else None
+        response = client.download(_check_path(attachment.path), max_bytes)
+    except ResponseTooLarge:
+        return by_name, None
+    if response.not_found:
+        raise MalformedResponse("Confluence lists the attachment but has no content of it")
+    by_content = media_type_of(attachment.title, response.body[:HEAD])
+    return by_content, extract(response.body, by_content) if can_read(by_content) else None
 
 
-def _inside(path: str) -> str:
-    """Raises Malformed: it leads away from where the site begins, and its credential must not go there."""
+def _check_path(path: str) -> str:
+    """Raise MalformedResponse if a path leaves the site, to which alone the credential may be sent."""
     if not path.startswith("/") or path.startswith(("//", "/\\")) or "/../" in path:
-        raise Malformed("the attachment has no address on the site")
+        raise MalformedResponse("the attachment has no path on the site")
     return path
-
-
-def names(attachments: Sequence[Attachment], source: str) -> dict[str, Attachment]:
-    """By the ids of their documents, each once."""
-    return {file_id(source, one): one for one in attachments}

@@ -1,4 +1,4 @@
-"""Where a run of Confluence stands, as a checkpoint keeps it."""
+"""The progress of a sync of Confluence, as a checkpoint stores it."""
 
 import json
 from dataclasses import dataclass, replace
@@ -10,103 +10,113 @@ from connectors.connector import Checkpoint
 from connectors.sources.confluence.models import ContentKind
 
 _OVERLAP = timedelta(minutes=20)
-"""A run begins that long before the last one began: the search knows what changed only after a while."""
+"""A run reads changes from that long before the last one began: the search index lags behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """In the list of one kind of content of a space."""
+    """A position in the list of one kind of content of a space."""
 
     space: str
     kind: ContentKind
-    start: str
-    """From where the list goes on; empty for its beginning."""
+    cursor: str
+    """From where the list continues; empty for its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    chosen: str
-    """What the settings take in. Where it differs all is compared from the start."""
+class SyncCheckpoint:
+    settings_digest: str
+    """If the settings give another digest, everything is compared from the start."""
     since: str = ""
-    """The spaces of `whole` were read up to here by the runs before."""
-    whole: frozenset[str] = frozenset()
+    """The spaces in `completed` were read up to this time by earlier runs."""
+    completed: frozenset[str] = frozenset()
     """Ids of spaces."""
-    began: str = ""
-    """When the run that is under way began; empty where none is."""
-    walked: frozenset[str] = frozenset()
-    """Spaces that this run has read from the beginning."""
-    at: Position | None = None
+    started_at: str = ""
+    """When the current run began; empty if there is none."""
+    completed_now: frozenset[str] = frozenset()
+    """Spaces that the current run has read from the start."""
+    position: Position | None = None
 
     @classmethod
-    def of(cls, since: Checkpoint | None, chosen: str) -> Self:
-        """One that begins from the start where it says nothing sensible."""
+    def parse(cls, since: Checkpoint | None, settings_digest: str) -> Self:
+        """Parse a stored checkpoint; one that is invalid or of other settings starts from scratch."""
         match stored(since):
             case {
-                "confluence": told,
+                "confluence": digest,
                 "since": str(before),
-                "whole": [*whole],
-                "began": str(began),
-                "walked": [*walked],
-                "at": at,
-            } if told == chosen and all(not one or is_stamp(one) for one in (before, began)):
+                "whole": [*completed],
+                "began": str(started_at),
+                "walked": [*completed_now],
+                "at": position,
+            } if digest == settings_digest and _are_stamps(before, started_at):
                 return cls(
-                    chosen=chosen,
+                    settings_digest=settings_digest,
                     since=before,
-                    whole=frozenset(map(str, whole)),
-                    began=began,
-                    walked=frozenset(map(str, walked)),
-                    at=_position(at),
+                    completed=frozenset(map(str, completed)),
+                    started_at=started_at,
+                    completed_now=frozenset(map(str, completed_now)),
+                    position=_parse_position(position),
                 )
             case _:
-                return cls(chosen=chosen)
+                return cls(settings_digest=settings_digest)
 
-    def begun(self, moment: datetime) -> Self:
-        """A run that was broken off began when it began."""
-        return self if self.began else replace(self, began=stamp(moment - _OVERLAP))
+    def start(self, now: datetime) -> Self:
+        """Begin a run; one that was interrupted keeps its begin."""
+        return self if self.started_at else replace(self, started_at=stamp(now - _OVERLAP))
 
-    def start(self, space: str, kind: ContentKind) -> str | None:
-        """From where the list goes on; none where it is read."""
-        if self.at is None or self.at.space != space:
+    def get_cursor(self, space: str, kind: ContentKind) -> str | None:
+        """Return from where to read a list, empty for its start; None if it is completed."""
+        if self.position is None or self.position.space != space:
             return ""
         kinds = list(ContentKind)
-        if kinds.index(kind) < kinds.index(self.at.kind):
+        if kinds.index(kind) < kinds.index(self.position.kind):
             return None
-        return self.at.start if kind is self.at.kind else ""
+        return self.position.cursor if kind is self.position.kind else ""
 
-    def moved(self, position: Position) -> Self:
-        return replace(self, at=position)
+    def advance(self, position: Position) -> Self:
+        return replace(self, position=position)
 
-    def left(self, space: str) -> Self:
-        return replace(self, walked=self.walked | {space}, at=None)
+    def finish_space(self, space: str) -> Self:
+        return replace(self, completed_now=self.completed_now | {space}, position=None)
 
-    def caught_up(self, moment: datetime) -> Self:
-        """What changed up to then was read."""
-        return replace(self, since=stamp(moment))
+    def catch_up(self, until: datetime) -> Self:
+        """Note that the changes up to that time were read."""
+        return replace(self, since=stamp(until))
 
-    def done(self, spaces: frozenset[str]) -> Self:
-        """`spaces` are those that are there."""
-        whole = (self.whole | self.walked) & spaces
-        return replace(self, since=self.began, whole=whole, began="", walked=frozenset(), at=None)
+    def complete(self, existing: frozenset[str]) -> Self:
+        """End the run; spaces that no longer exist are removed."""
+        return replace(
+            self,
+            since=self.started_at,
+            completed=(self.completed | self.completed_now) & existing,
+            started_at="",
+            completed_now=frozenset(),
+            position=None,
+        )
 
-    def checkpoint(self) -> Checkpoint:
-        at = self.at
+    def to_checkpoint(self) -> Checkpoint:
+        at = self.position
         return Checkpoint(
             json.dumps(
                 {
-                    "confluence": self.chosen,
+                    "confluence": self.settings_digest,
                     "since": self.since,
-                    "whole": sorted(self.whole),
-                    "began": self.began,
-                    "walked": sorted(self.walked),
-                    "at": at and [at.space, str(at.kind), at.start],
+                    "whole": sorted(self.completed),
+                    "began": self.started_at,
+                    "walked": sorted(self.completed_now),
+                    "at": at and [at.space, str(at.kind), at.cursor],
                 }
             )
         )
 
 
-def _position(value: object) -> Position | None:
+def _are_stamps(*texts: str) -> bool:
+    return all(not one or is_stamp(one) for one in texts)
+
+
+def _parse_position(value: object) -> Position | None:
     match value:
-        case [str(space), str(kind), str(start)] if kind in {*ContentKind}:
-            return Position(space, ContentKind(kind), start)
+        case [str(space), str(kind), str(cursor)] if kind in {*ContentKind}:
+            return Position(space, ContentKind(kind), cursor)
         case _:
             return None

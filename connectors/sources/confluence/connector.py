@@ -1,4 +1,4 @@
-"""Confluence: pages and blog posts with their comments, and their attachments, for those who may view them."""
+"""The Confluence connector: pages and blog posts with comments, and attachments, with their readers."""
 
 import hashlib
 import json
@@ -17,300 +17,312 @@ from connectors.connector import (
     checks,
 )
 from connectors.document import Access
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import (
+    ActionRequiredError,
+    NotFoundError,
+    SourceError,
+    TemporarilyUnavailableError,
+)
 from connectors.extraction.result import parsed_time
 from connectors.files.glob_patterns import Choice
-from connectors.http_client.address_guard import reach_of
-from connectors.http_client.request import Authorization
+from connectors.http_client.address_guard import parse_allowed_networks
+from connectors.http_client.api_client import ApiAccount, required
 from connectors.source_kind import Kind
-from connectors.sources.confluence.changed_content import changed
-from connectors.sources.confluence.checkpoint import Mark, Position
-from connectors.sources.confluence.client import Account, Api, needed
-from connectors.sources.confluence.cloud_site import CloudWiki
-from connectors.sources.confluence.data_center_site import DataCenterWiki
-from connectors.sources.confluence.document_reader import Attempt, Reading
+from connectors.sources.confluence.changed_content import iterate_changes
+from connectors.sources.confluence.checkpoint import Position, SyncCheckpoint
+from connectors.sources.confluence.client import ConfluenceClient
+from connectors.sources.confluence.cloud_site import CloudSite
+from connectors.sources.confluence.data_center_site import DataCenterSite
+from connectors.sources.confluence.document_reader import DocumentReader, ReadAttempt
 from connectors.sources.confluence.models import Content, ContentKind, Space
-from connectors.sources.confluence.page_documents import page_id
-from connectors.sources.confluence.permissions import Rights
+from connectors.sources.confluence.page_documents import get_page_id
+from connectors.sources.confluence.permissions import PermissionReader
 from connectors.sources.confluence.settings import (
     Cloud,
     ConfluenceCredential,
     ConfluenceSettings,
     DataCenter,
 )
-from connectors.sources.confluence.site import Wiki
-from connectors.sources.confluence.users_and_groups import People
+from connectors.sources.confluence.site import Site
+from connectors.sources.confluence.users_and_groups import UserDirectory
 
-_LOOKED_AT = 20
-"""Spaces whose readers a check asks for."""
-_TOKENS_CLOUD = "id.atlassian.com, Security, API tokens"
-_TOKENS_SERVER = "Confluence, your profile, Settings, Personal access tokens"
+_MAX_CHECKED = 20
+"""Spaces whose readers a check requests."""
+_CLOUD_TOKEN_PAGE = "id.atlassian.com, Security, API tokens"
+_SERVER_TOKEN_PAGE = "Confluence, your profile, Settings, Personal access tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One connection, and what it was told."""
-
-    wiki: Wiki
-    reading: Reading
+    site: Site
+    reader: DocumentReader
     spaces: Sequence[Space]
-    """Those that the settings take in, by their ids."""
+    """Those that the settings select, ordered by id."""
 
     @property
-    def by_id(self) -> dict[str, Space]:
+    def spaces_by_id(self) -> dict[str, Space]:
         return {one.id: one for one in self.spaces}
 
 
 class ConfluenceConnector:
-    """Ids are those of the site: they stay when a page is renamed or moved, to another space too."""
+    """Document ids are those of the site: they survive a rename and a move to another space."""
 
     def __init__(
         self, source: str, settings: ConfluenceSettings, credential: ConfluenceCredential
     ) -> None:
         self._source = source
         self._settings = settings
-        self._account = _account(source, settings, credential)
-        self._taken = Choice.of(settings.spaces, settings.exclude)
+        self._account = _create_account(source, settings, credential)
+        self._selection = Choice.of(settings.spaces, settings.exclude)
 
     @property
     def source(self) -> str:
         return self._source
 
     def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
-        """Yield what changed: spaces that are new from their beginning, of the others what the search says.
+        """Yield what changed: new spaces are read completely, in the others changes are searched.
 
-        A space that is named and not there ends the run once all others are read.
+        If a space in the settings is missing, the run ends with an error after all others are read.
 
         Raises:
-            TemporarilyUnavailableError: Confluence does not answer, or asks to wait.
-            ActionRequiredError: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: Confluence is not available, or asks to wait.
+            ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
-        with self._api() as api:
-            run = self._begun(api)
-            mark = Mark.of(since, self._chosen).begun(api.now)
-            for change in self._all(run, mark, known):
+        with self._connect() as client:
+            run = self._start_run(client)
+            stored = SyncCheckpoint.parse(since, self._settings_digest)
+            checkpoint = stored.start(client.now)
+            for change in self._read_all(run, checkpoint, known):
                 match change:
-                    case Mark() as mark:
-                        yield mark.checkpoint()
+                    case SyncCheckpoint() as checkpoint:
+                        yield checkpoint.to_checkpoint()
                     case _:
                         yield change
-            yield mark.done(frozenset(run.by_id)).checkpoint()
-            if missing := self._missing(run):
-                raise ActionRequiredError(missing)
+            yield checkpoint.complete(frozenset(run.spaces_by_id)).to_checkpoint()
+            if problem := self._describe_missing(run):
+                raise NotFoundError(problem)
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read these anew. See `Connector.again`. With a page come its attachments.
+        """Read documents again; a page comes with its attachments. See `Connector.again`.
 
         Raises:
-            TemporarilyUnavailableError: Confluence does not answer, or asks to wait.
-            ActionRequiredError: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: Confluence is not available, or asks to wait.
+            ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
-        with self._api() as api:
-            run = self._begun(api)
-            for asked in document_ids:
-                own = asked.removeprefix(f"{self._source}:")
-                if re.fullmatch(r"att[0-9]{1,19}", own):
-                    yield from self._attachment_anew(run, asked, own)
-                elif re.fullmatch(r"[0-9]{1,19}", own):
-                    yield from self._page_anew(run, asked, own)
+        with self._connect() as client:
+            run = self._start_run(client)
+            for document_id in document_ids:
+                name = document_id.removeprefix(f"{self._source}:")
+                if re.fullmatch(r"att[0-9]{1,19}", name):
+                    yield from self._refetch_attachment(run, document_id, name)
+                elif re.fullmatch(r"[0-9]{1,19}", name):
+                    yield from self._refetch_page(run, document_id, name)
                 else:
-                    yield Deletion(asked)
+                    yield Deletion(document_id)
 
     def listing(self) -> Iterator[Listed]:
-        """Yield every page, blog post and attachment with those who may read it now. What is in the
-        trash, archived, or hidden from the token is not listed.
+        """Yield every page, blog post and attachment with its current readers.
+
+        What is in the trash, archived, or hidden from the token is not listed.
 
         Raises:
-            TemporarilyUnavailableError: Confluence does not answer, or asks to wait.
-            ActionRequiredError: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: Confluence is not available, or asks to wait.
+            ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
-        with self._api() as api:
-            run = self._begun(api)
+        with self._connect() as client:
+            run = self._start_run(client)
             for space in run.spaces:
                 for kind in ContentKind:
-                    for contents, _ in self._leaves(run, space, kind, ""):
-                        yield from run.reading.listed(contents)
+                    for contents, _ in self._list_contents(run, space, kind, ""):
+                        yield from run.reader.list_documents(contents)
 
     def check(self) -> Iterator[Check]:
-        """See `Connector.check`. Of the spaces the first 20 are asked for their readers."""
-        yield from checks(*self._faults())
+        """Test the connection, and the readers of the first 20 spaces."""
+        yield from checks(*self._find_problems())
 
-    def _api(self) -> Api:
-        return Api(self._account)
+    def _connect(self) -> ConfluenceClient:
+        return ConfluenceClient(self._account)
 
-    def _begun(self, api: Api) -> _Run:
-        """Raises ActionRequiredError: the token does not stand for anybody: some sites take it for a stranger's,
-        who may see a little."""
-        with needed("the account of the token"):
-            answer = api.get("/rest/api/user/current")
-            if answer.gone:
-                raise ActionRequiredError(
-                    f"there is no Confluence at {api.base}: correct the address"
-                )
-            me = answer.json_object()
-        if me.get("type") == "anonymous":
-            raise api.not_taken()
-        wiki = _wiki(self._settings.site, api)
-        people = People(wiki, self._named)
-        reading = Reading(
+    def _start_run(self, client: ConfluenceClient) -> _Run:
+        self._check_account(client)
+        site = _create_site(self._settings.site, client)
+        users = UserDirectory(site, self._emails)
+        public = Access.to(self._settings.public_readers)
+        reader = DocumentReader(
             source=self._source,
-            wiki=wiki,
-            people=people,
-            rights=Rights(wiki, people, Access.to(self._settings.public_readers)),
-            largest=self._settings.largest_attachment,
+            site=site,
+            users=users,
+            permissions=PermissionReader(site, users, public),
+            max_attachment_bytes=self._settings.largest_attachment,
         )
-        with needed("the spaces"):
-            found = {one.id: one for one in wiki.spaces() if self._taken.takes((one.key,))}
+        with required("the list of spaces"):
+            found = {one.id: one for one in site.list_spaces() if self._selection.takes((one.key,))}
         spaces = sorted(found.values(), key=lambda one: (len(one.id), one.id))
-        return _Run(wiki, reading, spaces)
+        return _Run(site, reader, spaces)
+
+    def _check_account(self, client: ConfluenceClient) -> None:
+        """Raise SourceAuthError if the site treats the token as anonymous, who may see a little."""
+        with required("the account of the token"):
+            user = client.get_object("/rest/api/user/current")
+        if user is None:
+            raise SourceError(
+                f"there is no Confluence at {client.account.api_url}: correct the address"
+            )
+        if user.get("type") == "anonymous":
+            raise client.invalid_token_error("its requests are anonymous")
 
     @property
-    def _named(self) -> dict[str, str]:
+    def _emails(self) -> dict[str, str]:
         pairs = (one.partition("=") for one in self._settings.accounts)
-        return {account.lower(): address.lower() for account, _, address in pairs}
+        return {account.lower(): email.lower() for account, _, email in pairs}
 
     @property
-    def _chosen(self) -> str:
-        """Changes when items have to be read anew."""
-        told = json.dumps([self._settings.base, self._settings.largest_attachment])
-        return hashlib.sha256(told.encode()).hexdigest()[:20]
+    def _settings_digest(self) -> str:
+        """Changes when documents have to be read again."""
+        values = json.dumps([self._settings.api_url, self._settings.largest_attachment])
+        return hashlib.sha256(values.encode()).hexdigest()[:20]
 
-    def _all(self, run: _Run, mark: Mark, known: Known) -> Iterator[Change | Mark]:
-        """Each page of changes is followed by where the run is then."""
-        old = [one for one in run.spaces if one.id in mark.whole]
-        if old and mark.since:
-            for change in self._searched(run, mark, old, known):
-                mark = change if isinstance(change, Mark) else mark
+    def _read_all(
+        self, run: _Run, checkpoint: SyncCheckpoint, known: Known
+    ) -> Iterator[Change | SyncCheckpoint]:
+        """Yield the changes, and the progress after each page of them."""
+        old = [one for one in run.spaces if one.id in checkpoint.completed]
+        if old and checkpoint.since:
+            for change in self._read_searched(run, checkpoint, old, known):
+                checkpoint = change if isinstance(change, SyncCheckpoint) else checkpoint
                 yield change
         for space in run.spaces:
-            if space.id not in mark.whole | mark.walked:
-                for change in self._walked(run, space, mark, known):
-                    mark = change if isinstance(change, Mark) else mark
+            if space.id not in checkpoint.completed | checkpoint.completed_now:
+                for change in self._read_space(run, space, checkpoint, known):
+                    checkpoint = change if isinstance(change, SyncCheckpoint) else checkpoint
                     yield change
 
-    def _walked(self, run: _Run, space: Space, mark: Mark, known: Known) -> Iterator[Change | Mark]:
+    def _read_space(
+        self, run: _Run, space: Space, checkpoint: SyncCheckpoint, known: Known
+    ) -> Iterator[Change | SyncCheckpoint]:
         for kind in ContentKind:
-            start = mark.start(space.id, kind)
+            start = checkpoint.get_cursor(space.id, kind)
             if start is None:
                 continue
-            for contents, then in self._leaves(run, space, kind, start):
-                yield from run.reading.batch(contents, known)
-                if then is not None:
-                    mark = mark.moved(Position(space.id, kind, then))
-                    yield mark
-        yield mark.left(space.id)
+            for contents, following in self._list_contents(run, space, kind, start):
+                yield from run.reader.read_changed(contents, known)
+                if following is not None:
+                    checkpoint = checkpoint.advance(Position(space.id, kind, following))
+                    yield checkpoint
+        yield checkpoint.finish_space(space.id)
 
-    def _leaves(
+    def _list_contents(
         self, run: _Run, space: Space, kind: ContentKind, start: str
     ) -> Iterator[tuple[Sequence[Content], str | None]]:
-        """What a leaf has that the one before it, empty ones aside, had not; and where the list goes on."""
-        last: set[str] = set()
-        with needed(f"the contents of the space {space.key}"):
-            for sheaf in run.wiki.contents(space, kind, start):
-                yield [one for one in sheaf.contents if one.id not in last], sheaf.next
-                last = {one.id for one in sheaf.contents} or last
+        """Yield pages of contents without those of the previous page, and the start of the next."""
+        previous: set[str] = set()
+        with required(f"the contents of the space {space.key}"):
+            for page in run.site.list_contents(space, kind, start):
+                yield [one for one in page.contents if one.id not in previous], page.next
+                # An empty page does not count as the previous one.
+                previous = {one.id for one in page.contents} or previous
 
-    def _searched(
-        self, run: _Run, mark: Mark, spaces: Sequence[Space], known: Known
-    ) -> Iterator[Change | Mark]:
-        since = parsed_time(mark.since)
+    def _read_searched(
+        self, run: _Run, checkpoint: SyncCheckpoint, spaces: Sequence[Space], known: Known
+    ) -> Iterator[Change | SyncCheckpoint]:
+        since = parsed_time(checkpoint.since)
         if since is None:
-            raise ValueError(f"not a moment: {mark.since}")
-        there = {one.id: one for one in spaces}
-        keys = [one.key for one in spaces]
-        with needed("what changed"):
-            for touched in changed(run.wiki, since, keys):
-                found: list[Content] = []
-                for own, kind in touched.ids.items():
-                    attempt = Attempt(page_id(self._source, own), own, "")
-                    with attempt.made():
-                        found += _there(run.wiki.content(own, kind, there))
-                    yield from attempt.faults
-                yield from run.reading.batch(found, known)
-                yield mark.caught_up(touched.then)
+            raise ValueError(f"not a time: {checkpoint.since}")
+        by_id = {one.id: one for one in spaces}
+        with required("the list of changes"):
+            for changed in iterate_changes(run.site, since, [one.key for one in spaces]):
+                contents: list[Content] = []
+                for content_id, kind in changed.kinds.items():
+                    document_id = get_page_id(self._source, content_id)
+                    attempt = ReadAttempt(document_id, content_id, "")
+                    with attempt.collect_failures():
+                        content = run.site.find_content(content_id, kind, by_id)
+                        contents += [content] if content else []
+                    yield from attempt.failures
+                yield from run.reader.read_changed(contents, known)
+                yield checkpoint.catch_up(changed.resume_since)
 
-    def _page_anew(self, run: _Run, asked: str, own: str) -> Iterator[Change]:
-        attempt = Attempt(asked, own, "")
-        with attempt.made():
-            content = run.wiki.content(own, None, run.by_id)
-            yield from run.reading.anew(content) if content else [Deletion(asked)]
-        yield from attempt.faults
+    def _refetch_page(self, run: _Run, document_id: str, content_id: str) -> Iterator[Change]:
+        attempt = ReadAttempt(document_id, content_id, "")
+        with attempt.collect_failures():
+            content = run.site.find_content(content_id, None, run.spaces_by_id)
+            yield from run.reader.refetch_page(content) if content else [Deletion(document_id)]
+        yield from attempt.failures
 
-    def _attachment_anew(self, run: _Run, asked: str, own: str) -> Iterator[Change]:
-        attempt = Attempt(asked, own, "")
-        with attempt.made():
-            hung = run.wiki.attachment(own)
-            content = run.wiki.content(hung.content_id, hung.kind, run.by_id) if hung else None
-            yield from run.reading.attachment(own, content) if content else [Deletion(asked)]
-        yield from attempt.faults
+    def _refetch_attachment(
+        self, run: _Run, document_id: str, attachment_id: str
+    ) -> Iterator[Change]:
+        attempt = ReadAttempt(document_id, attachment_id, "")
+        with attempt.collect_failures():
+            found = run.site.find_attachment(attachment_id)
+            content = found and run.site.find_content(
+                found.content_id, found.kind, run.spaces_by_id
+            )
+            if content:
+                yield from run.reader.refetch_attachment(attachment_id, content)
+            else:
+                yield Deletion(document_id)
+        yield from attempt.failures
 
-    def _missing(self, run: _Run) -> str | None:
-        """Of spaces that are named by their whole keys."""
-        there = {one.key for one in run.spaces}
+    def _describe_missing(self, run: _Run) -> str | None:
+        """Describe the spaces that are missing although the settings name them by their whole keys."""
+        existing = {one.key for one in run.spaces}
         named = (one for one in self._settings.spaces if re.fullmatch(r"~?[\w.-]+", one))
-        lost = [one for one in named if one not in there]
-        if not lost:
+        missing = [one for one in named if one not in existing]
+        if not missing:
             return None
         return (
-            f"{', '.join(lost)}: no such space, or the token's account may not view it. Give it the"
-            f" right, or take the space out by quarry sources edit {self._source}"
+            f"{', '.join(missing)}: no such space, or the token's account may not view it. Grant it"
+            " the permission, or remove the space with"
+            f" `quarry sources edit {self._source}`"
         )
 
-    def _faults(self) -> tuple[str | None, str | None]:
-        """Of content, and of access."""
+    def _find_problems(self) -> tuple[str | None, str | None]:
+        """Return the problem of reading content and that of reading permissions."""
         try:
-            with self._api() as api:
-                run = self._begun(api)
-                if missing := self._missing(run):
-                    return missing, missing
+            with self._connect() as client:
+                run = self._start_run(client)
+                if problem := self._describe_missing(run):
+                    return problem, problem
                 for space in islice(run.spaces, 1):
-                    next(self._leaves(run, space, ContentKind.PAGE, ""), None)
-                return None, self._untold(run)
+                    next(self._list_contents(run, space, ContentKind.PAGE, ""), None)
+                return None, self._find_unknown_viewers(run)
         except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error), str(error)
 
-    def _untold(self, run: _Run) -> str | None:
-        rights, people = run.reading.rights, run.reading.people
-        looked = {one.key: rights.viewers(one).fault for one in run.spaces[:_LOOKED_AT]}
-        faults = {key: fault for key, fault in looked.items() if fault}
-        if not faults:
-            return people.fault
+    def _find_unknown_viewers(self, run: _Run) -> str | None:
+        get_viewers = run.reader.permissions.get_viewers
+        found = {one.key: get_viewers(one).error for one in run.spaces[:_MAX_CHECKED]}
+        errors = {key: error for key, error in found.items() if error}
+        if not errors:
+            return run.reader.users.error
         return (
-            f"who may view {', '.join(faults)} is not told, so nobody finds anything of it:"
-            f" {next(iter(faults.values()))}"
+            f"the readers of {', '.join(errors)} are not known, so nobody finds anything in it:"
+            f" {next(iter(errors.values()))}"
         )
 
 
-def _there(content: Content | None) -> list[Content]:
-    return [] if content is None else [content]
-
-
-def _account(
+def _create_account(
     source: str, settings: ConfluenceSettings, credential: ConfluenceCredential
-) -> Account:
-    token = credential.token.get_secret_value()
-    match settings.site:
-        case Cloud(email=email):
-            own = Authorization.basic(settings.base, email, token)
-            where = _TOKENS_CLOUD
-        case DataCenter():
-            own = Authorization.bearer(settings.base, token)
-            where = _TOKENS_SERVER
-    return Account(
+) -> ApiAccount:
+    site = settings.site
+    return ApiAccount(
+        service="Confluence",
         source=source,
-        base=settings.base,
-        authorization=own,
-        reach=reach_of(settings.private_hosts),
-        where=where,
+        api_url=settings.api_url,
+        token=credential.token.get_secret_value(),
+        user=site.email if isinstance(site, Cloud) else "",
+        token_page=_CLOUD_TOKEN_PAGE if isinstance(site, Cloud) else _SERVER_TOKEN_PAGE,
+        allowed_networks=parse_allowed_networks(settings.private_hosts),
     )
 
 
-def _wiki(site: Cloud | DataCenter, api: Api) -> Wiki:
-    match site:
+def _create_site(settings: Cloud | DataCenter, client: ConfluenceClient) -> Site:
+    match settings:
         case Cloud():
-            return CloudWiki(api)
+            return CloudSite(client)
         case DataCenter():
-            return DataCenterWiki(api, site.mail_domain)
+            return DataCenterSite(client, settings.mail_domain)
 
 
 KIND = Kind(

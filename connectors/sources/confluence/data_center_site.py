@@ -1,205 +1,232 @@
-"""Confluence Data Center: REST v1, with the older remote API for space permissions before version 9.1."""
+"""Confluence Data Center: REST v1, with the JSON-RPC API for space permissions before version 9.1."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from connectors.sources.confluence.client import (
-    Api,
-    Refused,
-    field_of,
-    id_of,
-    inside,
-    text_of,
-    time_of,
+from connectors.http_client.api_client import (
+    AccessDeniedError,
+    find_text,
+    find_value,
+    get_field,
+    get_time,
 )
+from connectors.sources.confluence.client import ConfluenceClient, get_id
 from connectors.sources.confluence.models import (
-    Around,
     Attachment,
     Comment,
     Content,
+    ContentContext,
     ContentKind,
     Group,
-    Somebody,
+    Principals,
     Space,
-    Subjects,
+    User,
 )
-from connectors.sources.confluence.pagination import Json, Listing, base_of, by_count, present
+from connectors.sources.confluence.pagination import (
+    Json,
+    PageIterator,
+    get_link_base,
+    iterate_by_offset,
+    require_list,
+)
 from connectors.sources.confluence.response_parsing import (
-    AROUND,
-    around,
-    attachment,
-    comment,
-    somebody,
+    EXPAND_CONTEXT,
+    get_version_number,
+    parse_attachment,
+    parse_comment,
+    parse_context,
+    parse_user,
 )
-from connectors.sources.confluence.site import Hung, Sheaf
+from connectors.sources.confluence.site import AttachmentWithParent, ContentPage
 
-_WHOLE = f"space,version,history,body.storage,{AROUND}"
-_SAID = "body.storage,version,history,extensions.inlineProperties"
+_EXPAND_CONTENT = f"space,version,history,body.storage,{EXPAND_CONTEXT}"
+_EXPAND_COMMENT = "body.storage,version,history,extensions.inlineProperties"
 _V1 = "/rest/api"
 
 
-class DataCenterWiki:
-    """Implements `connectors.sources.confluence.site.Wiki`."""
+class DataCenterSite:
+    """Implements `connectors.sources.confluence.site.Site`."""
 
-    def __init__(self, api: Api, mail_domain: str = "") -> None:
-        self._api = api
+    def __init__(self, client: ConfluenceClient, mail_domain: str = "") -> None:
+        self._client = client
         self._mail_domain = mail_domain
 
     @property
-    def api(self) -> Api:
-        return self._api
+    def client(self) -> ConfluenceClient:
+        return self._client
 
     @property
-    def searching(self) -> Listing:
-        return by_count
+    def iterate_search(self) -> PageIterator:
+        return iterate_by_offset
 
-    def spaces(self) -> Iterator[Space]:
-        for leaf in present(by_count(self._api, f"{_V1}/space", {"status": "current"}, "")):
-            yield from map(_space, leaf.results)
+    def list_spaces(self) -> Iterator[Space]:
+        pages = iterate_by_offset(self._client, f"{_V1}/space", {"status": "current"}, "")
+        for page in require_list(pages):
+            yield from map(_parse_space, page.results)
 
-    def contents(self, space: Space, kind: ContentKind, start: str) -> Iterator[Sheaf]:
-        asked = {"spaceKey": space.key, "type": str(kind), "status": "current", "expand": _WHOLE}
-        for leaf in present(by_count(self._api, f"{_V1}/content", asked, start)):
-            found = [self._content(one, space, leaf.base) for one in leaf.results]
-            yield Sheaf(found, leaf.next)
+    def list_contents(self, space: Space, kind: ContentKind, start: str) -> Iterator[ContentPage]:
+        params = {
+            "spaceKey": space.key,
+            "type": str(kind),
+            "status": "current",
+            "expand": _EXPAND_CONTENT,
+        }
+        pages = iterate_by_offset(self._client, f"{_V1}/content", params, start)
+        for page in require_list(pages):
+            contents = [self._parse_content(one, space, page.link_base) for one in page.results]
+            yield ContentPage(contents, page.next)
 
-    def content(
+    def find_content(
         self, content_id: str, kind: ContentKind | None, spaces: Mapping[str, Space]
     ) -> Content | None:
         del kind
-        raw = self._api.found(f"{_V1}/content/{content_id}", {"expand": _WHOLE})
+        path = f"{_V1}/content/{content_id}"
+        raw = self._client.get_object(path, {"expand": _EXPAND_CONTENT})
         if raw is None or raw.get("status") != "current" or raw.get("type") not in {*ContentKind}:
             return None
-        space = spaces.get(text_of(raw, "space", "id"))
-        return self._content(raw, space, base_of(self._api, raw)) if space else None
+        space = spaces.get(find_text(raw, "space", "id"))
+        link_base = get_link_base(self._client, raw)
+        return self._parse_content(raw, space, link_base) if space else None
 
-    def surroundings(self, contents: Sequence[Content]) -> Iterator[Around]:
+    def read_contexts(self, contents: Sequence[Content]) -> Iterator[ContentContext]:
         for one in contents:
-            if one.around is None:
-                raise ValueError(f"{one.id} was read without what is around it")
-            yield one.around
+            if one.context is None:
+                raise ValueError(f"{one.id} was read without its context")
+            yield one.context
 
-    def comments(self, content: Content) -> Iterator[Comment]:
-        asked = {"depth": "all", "expand": _SAID}
+    def list_comments(self, content: Content) -> Iterator[Comment]:
+        params = {"depth": "all", "expand": _EXPAND_COMMENT}
         seen: set[str] = set()
         path = f"{_V1}/content/{content.id}/child/comment"
-        for leaf in present(by_count(self._api, path, asked, "")):
-            for found in (comment(raw, leaf.base) for raw in leaf.results):
-                if found.id not in seen:
-                    yield found
-                seen.add(found.id)
+        for page in require_list(iterate_by_offset(self._client, path, params, "")):
+            for comment in (parse_comment(raw, page.link_base) for raw in page.results):
+                if comment.id not in seen:
+                    yield comment
+                seen.add(comment.id)
 
-    def attachments(self, content: Content) -> Iterator[Attachment]:
+    def list_attachments(self, content: Content) -> Iterator[Attachment]:
         path = f"{_V1}/content/{content.id}/child/attachment"
-        for leaf in present(by_count(self._api, path, {"expand": "version"}, "")):
-            yield from (attachment(raw, leaf.base) for raw in leaf.results)
+        pages = iterate_by_offset(self._client, path, {"expand": "version"}, "")
+        for page in require_list(pages):
+            yield from (parse_attachment(raw, page.link_base) for raw in page.results)
 
-    def attachment(self, attachment_id: str) -> Hung | None:
-        asked = {"expand": "version,container"}
-        raw = self._api.found(f"{_V1}/content/{attachment_id}", asked)
+    def find_attachment(self, attachment_id: str) -> AttachmentWithParent | None:
+        path = f"{_V1}/content/{attachment_id}"
+        raw = self._client.get_object(path, {"expand": "version,container"})
         if raw is None or raw.get("status") != "current":
             return None
-        place = inside(raw, "container") or {}
-        if place.get("type") not in {*ContentKind}:
+        parent = find_value(raw, "container") or {}
+        if parent.get("type") not in {*ContentKind}:
             return None
-        found = attachment(raw, base_of(self._api, raw))
-        return Hung(found, id_of(place), ContentKind(place["type"]))
+        attachment = parse_attachment(raw, get_link_base(self._client, raw))
+        return AttachmentWithParent(attachment, get_id(parent), ContentKind(parent["type"]))
 
-    def viewers(self, space: Space) -> Subjects:
-        answer = self._api.get(f"{_V1}/space/{quote(space.key, safe='')}/permissions")
-        if answer.gone:
-            return self._viewers_before(space)
-        return _subjects(
-            inside(one, "subject")
-            for one in answer.json_list()
-            if inside(one, "operation", "operationKey") == "read"
-            and inside(one, "operation", "targetType") == "space"
+    def read_viewers(self, space: Space) -> Principals:
+        path = f"{_V1}/space/{quote(space.key, safe='')}/permissions"
+        response = self._client.get(path)
+        if response.not_found:
+            return self._read_viewers_by_rpc(space)
+        return _parse_principals(
+            find_value(one, "subject")
+            for one in response.json_list()
+            if find_value(one, "operation", "operationKey") == "read"
+            and find_value(one, "operation", "targetType") == "space"
         )
 
-    def is_open(self, space: Space) -> bool:
-        raw = self._api.unknown(f"{_V1}/space/{quote(space.key, safe='')}")
-        return raw is not None and text_of(raw, "id") == space.id
+    def is_public(self, space: Space) -> bool:
+        path = f"{_V1}/space/{quote(space.key, safe='')}"
+        raw = self._client.get_object_anonymously(path)
+        return raw is not None and find_text(raw, "id") == space.id
 
-    def members(self, group: Group) -> Iterator[Somebody]:
-        path = f"/group/{quote(group.id, safe='')}/member"
-        for leaf in by_count(self._api, f"{_V1}{path}", {}, ""):
-            yield from map(somebody, leaf.results)
+    def list_members(self, group: Group) -> Iterator[User]:
+        path = f"{_V1}/group/{quote(group.id, safe='')}/member"
+        for page in iterate_by_offset(self._client, path, {}, ""):
+            yield from map(parse_user, page.results)
 
-    def described(self, one: Somebody) -> Somebody:
-        if not one.username or not one.name:
-            asked = {"key": one.key} if one.key else {"username": one.username}
-            raw = self._api.found(f"{_V1}/user", asked)
-            one = somebody(raw) if raw else one
-        if one.email or not one.username:
-            return one
-        return replace(one, email=self._address(one.username))
+    def read_user(self, user: User) -> User:
+        if not user.username or not user.name:
+            params = {"key": user.key} if user.key else {"username": user.username}
+            raw = self._client.get_object(f"{_V1}/user", params)
+            user = parse_user(raw) if raw else user
+        if user.email or not user.username:
+            return user
+        return replace(user, email=self._find_email(user.username))
 
-    def _address(self, username: str) -> str:
-        """The REST API of servers tells none; what mobile devices are shown does."""
+    def _find_email(self, username: str) -> str:
+        # The REST API of servers has no e-mail addresses; the API of the mobile app has them.
         if self._mail_domain:
             return username if "@" in username else f"{username}@{self._mail_domain}"
-        raw = self._api.found(f"/rest/mobile/1.0/profile/{quote(username, safe='')}")
-        return text_of(raw or {}, "email")
+        path = f"/rest/mobile/1.0/profile/{quote(username, safe='')}"
+        return find_text(self._client.get_object(path) or {}, "email")
 
-    def _viewers_before(self, space: Space) -> Subjects:
-        """Before Confluence 9.1."""
-        question = {"jsonrpc": "2.0", "method": "getSpacePermissionSets", "params": [space.key]}
-        answer = self._api.ask("/rpc/json-rpc/confluenceservice-v2", {**question, "id": 1})
-        sets = None if answer.gone else inside(answer.json_object(), "result")
+    def _read_viewers_by_rpc(self, space: Space) -> Principals:
+        """Read the viewers of a space before Confluence 9.1."""
+        url = f"{self._client.account.api_url}/rpc/json-rpc/confluenceservice-v2"
+        call = {
+            "jsonrpc": "2.0",
+            "method": "getSpacePermissionSets",
+            "params": [space.key],
+            "id": 1,
+        }
+        response = self._client.query(url, call)
+        sets = None if response.not_found else find_value(response.json_object(), "result")
         if not isinstance(sets, list):
-            raise Refused(
-                f"Confluence does not tell who may view the space {space.key}: its version is before"
-                " 9.1, and the remote API (Administration, Further configuration) is off or refuses"
+            raise AccessDeniedError(
+                f"Confluence does not list who may view the space {space.key}: its version is before"
+                " 9.1, and the remote API (Administration, Further configuration) is disabled or"
+                " denies access"
             )
-        listed = (inside(one, "spacePermissions") or [] for one in sets if _is_view(one))
-        return _subjects(
-            {"username": text_of(one, "userName"), "name": text_of(one, "groupName")}
-            for several in listed
-            for one in several
+        lists = (
+            find_value(one, "spacePermissions") or [] for one in sets if _is_view_permission(one)
+        )
+        return _parse_principals(
+            {"username": find_text(one, "userName"), "name": find_text(one, "groupName")}
+            for permissions in lists
+            for one in permissions
         )
 
-    def _content(self, raw: Json, space: Space, base: str) -> Content:
-        """Raises Malformed."""
-        makers = (inside(raw, "history", "createdBy"), inside(raw, "version", "by"))
+    def _parse_content(self, raw: Json, space: Space, link_base: str) -> Content:
+        """Parse a content; raise MalformedResponse if a required field is missing."""
+        authors = (find_value(raw, "history", "createdBy"), find_value(raw, "version", "by"))
         return Content(
-            id=id_of(raw),
-            kind=ContentKind(field_of(raw, "type", str)),
-            title=field_of(raw, "title", str),
+            id=get_id(raw),
+            kind=ContentKind(get_field(raw, "type", str)),
+            title=get_field(raw, "title", str),
             space=space,
             parent="",
-            link=base + text_of(raw, "_links", "webui"),
-            body=text_of(raw, "body", "storage", "value"),
-            number=field_of(field_of(raw, "version", dict), "number", int),
-            created_at=time_of(raw, "history", "createdDate"),
-            updated_at=time_of(raw, "version", "when"),
-            authors=tuple(dict.fromkeys(somebody(one) for one in makers if one)),
-            around=around(self._api, raw),
+            link=link_base + find_text(raw, "_links", "webui"),
+            body=find_text(raw, "body", "storage", "value"),
+            version_number=get_version_number(raw),
+            created_at=get_time(raw, "history", "createdDate"),
+            updated_at=get_time(raw, "version", "when"),
+            authors=tuple(dict.fromkeys(parse_user(one) for one in authors if one)),
+            context=parse_context(self._client, raw),
         )
 
 
-def _space(raw: Json) -> Space:
-    return Space(id_of(raw), field_of(raw, "key", str), text_of(raw, "name"))
+def _parse_space(raw: Json) -> Space:
+    return Space(get_id(raw), get_field(raw, "key", str), find_text(raw, "name"))
 
 
-def _is_view(raw: object) -> bool:
+def _is_view_permission(raw: object) -> bool:
     return isinstance(raw, dict) and raw.get("type") == "VIEWSPACE"
 
 
-def _subjects(listed: Any) -> Subjects:
-    """Of whatever else a permission may be given to (anonymous visitors) there is nobody to name."""
-    people, groups = [], []
-    for one in listed:
+def _parse_principals(subjects: Iterable[Any]) -> Principals:
+    """Parse users and groups; others to whom a permission may be granted (anonymous) have no name."""
+    users, groups = [], []
+    for one in subjects:
         match one:
             case {"userKey": str(key)} if key:
-                people.append(Somebody(key=key, username=text_of(one, "username")))
+                users.append(User(key=key, username=find_text(one, "username")))
             case {"username": str(name)} if name:
-                people.append(Somebody(username=name))
+                users.append(User(username=name))
             case {"name": str(name), "type": "user"} if name:
-                people.append(Somebody(username=name))
+                users.append(User(username=name))
             case {"name": str(name)} if name:
                 groups.append(Group(name, name))
             case _:
                 pass
-    return Subjects(people, groups)
+    return Principals(users, groups)

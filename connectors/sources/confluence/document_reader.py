@@ -1,4 +1,4 @@
-"""One run's reading of contents: their documents, their attachments', and who may read them."""
+"""Reads contents of one run: their documents, those of their attachments, and who may read them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,155 +8,171 @@ from connectors.batched import portions
 from connectors.connector import Change, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.extraction.result import CannotRead, one_line
-from connectors.http_client.response import BadAnswer, Failing, Malformed
-from connectors.sources.confluence import attachment_documents, page_documents
-from connectors.sources.confluence.attachment_documents import file_id
-from connectors.sources.confluence.client import Refused, needed
-from connectors.sources.confluence.models import Around, Attachment, Content
-from connectors.sources.confluence.page_documents import Standing, page_id
-from connectors.sources.confluence.permissions import Rights
-from connectors.sources.confluence.site import Wiki
-from connectors.sources.confluence.users_and_groups import People
+from connectors.http_client.api_client import AccessDeniedError, required
+from connectors.http_client.response import MalformedResponse, ResponseError, ServerError
+from connectors.sources.confluence.attachment_documents import (
+    get_attachment_id,
+    get_attachment_version,
+    index_by_document_id,
+    read_attachment,
+)
+from connectors.sources.confluence.models import Attachment, Content, ContentContext
+from connectors.sources.confluence.page_documents import (
+    ContentWithAccess,
+    build_page,
+    get_page_id,
+    get_page_version,
+)
+from connectors.sources.confluence.permissions import PermissionReader
+from connectors.sources.confluence.site import Site
+from connectors.sources.confluence.users_and_groups import UserDirectory
 
-_ASKED = 200
-"""Ids that are asked for at once."""
+_BATCH_SIZE = 200
+"""Ids whose known versions are requested at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class DocumentReader:
+    """Any method raises SourceAuthError and TemporarilyUnavailableError, see `ApiClient`."""
+
     source: str
-    wiki: Wiki
-    people: People
-    rights: Rights
-    largest: int
-    """Bytes of an attachment."""
+    site: Site
+    users: UserDirectory
+    permissions: PermissionReader
+    max_attachment_bytes: int
 
-    def batch(self, contents: Sequence[Content], known: Known) -> Iterator[Change]:
-        """What of these is not held as it is now, with what hangs on them.
+    def read_changed(self, contents: Sequence[Content], known: Known) -> Iterator[Change]:
+        """Yield those pages and attachments whose known version differs."""
+        ids = [get_page_id(self.source, one.id) for one in contents]
+        versions = known(ids) if ids else {}
+        for content, context in self._read_contexts(contents):
+            page = self._with_access(content, context)
+            yield from self._read_page(page, context, versions)
+            if context.has_attachments:
+                yield from self._read_attachments(page, known)
 
-        Raises:
-            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
-        """
-        held = known([page_id(self.source, one.id) for one in contents]) if contents else {}
-        for content, around in self._around(contents):
-            standing = self._standing(content, around)
-            yield from self._page(standing, around, held)
-            if around.has_attachments:
-                yield from self._attached(standing, known)
+    def list_documents(self, contents: Sequence[Content]) -> Iterator[Listed]:
+        for content, context in self._read_contexts(contents):
+            access = self.permissions.get_access(content.space, context)
+            yield Listed(get_page_id(self.source, content.id), access)
+            if context.has_attachments:
+                with required(f"the attachments of {content.title!r}"):
+                    attachments = self._list_attachments(content)
+                    for document_id in index_by_document_id(attachments, self.source):
+                        yield Listed(document_id, access)
 
-    def listed(self, contents: Sequence[Content]) -> Iterator[Listed]:
-        """
-        Raises:
-            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
-        """
-        for content, around in self._around(contents):
-            access = self.rights.access(content.space, around)
-            yield Listed(page_id(self.source, content.id), access)
-            if around.has_attachments:
-                with needed(f"the attachments of {content.title!r}"):
-                    for one in attachment_documents.names(self._hung_on(content), self.source):
-                        yield Listed(one, access)
+    def refetch_page(self, content: Content) -> Iterator[Change]:
+        """Read a page, changed or not, with its attachments."""
+        return self.read_changed([content], _know_nothing)
 
-    def anew(self, content: Content) -> Iterator[Change]:
-        """A page, changed or not, with what hangs on it."""
-        return self.batch([content], _nothing_known)
-
-    def attachment(self, attachment_id: str, content: Content) -> Iterator[Change]:
-        """One that hangs on this, changed or not."""
-        for each, around in self._around([content]):
-            with needed(f"the attachments of {content.title!r}"):
-                found = self.wiki.attachment(attachment_id)
+    def refetch_attachment(self, attachment_id: str, content: Content) -> Iterator[Change]:
+        """Read an attachment of a page, changed or not."""
+        for each, context in self._read_contexts([content]):
+            with required(f"the attachments of {content.title!r}"):
+                found = self.site.find_attachment(attachment_id)
             if found is None:
                 yield Deletion(f"{self.source}:{attachment_id}")
             else:
-                yield self._file(self._standing(each, around), found.attachment)
+                page = self._with_access(each, context)
+                yield self._read_attachment(page, found.attachment)
 
-    def _hung_on(self, content: Content) -> list[Attachment]:
-        """None of what was deleted meanwhile. Raises BadAnswer: they are not told of what is still there."""
+    def _list_attachments(self, content: Content) -> list[Attachment]:
+        """Return the attachments; none if the page was deleted meanwhile.
+
+        Raises:
+            ResponseError: they cannot be read although the page exists.
+        """
         try:
-            return list(self.wiki.attachments(content))
-        except Malformed:
+            return list(self.site.list_attachments(content))
+        except MalformedResponse:
             space = content.space
-            if self.wiki.content(content.id, content.kind, {space.id: space}) is None:
+            if self.site.find_content(content.id, content.kind, {space.id: space}) is None:
                 return []
             raise
 
-    def _around(self, contents: Sequence[Content]) -> Iterator[tuple[Content, Around]]:
-        with needed("what stands above pages, and whom they are restricted to"):
-            arounds = list(self.wiki.surroundings(contents))
-        yield from zip(contents, arounds, strict=True)
+    def _read_contexts(
+        self, contents: Sequence[Content]
+    ) -> Iterator[tuple[Content, ContentContext]]:
+        with required("the ancestors and restrictions of pages"):
+            contexts = list(self.site.read_contexts(contents))
+        yield from zip(contents, contexts, strict=True)
 
-    def _standing(self, content: Content, around: Around) -> Standing:
-        return Standing(
+    def _with_access(self, content: Content, context: ContentContext) -> ContentWithAccess:
+        titles = (one_line(one.title) for one in context.ancestors)
+        return ContentWithAccess(
             content=content,
-            above=tuple(filter(None, (one_line(each.title) for each in around.ancestors))),
-            labels=around.labels,
-            access=self.rights.access(content.space, around),
+            ancestor_titles=tuple(filter(None, titles)),
+            labels=context.labels,
+            access=self.permissions.get_access(content.space, context),
         )
 
-    def _page(
-        self, standing: Standing, around: Around, held: Mapping[str, str]
+    def _read_page(
+        self, page: ContentWithAccess, context: ContentContext, versions: Mapping[str, str]
     ) -> Iterator[Document | Unreadable]:
-        content = standing.content
-        attempt = self._attempt(standing)
-        with attempt.made():
-            comments = list(self.wiki.comments(content)) if around.has_comments else []
-            if held.get(attempt.document_id) != page_documents.version(content, comments):
-                yield page_documents.document(self.source, standing, comments, self.people)
-        yield from attempt.faults
+        content = page.content
+        attempt = self._attempt(page)
+        with attempt.collect_failures():
+            comments = list(self.site.list_comments(content)) if context.has_comments else []
+            if versions.get(attempt.document_id) != get_page_version(content, comments):
+                yield build_page(self.source, page, comments, self.users)
+        yield from attempt.failures
 
-    def _attached(self, standing: Standing, known: Known) -> Iterator[Document | Unreadable]:
-        """Where they are not told, the page is tried again with them."""
-        attempt = self._attempt(standing)
-        found: list[Attachment] = []
-        with attempt.made():
-            found = list(self.wiki.attachments(standing.content))
-        yield from attempt.faults
-        for some in portions(attachment_documents.names(found, self.source).items(), _ASKED):
-            held = known([told for told, _ in some])
-            for told, one in some:
-                if held.get(told) != attachment_documents.version(one):
-                    yield self._file(standing, one)
+    def _read_attachments(
+        self, page: ContentWithAccess, known: Known
+    ) -> Iterator[Document | Unreadable]:
+        """Read the attachments of a page; if they cannot be listed, the page counts as unreadable."""
+        attempt = self._attempt(page)
+        attachments: list[Attachment] = []
+        with attempt.collect_failures():
+            attachments = list(self.site.list_attachments(page.content))
+        yield from attempt.failures
+        by_id = index_by_document_id(attachments, self.source)
+        for batch in portions(by_id.items(), _BATCH_SIZE):
+            versions = known([document_id for document_id, _ in batch])
+            for document_id, attachment in batch:
+                if versions.get(document_id) != get_attachment_version(attachment):
+                    yield self._read_attachment(page, attachment)
 
-    def _attempt(self, standing: Standing) -> "Attempt":
-        """To read the page, or what hangs on it."""
-        content = standing.content
-        item = f"{content.space.key}: {standing.title}"
-        return Attempt(page_id(self.source, content.id), item, content.link)
+    def _read_attachment(
+        self, page: ContentWithAccess, attachment: Attachment
+    ) -> Document | Unreadable:
+        document_id = get_attachment_id(self.source, attachment)
+        title = one_line(attachment.title) or attachment.id
+        attempt = ReadAttempt(document_id, title, attachment.link)
+        client, max_bytes = self.site.client, self.max_attachment_bytes
+        with attempt.collect_failures():
+            return read_attachment(client, self.source, page, attachment, max_bytes, self.users)
+        return attempt.failures[0]
 
-    def _file(self, standing: Standing, one: Attachment) -> Document | Unreadable:
-        own = file_id(self.source, one)
-        attempt = Attempt(own, one_line(one.title) or one.id, one.link)
-        with attempt.made():
-            return attachment_documents.document(
-                self.wiki.api, self.source, standing, one, self.largest, self.people
-            )
-        return attempt.faults[0]
+    def _attempt(self, page: ContentWithAccess) -> "ReadAttempt":
+        content = page.content
+        item = f"{content.space.key}: {page.title}"
+        return ReadAttempt(get_page_id(self.source, content.id), item, content.link)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """To read one document; what stands in the way of this one alone becomes its fault."""
+class ReadAttempt:
+    """An attempt to read one document; errors that concern only this document are collected."""
 
     document_id: str
     item: str
     link: str
-    faults: list[Unreadable] = field(default_factory=list)
+    failures: list[Unreadable] = field(default_factory=list)
 
     @contextmanager
-    def made(self) -> Iterator[None]:
+    def collect_failures(self) -> Iterator[None]:
         try:
             yield
-        except (BadAnswer, Refused, Failing, CannotRead) as error:
-            fault = Unreadable(
+        except (ResponseError, AccessDeniedError, ServerError, CannotRead) as error:
+            failure = Unreadable(
                 document_id=self.document_id,
                 item=self.item,
                 reason=str(error),
                 link=self.link or None,
             )
-            self.faults.append(fault)
+            self.failures.append(failure)
 
 
-def _nothing_known(ids: Sequence[str]) -> Mapping[str, str]:
+def _know_nothing(ids: Sequence[str]) -> Mapping[str, str]:
     del ids
     return {}

@@ -1,4 +1,4 @@
-"""What a site holds, as its answers tell it: spaces, pages and blog posts, comments, attachments."""
+"""The content of a site as its API returns it: spaces, pages and blog posts, comments, attachments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Somebody:
-    """A person as an answer names them; what it does not tell is empty."""
+class User:
+    """A user as a response describes them; what it does not contain is empty."""
 
     key: str = ""
     """The account ID in the cloud, the user key on a server."""
@@ -33,79 +33,79 @@ class Somebody:
 @dataclass(frozen=True, slots=True)
 class Group:
     id: str
-    """In the cloud its id, on a server its name."""
+    """In the cloud the id, on a server the name."""
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Subjects:
-    """Those whom a permission or a restriction names."""
+class Principals:
+    """Those to whom a permission or a restriction applies."""
 
-    people: Sequence[Somebody] = ()
+    users: Sequence[User] = ()
     groups: Sequence[Group] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.people or self.groups)
+        return bool(self.users or self.groups)
 
 
-UNTOLD = Subjects(people=(Somebody(),))
-"""Of what is restricted to people who are not told."""
+UNKNOWN_PRINCIPALS = Principals(users=(User(),))
+"""For content that is restricted to people whom the token may not see: not empty, yet nobody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
     id: str
     title: str
-    """Empty where it is not told."""
-    viewers: Subjects
-    """Those it is restricted to; none where it is not restricted."""
+    """Empty if the response does not contain it."""
+    viewers: Principals
+    """Those to whom it is restricted; empty if it is not restricted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
-    """What stands around a page: above it, on it, and who may view it."""
+class ContentContext:
+    """The ancestors of a page, its labels, and who may view it."""
 
     ancestors: Sequence[Ancestor] = ()
     """From the top of the space downwards."""
-    viewers: Subjects = Subjects()
+    viewers: Principals = Principals()
     labels: tuple[str, ...] = ()
     has_comments: bool = True
     """Whether it may have some."""
     has_attachments: bool = True
+    """Whether it may have some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A page or a blog post as it is now."""
+    """The current version of a page or a blog post."""
 
     id: str
     kind: ContentKind
     title: str
     space: Space
     parent: str
-    """Id of what it stands below; empty where it is told by `around`, or there is none."""
+    """The id of the parent; empty if there is none, or if `context` contains it."""
     link: str
     body: str
-    """In the storage format; empty where it was not asked for."""
-    number: int
-    """Of its version."""
+    """In the storage format; empty if it was not requested."""
+    version_number: int
     created_at: datetime
     updated_at: datetime
-    authors: tuple[Somebody, ...]
-    """Who made it, and who changed it last."""
-    around: Around | None = None
-    """Where it was told with it."""
+    authors: tuple[User, ...]
+    """The creator, and the author of the last change."""
+    context: ContentContext | None = None
+    """If the response contains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
     id: str
-    number: int
-    at: datetime
-    by: Somebody
+    version_number: int
+    created_at: datetime
+    author: User
     body: str
     quoted: str
-    """The words of the page that an inline comment is about."""
+    """The text of the page to which an inline comment refers."""
     link: str
 
 
@@ -115,10 +115,10 @@ class Attachment:
     title: str
     size: int | None
     """Bytes."""
-    number: int
+    version_number: int
     updated_at: datetime
     created_at: datetime | None
-    by: Somebody
+    author: User
     link: str
     path: str
-    """Where its bytes are, from where the site begins."""
+    """The path of its content below the URL of the API."""

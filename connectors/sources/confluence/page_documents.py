@@ -1,4 +1,4 @@
-"""A page or a blog post with all that was said on it, as one document."""
+"""A page or a blog post with its comments as one document."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,22 +9,20 @@ from connectors.document import Access, Document, Person, Place, Section
 from connectors.extraction.media_types import HTML
 from connectors.extraction.result import one_line, shortened
 from connectors.sources.confluence import storage_format
-from connectors.sources.confluence.models import Comment, Content, ContentKind, Somebody
-from connectors.sources.confluence.users_and_groups import People
+from connectors.sources.confluence.models import Comment, Content, ContentKind, User
+from connectors.sources.confluence.users_and_groups import UserDirectory
 
-_READING = 1
-"""Goes up when the same answers are read into another document."""
-_MOST_QUOTED = 100
-"""Characters of the words that an inline comment is about."""
+_FORMAT = 1
+"""Raised when the same responses give another document, so that all are read again."""
+_MAX_QUOTED = 100
+"""Characters of the text to which an inline comment refers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """A page, where it stands and who may read it."""
-
+class ContentWithAccess:
     content: Content
-    above: tuple[str, ...]
-    """Titles of its ancestors, from the top of the space downwards."""
+    ancestor_titles: tuple[str, ...]
+    """From the top of the space downwards."""
     labels: tuple[str, ...]
     access: Access
 
@@ -35,76 +33,79 @@ class Standing:
     @property
     def parents(self) -> tuple[str, ...]:
         space = self.content.space
-        return (space.name or space.key, *self.above)
+        return (space.name or space.key, *self.ancestor_titles)
 
 
-def page_id(source: str, content_id: str) -> str:
+def get_page_id(source: str, content_id: str) -> str:
     return f"{source}:{content_id}"
 
 
-def version(content: Content, comments: Sequence[Comment]) -> str:
-    """Every edit of a page, its title with it, gives it another version; comments have their own."""
-    told = ";".join(sorted(f"{one.id}/{one.number}" for one in comments))
-    digest = hashlib.sha256(told.encode()).hexdigest()[:12] if told else ""
-    return f"{_READING}:{content.number}:{content.updated_at:%Y%m%dT%H%M%SZ}:{digest}"
+def get_page_version(content: Content, comments: Sequence[Comment]) -> str:
+    # Every edit of a page, its title included, gives it a new version number; comments have their own.
+    versions = ";".join(sorted(f"{one.id}/{one.version_number}" for one in comments))
+    digest = hashlib.sha256(versions.encode()).hexdigest()[:12] if versions else ""
+    return f"{_FORMAT}:{content.version_number}:{content.updated_at:%Y%m%dT%H%M%SZ}:{digest}"
 
 
-def document(
-    source: str, standing: Standing, comments: Sequence[Comment], people: People
+def build_page(
+    source: str, page: ContentWithAccess, comments: Sequence[Comment], users: UserDirectory
 ) -> Document:
-    """
+    """Build the document of a page.
+
     Raises:
-        CannotRead: its text is not as Confluence writes it.
-        ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
+        CannotRead: the body is not in the storage format.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    content = standing.content
-    found = [
-        *_linked(storage_format.sections(content.body, people.name), content.link),
-        *(one for said in _in_order(comments) for one in _comment(said, people)),
-    ]
-    kind = "page" if content.kind is ContentKind.PAGE else "blog post"
+    content = page.content
+    ordered = sorted(comments, key=lambda one: (one.created_at, one.id))
+    sections = (
+        *_link(storage_format.parse_sections(content.body, users.get_name), content.link),
+        *(section for comment in ordered for section in _parse_comment(comment, users)),
+    )
     return Document(
-        id=page_id(source, content.id),
+        id=get_page_id(source, content.id),
         source=source,
-        title=standing.title,
-        sections=tuple(found) or (Section(text=standing.title, link=content.link),),
+        title=page.title,
+        sections=sections or (Section(text=page.title, link=content.link),),
         link=content.link,
         media_type=HTML,
-        access=standing.access,
-        version=version(content, comments),
+        access=page.access,
+        version=get_page_version(content, comments),
         metadata={
             "space": content.space.key,
-            "kind": kind,
-            **({"labels": standing.labels} if standing.labels else {}),
+            "kind": "page" if content.kind is ContentKind.PAGE else "blog post",
+            **({"labels": page.labels} if page.labels else {}),
         },
-        owners=owners(content.authors, people),
+        owners=get_owners(content.authors, users),
         created_at=content.created_at,
-        updated_at=last_said(content, comments),
-        parents=standing.parents,
+        updated_at=_get_last_change(content, comments),
+        parents=page.parents,
     )
 
 
-def owners(authors: Sequence[Somebody], people: People) -> tuple[Person, ...]:
-    return tuple(dict.fromkeys(filter(None, map(people.person, authors))))
+def get_owners(authors: Sequence[User], users: UserDirectory) -> tuple[Person, ...]:
+    return tuple(dict.fromkeys(filter(None, map(users.get_person, authors))))
 
 
-def last_said(content: Content, comments: Sequence[Comment]) -> datetime:
-    return max([content.updated_at, *(one.at for one in comments)])
+def _get_last_change(content: Content, comments: Sequence[Comment]) -> datetime:
+    return max([content.updated_at, *(one.created_at for one in comments)])
 
 
-def _in_order(comments: Sequence[Comment]) -> list[Comment]:
-    return sorted(comments, key=lambda one: (one.at, one.id))
+def _parse_comment(comment: Comment, users: UserDirectory) -> Iterator[Section]:
+    author = users.get_person(comment.author)
+    quoted = one_line(comment.quoted)[:_MAX_QUOTED]
+    parts = (
+        author.name if author else "",
+        f"{comment.created_at:%Y-%m-%d}",
+        f"on “{quoted}”" if quoted else "",
+    )
+    heading = ", ".join(filter(None, parts))
+    sections = storage_format.parse_sections(comment.body, users.get_name)
+    for section in _link(sections, comment.link):
+        path = (heading, *section.place.heading_path)
+        yield replace(section, place=Place(heading_path=path))
 
 
-def _comment(said: Comment, people: People) -> Iterator[Section]:
-    by = people.person(said.by)
-    quoted = one_line(said.quoted)[:_MOST_QUOTED]
-    about = f"on “{quoted}”" if quoted else ""
-    heading = ", ".join(filter(None, (by.name if by else "", f"{said.at:%Y-%m-%d}", about)))
-    for one in _linked(storage_format.sections(said.body, people.name), said.link):
-        yield replace(one, place=Place(heading_path=(heading, *one.place.heading_path)))
-
-
-def _linked(sections: Sequence[Section], link: str) -> Iterator[Section]:
-    for one in sections:
-        yield replace(one, link=link or None)
+def _link(sections: Sequence[Section], link: str) -> Iterator[Section]:
+    for section in sections:
+        yield replace(section, link=link or None)

@@ -1,170 +1,182 @@
-"""Lists of a site, page after page: by cursors, and by counting."""
+"""Iteration over the pages of a site's lists: by cursor, and by offset."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from connectors.http_client.pagination import cursor_pages, links
-from connectors.http_client.response import Answer, Malformed, Rejected, TooLarge
-from connectors.sources.confluence.client import Api, inside, results_of, text_of
+from connectors.http_client.api_client import find_text, find_value
+from connectors.http_client.pagination import iterate_cursor_pages, parse_links
+from connectors.http_client.response import (
+    ClientError,
+    MalformedResponse,
+    Response,
+    ResponseTooLarge,
+)
+from connectors.sources.confluence.client import ConfluenceClient, get_results
 
 Json: TypeAlias = dict[str, Any]
 
-PAGE = 100
-"""Items asked for at once. A site may give fewer."""
+PAGE_SIZE = 100
+"""Items requested at once. A site may return fewer."""
 
 _OVERLAP = 10
-"""Items that a page has in common with the one before it: so many may be removed in between."""
-_BACK = 1000
-"""How far to go back where nothing of the page before is found again."""
-_KEPT = 5
-"""Ids by which the page before is known again."""
+"""Items that a page has in common with the previous one: so many may be deleted in between."""
+_BACKTRACK = 1000
+"""How many items to go back if a page has nothing in common with the previous one."""
+_REMEMBERED_IDS = 5
+"""Ids at the end of a page by which the next one recognises the overlap."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
-    """One page of a list."""
-
+class ListPage:
     results: list[Json]
-    base: str
-    """What the links in it are relative to."""
+    link_base: str
+    """The URL to which the links in the results are relative."""
     next: str | None
-    """From where the list goes on; a checkpoint may hold it."""
-    is_there: bool = True
-    """There is such a list."""
+    """The start of the next page; a checkpoint may hold it."""
+    exists: bool = True
+    """Whether there is such a list."""
 
 
-Listing: TypeAlias = Callable[[Api, str, Mapping[str, str | int], str], Iterator[Leaf]]
-"""The pages of a list: the path, the parameters, and where to begin (empty for the beginning)."""
+PageIterator: TypeAlias = Callable[
+    [ConfluenceClient, str, Mapping[str, str | int], str], Iterator[ListPage]
+]
+"""Iterates over a list at a path, with parameters, from a start (empty for the beginning)."""
 
 
-def by_cursor(api: Api, path: str, params: Mapping[str, str | int], start: str) -> Iterator[Leaf]:
-    """As Confluence Cloud pages. A cursor that is too old to be taken begins the list anew.
+def iterate_by_cursor(
+    client: ConfluenceClient, path: str, params: Mapping[str, str | int], start: str
+) -> Iterator[ListPage]:
+    """Iterate as Confluence Cloud pages. If the cursor to start from has expired, start again.
 
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
 
-    def fetch(cursor: str | None) -> Answer:
-        answer = _asked(api, path, {**params, "cursor": cursor} if cursor else params)
-        return _going_on(answer) if cursor else answer
+    def fetch(cursor: str | None) -> Response:
+        response = _get_page(client, path, {**params, "cursor": cursor} if cursor else params)
+        return _check_exists(response) if cursor else response
 
     try:
-        for page in cursor_pages(fetch, next_cursor, start or None):
+        for page in iterate_cursor_pages(fetch, get_next_cursor, start or None):
             start = ""
-            yield _leaf(api, page.answer, page.next)
-    except Rejected:
+            yield _to_page(client, page.response, page.next)
+    except ClientError:
         if not start:
             raise
-        yield from by_cursor(api, path, params, "")
+        yield from iterate_by_cursor(client, path, params, "")
 
 
-def by_count(api: Api, path: str, params: Mapping[str, str | int], start: str) -> Iterator[Leaf]:
-    """As Confluence Data Center pages. What is removed meanwhile moves up all that comes after it, so
-    that each page begins a little before the end of the last: an item may come twice.
+def iterate_by_offset(
+    client: ConfluenceClient, path: str, params: Mapping[str, str | int], start: str
+) -> Iterator[ListPage]:
+    """Iterate as Confluence Data Center pages.
+
+    An item that is deleted meanwhile shifts all that follow. Therefore each page begins a little before
+    the end of the previous one, and an item may come twice.
 
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    at, last = _position(start)
+    offset, last_ids = _parse_start(start)
     trusted, overlap = 0, _OVERLAP
     while True:
-        begin = max(0, at - overlap)
-        answer = _asked(api, path, {**params, "start": begin})
-        answer = _going_on(answer) if at else answer
-        told = _leaf(api, answer, None)
-        ids = list(map(_name, told.results))
-        if last and overlap and at > trusted and last.isdisjoint(ids):
-            at, last, trusted = max(0, at - _BACK), frozenset(), at
+        begin = max(0, offset - overlap)
+        response = _get_page(client, path, {**params, "start": begin})
+        response = _check_exists(response) if offset else response
+        page = _to_page(client, response, None)
+        ids = list(map(_identify, page.results))
+        if last_ids and overlap and offset > trusted and last_ids.isdisjoint(ids):
+            offset, last_ids, trusted = max(0, offset - _BACKTRACK), frozenset(), offset
             continue
-        following = _next_start(answer, begin)
-        last = frozenset(ids[-_KEPT:]) or last
-        end = None if following is None else f"{following}:{','.join(sorted(last))}"
-        yield replace(told, next=end)
+        following = _get_next_offset(response, begin)
+        last_ids = frozenset(ids[-_REMEMBERED_IDS:]) or last_ids
+        end = None if following is None else f"{following}:{','.join(sorted(last_ids))}"
+        yield replace(page, next=end)
         if following is None:
             return
-        at, overlap = following, min(_OVERLAP, (following - begin) // 2)
+        offset, overlap = following, min(_OVERLAP, (following - begin) // 2)
 
 
-def present(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
-    """Of a list that must be there, the pages: that it is not would look as if all in it were gone.
+def require_list(pages: Iterator[ListPage]) -> Iterator[ListPage]:
+    """Yield the pages of a list that must exist: a missing one must not look like an empty one.
 
     Raises:
-        Malformed: it is not there.
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        MalformedResponse: the list does not exist.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    for leaf in leaves:
-        if not leaf.is_there:
-            raise Malformed("Confluence says that there is no such list")
-        yield leaf
+    for page in pages:
+        if not page.exists:
+            raise MalformedResponse("Confluence responds that there is no such list")
+        yield page
 
 
-def _asked(api: Api, path: str, params: Mapping[str, str | int]) -> Answer:
-    """One page, of fewer items where their texts are too much for one answer."""
-    most = int(params.get("limit", PAGE))
+def _get_page(client: ConfluenceClient, path: str, params: Mapping[str, str | int]) -> Response:
+    """Request one page, with fewer items if the response is too large."""
+    limit = int(params.get("limit", PAGE_SIZE))
     while True:
         try:
-            return api.get(path, {**params, "limit": most})
-        except TooLarge:
-            if most == 1:
+            return client.get(path, {**params, "limit": limit})
+        except ResponseTooLarge:
+            if limit == 1:
                 raise
-            most = max(1, most // 4)
+            limit = max(1, limit // 4)
 
 
-def _going_on(answer: Answer) -> Answer:
-    """A page after another. Raises Malformed: it is not there, and with it what comes after it."""
-    if answer.gone:
-        raise Malformed("the list ends in a page that is not there")
-    return answer
+def _check_exists(response: Response) -> Response:
+    """Raise MalformedResponse if a page after the first does not exist; the items after it are missing."""
+    if response.not_found:
+        raise MalformedResponse("the list ends with a page that does not exist")
+    return response
 
 
-def next_cursor(answer: Answer) -> str | None:
-    """Only the cursor of the link to the next page is taken from it, whatever its host."""
-    if answer.gone:
+def get_next_cursor(response: Response) -> str | None:
+    """Return the cursor in the link to the next page; the host of the link does not matter."""
+    if response.not_found:
         return None
-    linked = links(answer).get("next") or str(inside(answer.json_object(), "_links", "next") or "")
-    return _param(linked, "cursor")
+    link = parse_links(response).get("next")
+    return _get_param(link or find_text(response.json_object(), "_links", "next"), "cursor")
 
 
-def _leaf(api: Api, answer: Answer, following: str | None) -> Leaf:
-    """Nothing where there is no such list."""
-    if answer.gone:
-        return Leaf([], api.base, None, is_there=False)
-    raw = answer.json_object()
-    return Leaf(results_of(raw), base_of(api, raw), following)
+def _to_page(client: ConfluenceClient, response: Response, following: str | None) -> ListPage:
+    if response.not_found:
+        return ListPage([], client.account.api_url, None, exists=False)
+    raw = response.json_object()
+    return ListPage(get_results(raw), get_link_base(client, raw), following)
 
 
-def base_of(api: Api, raw: Json) -> str:
-    told = str(inside(raw, "_links", "base") or "")
-    return told.rstrip("/") if told.startswith(("https://", "http://")) else api.base
+def get_link_base(client: ConfluenceClient, raw: Json) -> str:
+    base = find_text(raw, "_links", "base")
+    is_url = base.startswith(("https://", "http://"))
+    return base.rstrip("/") if is_url else client.account.api_url
 
 
-def _next_start(answer: Answer, begin: int) -> int | None:
-    if answer.gone:
+def _get_next_offset(response: Response, begin: int) -> int | None:
+    if response.not_found:
         return None
-    linked = inside(answer.json_object(), "_links", "next")
-    if not linked:
+    link = find_value(response.json_object(), "_links", "next")
+    if not link:
         return None
-    told = _param(str(linked), "start") or ""
-    if not told.isdecimal() or int(told) <= begin:
-        raise Malformed("the pages go in a circle: one is followed by itself or one before it")
-    return int(told)
+    offset = _get_param(str(link), "start") or ""
+    if not offset.isdecimal() or int(offset) <= begin:
+        raise MalformedResponse("the pages form a loop: the next page is one that was read before")
+    return int(offset)
 
 
-def _name(one: Json) -> str:
+def _identify(item: Json) -> str:
     names = ("id", "accountId", "userKey", "username", "name")
-    return next(filter(None, (text_of(one, name) for name in names)), "")
+    return next(filter(None, (find_text(item, name) for name in names)), "")
 
 
-def _position(start: str) -> tuple[int, frozenset[str]]:
-    told, _, ids = start.partition(":")
-    at = int(told) if told.isdecimal() else 0
-    return at, frozenset(filter(None, ids.split(","))) if at else frozenset()
+def _parse_start(start: str) -> tuple[int, frozenset[str]]:
+    offset, _, ids = start.partition(":")
+    number = int(offset) if offset.isdecimal() else 0
+    return number, frozenset(filter(None, ids.split(","))) if number else frozenset()
 
 
-def _param(url: str, name: str) -> str | None:
+def _get_param(url: str, name: str) -> str | None:
     try:
         return parse_qs(urlsplit(url).query).get(name, [None])[0]
     except ValueError as error:
-        raise Malformed("a page is followed by what is no address") from error
+        raise MalformedResponse("the link to the next page is not a valid URL") from error

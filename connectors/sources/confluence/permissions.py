@@ -1,72 +1,71 @@
-"""Who may read a page: those who may view its space, and pass its restriction and those of all above it."""
+"""Who may read a page: those who may view its space and pass its restriction and those of its ancestors."""
 
 from dataclasses import dataclass
 from functools import reduce
 
 from connectors.document import Access
-from connectors.sources.confluence.client import Refused, needed
-from connectors.sources.confluence.models import Around, Space
-from connectors.sources.confluence.site import Wiki
-from connectors.sources.confluence.users_and_groups import People
+from connectors.http_client.api_client import AccessDeniedError, required
+from connectors.sources.confluence.models import ContentContext, Space
+from connectors.sources.confluence.site import Site
+from connectors.sources.confluence.users_and_groups import UserDirectory
 
-_UNSEEN = (
-    "of those who may view it no e-mail address is shown to the account of the token: let it see them,"
-    " or tell them under accounts"
+_NO_EMAILS = (
+    "the account of the token sees no e-mail address of those who may view it: let it see them, or"
+    " list them under accounts"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Viewers:
-    """Of a space."""
-
+class SpaceViewers:
     tokens: frozenset[str]
-    is_open: bool = False
-    """Anonymous visitors view it, and so does everybody."""
-    fault: str | None = None
+    is_public: bool = False
+    """Whether anonymous visitors may view it, and so everybody."""
+    error: str | None = None
     """Why nobody is known to view it."""
 
 
-class Rights:
-    """Of one run: what was told of a space is not asked again."""
+class PermissionReader:
+    """Reads who may view pages; each space is requested once a run."""
 
-    def __init__(self, wiki: Wiki, people: People, public: Access) -> None:
-        """`public` are those who may read what anonymous visitors may."""
-        self._wiki = wiki
-        self._people = people
+    def __init__(self, site: Site, users: UserDirectory, public: Access) -> None:
+        """`public` may read what anonymous visitors may view."""
+        self._site = site
+        self._users = users
         self._public = public
-        self._spaces: dict[str, Viewers] = {}
+        self._spaces: dict[str, SpaceViewers] = {}
 
-    def access(self, space: Space, around: Around) -> Access:
-        """
+    def get_access(self, space: Space, context: ContentContext) -> Access:
+        """Return the readers of a page.
+
         Raises:
-            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
+            SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
         """
-        viewers = self.viewers(space)
-        restricted = [around.viewers, *(one.viewers for one in around.ancestors)]
-        passes = [self._people.tokens(one) for one in restricted if one]
-        if not passes:
-            public = self._public.readers if viewers.is_open else frozenset()
+        viewers = self.get_viewers(space)
+        restrictions = [context.viewers, *(one.viewers for one in context.ancestors)]
+        permitted = [self._users.get_tokens(one) for one in restrictions if one]
+        if not permitted:
+            public = self._public.readers if viewers.is_public else frozenset()
             return Access(viewers.tokens | public)
-        passing = reduce(frozenset.__and__, passes)
-        return Access(passing if viewers.is_open else passing & viewers.tokens)
+        by_all = reduce(frozenset.__and__, permitted)
+        return Access(by_all if viewers.is_public else by_all & viewers.tokens)
 
-    def viewers(self, space: Space) -> Viewers:
-        """Nobody but, where it is open, everybody, where the token may not see who.
+    def get_viewers(self, space: Space) -> SpaceViewers:
+        """Return who may view a space; if the token may not see it, only whether it is public.
 
         Raises:
-            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
+            SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
         """
         if space.id not in self._spaces:
-            self._spaces[space.id] = self._asked(space)
+            self._spaces[space.id] = self._read_viewers(space)
         return self._spaces[space.id]
 
-    def _asked(self, space: Space) -> Viewers:
-        is_open = self._wiki.is_open(space)
+    def _read_viewers(self, space: Space) -> SpaceViewers:
+        is_public = self._site.is_public(space)
         try:
-            with needed(f"who may view the space {space.key}"):
-                viewers = self._wiki.viewers(space)
-        except Refused as error:
-            return Viewers(frozenset(), is_open, str(error))
-        tokens = self._people.tokens(viewers)
-        unseen = viewers and not tokens and not is_open
-        return Viewers(tokens, is_open, _UNSEEN if unseen else None)
+            with required(f"the permissions of the space {space.key}"):
+                viewers = self._site.read_viewers(space)
+        except AccessDeniedError as error:
+            return SpaceViewers(frozenset(), is_public, str(error))
+        tokens = self._users.get_tokens(viewers)
+        has_no_emails = viewers and not tokens and not is_public
+        return SpaceViewers(tokens, is_public, _NO_EMAILS if has_no_emails else None)

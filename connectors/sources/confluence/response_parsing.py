@@ -1,174 +1,190 @@
-"""Answers that the cloud (v1) and servers give alike: contents, restrictions, people."""
+"""Parsing of responses that the cloud (v1) and servers have in common: contents, restrictions, users."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from connectors.http_client.request import Params
-from connectors.http_client.response import Malformed
-from connectors.sources.confluence.client import (
-    Api,
-    Refused,
-    field_of,
-    id_of,
-    inside,
-    results_of,
-    text_of,
-    time_of,
+from connectors.http_client.api_client import (
+    AccessDeniedError,
+    find_text,
+    find_value,
+    get_field,
+    get_time,
 )
+from connectors.http_client.request import Params
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.confluence.client import ConfluenceClient, get_id, get_results
 from connectors.sources.confluence.models import (
-    UNTOLD,
+    UNKNOWN_PRINCIPALS,
     Ancestor,
-    Around,
     Attachment,
     Comment,
+    ContentContext,
     ContentKind,
     Group,
-    Somebody,
-    Subjects,
+    Principals,
+    User,
 )
 from connectors.sources.confluence.pagination import Json
 
 _VIEWERS = ("restrictions.read.restrictions.user", "restrictions.read.restrictions.group")
-AROUND = ",".join(
+EXPAND_CONTEXT = ",".join(
     (
         *_VIEWERS,
         *(f"ancestors.{one}" for one in _VIEWERS),
         *("metadata.labels", "children.comment", "children.attachment"),
     )
 )
-"""The parts of a content that `around` reads."""
-_LISTED = "restrictions.user,restrictions.group"
-_MOST_VIEWERS = 200
+"""The parts of a content that `parse_context` reads."""
+_EXPAND_RESTRICTIONS = "restrictions.user,restrictions.group"
+_RESTRICTIONS_LIMIT = 200
 
 
-def around(api: Api, raw: Json) -> Around:
-    """
+def parse_context(client: ConfluenceClient, raw: Json) -> ContentContext:
+    """Parse the context of a content, with more requests if lists of viewers are not complete.
+
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    return Around(
-        ancestors=[_ancestor(api, one) for one in _above(raw)],
-        viewers=_viewers(api, raw),
-        labels=tuple(_labels(raw)),
+    return ContentContext(
+        ancestors=[_parse_ancestor(client, one) for one in _get_ancestors(raw)],
+        viewers=_parse_viewers(client, raw),
+        labels=tuple(_iterate_labels(raw)),
         has_comments=_may_have(raw, "comment"),
         has_attachments=_may_have(raw, "attachment"),
     )
 
 
-def viewers_of(api: Api, content_id: str) -> Subjects:
-    """Those a content is restricted to, whom the list of contents tells only in part; none where it is
-    not restricted, `UNTOLD` where the token may not see it.
+def read_viewers(client: ConfluenceClient, content_id: str) -> Principals:
+    """Request all to whom a content is restricted; none if it is not restricted.
+
+    It is `UNKNOWN_PRINCIPALS` if the token may not see the restriction.
 
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    people: list[Somebody] = []
+    users: list[User] = []
     groups: list[Group] = []
     path, start = f"/rest/api/content/{content_id}/restriction/byOperation/read", 0
     while True:
-        asked: dict[str, str | int] = {"expand": _LISTED, "limit": _MOST_VIEWERS, "start": start}
-        raw = _unless_refused(api, path, asked)
+        params: Params = {
+            "expand": _EXPAND_RESTRICTIONS,
+            "limit": _RESTRICTIONS_LIMIT,
+            "start": start,
+        }
+        raw = _get_unless_denied(client, path, params)
         if raw is None:
-            return UNTOLD
-        listed = field_of(raw, "restrictions", dict)
-        more = [results_of(field_of(listed, name, dict)) for name in ("user", "group")]
-        people += map(somebody, more[0])
-        groups += map(group, more[1])
-        if max(map(len, more)) == 0 or _is_whole(listed):
-            return Subjects(people, groups)
-        start += max(map(len, more))
+            return UNKNOWN_PRINCIPALS
+        restrictions = get_field(raw, "restrictions", dict)
+        page = [get_results(get_field(restrictions, name, dict)) for name in ("user", "group")]
+        users += map(parse_user, page[0])
+        groups += map(parse_group, page[1])
+        length = max(map(len, page))
+        if length == 0 or _is_complete(restrictions):
+            return Principals(users, groups)
+        start += length
 
 
-def _unless_refused(api: Api, path: str, params: Params) -> Json | None:
+def parse_user(raw: Mapping[str, Any]) -> User:
+    return User(
+        key=find_text(raw, "accountId") or find_text(raw, "userKey"),
+        username=find_text(raw, "username"),
+        name=find_text(raw, "displayName") or find_text(raw, "publicName"),
+        email=find_text(raw, "email"),
+    )
+
+
+def parse_group(raw: Mapping[str, Any]) -> Group:
+    """Parse a group; raise MalformedResponse if it has neither id nor name."""
+    name = find_text(raw, "name")
+    group_id = find_text(raw, "id") or name
+    if not group_id:
+        raise MalformedResponse("the response has a group without a name")
+    return Group(group_id, name)
+
+
+def parse_comment(raw: Json, link_base: str) -> Comment:
+    """Parse a comment; raise MalformedResponse if a required field is missing."""
+    author = find_value(raw, "history", "createdBy") or find_value(raw, "version", "by") or {}
+    return Comment(
+        id=get_id(raw),
+        version_number=get_version_number(raw),
+        created_at=get_time(raw, "history", "createdDate"),
+        author=parse_user(author),
+        body=get_body(raw),
+        quoted=find_text(raw, "extensions", "inlineProperties", "originalSelection"),
+        link=link_base + find_text(raw, "_links", "webui"),
+    )
+
+
+def parse_attachment(raw: Json, link_base: str) -> Attachment:
+    """Parse an attachment; raise MalformedResponse if a required field is missing."""
+    size = find_value(raw, "extensions", "fileSize")
+    return Attachment(
+        id=get_id(raw),
+        title=get_field(raw, "title", str),
+        size=size if isinstance(size, int) else None,
+        version_number=get_version_number(raw),
+        updated_at=get_time(raw, "version", "when"),
+        created_at=None,
+        author=parse_user(find_value(raw, "version", "by") or {}),
+        link=link_base + find_text(raw, "_links", "webui"),
+        path=find_text(raw, "_links", "download"),
+    )
+
+
+def get_version_number(raw: Json) -> int:
+    """Return the number of the version; raise MalformedResponse if there is none."""
+    return get_field(get_field(raw, "version", dict), "number", int)
+
+
+def get_body(raw: Json) -> str:
+    """Return the body in the storage format; raise MalformedResponse if there is none."""
+    return get_field(get_field(get_field(raw, "body", dict), "storage", dict), "value", str)
+
+
+def _get_unless_denied(client: ConfluenceClient, path: str, params: Params) -> Json | None:
     try:
-        return api.found(path, params)
-    except Refused:
+        return client.get_object(path, params)
+    except AccessDeniedError:
         return None
 
 
-def somebody(raw: Mapping[str, Any]) -> Somebody:
-    return Somebody(
-        key=text_of(raw, "accountId") or text_of(raw, "userKey"),
-        username=text_of(raw, "username"),
-        name=text_of(raw, "displayName") or text_of(raw, "publicName"),
-        email=text_of(raw, "email"),
-    )
-
-
-def group(raw: Mapping[str, Any]) -> Group:
-    """Raises Malformed."""
-    name = text_of(raw, "name")
-    told = text_of(raw, "id") or name
-    if not told:
-        raise Malformed("Confluence answers a group without a name")
-    return Group(told, name)
-
-
-def comment(raw: Json, base: str) -> Comment:
-    """Raises Malformed."""
-    return Comment(
-        id=id_of(raw),
-        number=field_of(field_of(raw, "version", dict), "number", int),
-        at=time_of(raw, "history", "createdDate"),
-        by=somebody(inside(raw, "history", "createdBy") or inside(raw, "version", "by") or {}),
-        body=field_of(field_of(field_of(raw, "body", dict), "storage", dict), "value", str),
-        quoted=text_of(raw, "extensions", "inlineProperties", "originalSelection"),
-        link=base + text_of(raw, "_links", "webui"),
-    )
-
-
-def attachment(raw: Json, base: str) -> Attachment:
-    """Raises Malformed."""
-    size = inside(raw, "extensions", "fileSize")
-    return Attachment(
-        id=id_of(raw),
-        title=field_of(raw, "title", str),
-        size=size if isinstance(size, int) else None,
-        number=field_of(field_of(raw, "version", dict), "number", int),
-        updated_at=time_of(raw, "version", "when"),
-        created_at=None,
-        by=somebody(inside(raw, "version", "by") or {}),
-        link=base + text_of(raw, "_links", "webui"),
-        path=text_of(raw, "_links", "download"),
-    )
-
-
-def _above(raw: Json) -> list[object]:
-    """Blog posts stand below nothing, and some versions do not even say so."""
+def _get_ancestors(raw: Json) -> list[object]:
+    # Blog posts have no ancestors, and some versions leave out the empty list.
     is_post = raw.get("type") == ContentKind.BLOG_POST
-    return [] if is_post else field_of(raw, "ancestors", list)
+    return [] if is_post else get_field(raw, "ancestors", list)
 
 
-def _ancestor(api: Api, raw: object) -> Ancestor:
+def _parse_ancestor(client: ConfluenceClient, raw: object) -> Ancestor:
     if not isinstance(raw, dict):
-        raise Malformed("Confluence answers an ancestor that is no object")
-    return Ancestor(id_of(raw), text_of(raw, "title"), _viewers(api, raw))
+        raise MalformedResponse("the response has an ancestor that is not an object")
+    return Ancestor(get_id(raw), find_text(raw, "title"), _parse_viewers(client, raw))
 
 
-def _viewers(api: Api, raw: Json) -> Subjects:
-    listed = inside(raw, "restrictions", "read", "restrictions")
-    if not isinstance(listed, dict) or not _is_whole(listed):
-        return viewers_of(api, id_of(raw))
-    people, groups = (results_of(field_of(listed, name, dict)) for name in ("user", "group"))
-    return Subjects(list(map(somebody, people)), list(map(group, groups)))
+def _parse_viewers(client: ConfluenceClient, raw: Json) -> Principals:
+    restrictions = find_value(raw, "restrictions", "read", "restrictions")
+    if not isinstance(restrictions, dict) or not _is_complete(restrictions):
+        return read_viewers(client, get_id(raw))
+    users, groups = (get_results(get_field(restrictions, name, dict)) for name in ("user", "group"))
+    return Principals(list(map(parse_user, users)), list(map(parse_group, groups)))
 
 
-def _is_whole(listed: Json) -> bool:
-    """Whether both lists are there and neither is as long as it may be."""
+def _is_complete(restrictions: Json) -> bool:
+    """Return whether both lists are present and neither is as long as its limit."""
     return all(
-        isinstance(results := inside(listed, name, "results"), list)
-        and isinstance(limit := inside(listed, name, "limit"), int)
+        isinstance(results := find_value(restrictions, name, "results"), list)
+        and isinstance(limit := find_value(restrictions, name, "limit"), int)
         and len(results) < limit
         for name in ("user", "group")
     )
 
 
-def _labels(raw: Json) -> Iterator[str]:
-    found = inside(raw, "metadata", "labels", "results")
+def _iterate_labels(raw: Json) -> Iterator[str]:
+    found = find_value(raw, "metadata", "labels", "results")
     for one in found if isinstance(found, list) else ():
-        if name := text_of(one if isinstance(one, dict) else {}, "name"):
+        if name := find_text(one if isinstance(one, dict) else {}, "name"):
             yield name
 
 
-def _may_have(raw: Json, what: str) -> bool:
-    return bool(inside(raw, "children", what, "results") != [])
+def _may_have(raw: Json, child: str) -> bool:
+    return bool(find_value(raw, "children", child, "results") != [])

@@ -1,4 +1,4 @@
-"""What an owner says of a Confluence site: where it is, which spaces are read, and with which token."""
+"""The settings of a Confluence source: the site, the spaces to read, and the token."""
 
 import re
 from typing import Annotated, Literal, TypeAlias
@@ -19,36 +19,36 @@ class Cloud(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["cloud"] = "cloud"
-    email: str = Field(description="E-mail address of the account that the API token was made by.")
+    email: str = Field(description="E-mail address of the account that created the API token.")
 
     @field_validator("email")
     @classmethod
-    def _address(cls, email: str) -> str:
+    def _normalize_email(cls, email: str) -> str:
         return reader_token(f"user:{email.strip()}").removeprefix("user:")
 
 
 class DataCenter(BaseModel):
-    """A Confluence Data Center or Server of your own."""
+    """Your own Confluence Data Center or Server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["data center"] = "data center"
     mail_domain: str = Field(
         default="",
-        description="Of a server whose user names are the first part of people's e-mail addresses:"
-        " acme.com makes ann read what ann@acme.com may. Empty: the address of each person's profile"
-        " is asked for.",
+        description="For a server whose user names are the first part of the e-mail addresses: with"
+        " acme.com, the user ann has the address ann@acme.com. Empty: the address in each user's"
+        " profile.",
     )
 
     @field_validator("mail_domain")
     @classmethod
-    def _domain(cls, domain: str) -> str:
+    def _check_domain(cls, domain: str) -> str:
         if domain and not _DOMAIN.fullmatch(domain):
-            raise ValueError(f"{domain!r} is no domain: write acme.com")
+            raise ValueError(f"{domain!r} is not a domain: write acme.com")
         return domain.lower()
 
 
-Site: TypeAlias = Annotated[Cloud | DataCenter, Field(discriminator="kind")]
+SiteSettings: TypeAlias = Annotated[Cloud | DataCenter, Field(discriminator="kind")]
 
 
 class ConfluenceSettings(BaseModel):
@@ -57,39 +57,38 @@ class ConfluenceSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: WebAddress = Field(
-        description="Where Confluence is: https://acme.atlassian.net, or of a server of your own with"
+        description="The URL of Confluence: https://acme.atlassian.net, or for your own server with"
         " its path, https://wiki.acme.com/confluence."
     )
-    site: Site = Field(description="In the cloud of Atlassian, or on a server of your own.")
+    site: SiteSettings = Field(description="Confluence Cloud, or your own server.")
     spaces: Globs = Field(
         default=(),
-        description="Keys of spaces, or globs of keys. Empty: all that the account may see.",
+        description="Keys of spaces, or globs of keys. Empty: all that the account may view.",
     )
     exclude: Globs = Field(
         default=(),
-        description="Keys, or globs of keys, of spaces that are left out: ~* are those of persons.",
+        description="Keys, or globs of keys, of spaces to exclude: ~* matches personal spaces.",
     )
     largest_attachment: int = Field(
         default=50_000_000,
         ge=0,
-        description="Bytes. Of a larger one only the name is found. 0: of all only the names.",
+        description="Bytes. Of a larger attachment only the name is indexed. 0: only names.",
     )
     accounts: tuple[str, ...] = Field(
         default=(),
         description="ACCOUNT=E-MAIL (an account ID in the cloud, a user name on a server) of people"
-        " whose e-mail address Confluence does not show: without it they find nothing that is not"
-        " open to all.",
+        " whose e-mail address Confluence does not show: without it they find only public content.",
     )
     public_readers: ReaderTokens = Field(
         default=("public",),
-        description="Who may read spaces that are open to anonymous visitors. Where only some can"
-        " reach the site: group:<id> of these.",
+        description="Who may read spaces that anonymous visitors may view. If only some people can"
+        " reach the site: group:<id> of these people.",
     )
     private_hosts: PrivateHosts = ()
 
     @field_validator("accounts")
     @classmethod
-    def _accounts(cls, accounts: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_accounts(cls, accounts: tuple[str, ...]) -> tuple[str, ...]:
         for one in accounts:
             if not (match := _ACCOUNT.fullmatch(one)):
                 raise ValueError(f"{one!r}: write ACCOUNT=E-MAIL")
@@ -97,13 +96,13 @@ class ConfluenceSettings(BaseModel):
         return accounts
 
     @model_validator(mode="after")
-    def _encrypted(self) -> "ConfluenceSettings":
+    def _check_encrypted(self) -> "ConfluenceSettings":
         check_encrypted(self.url, self.private_hosts)
         return self
 
     @property
-    def base(self) -> str:
-        """Where the paths of its REST APIs begin."""
+    def api_url(self) -> str:
+        """The URL below which the REST APIs are."""
         match self.site:
             case Cloud():
                 return f"{self.url.removesuffix('/wiki')}/wiki"
@@ -112,12 +111,12 @@ class ConfluenceSettings(BaseModel):
 
 
 class ConfluenceCredential(BaseModel):
-    """An API token of Confluence Cloud, or a personal access token of a server of your own."""
+    """An API token of Confluence Cloud, or a personal access token of your own server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     token: SecretStr = Field(
-        description="In the cloud made under id.atlassian.com, Security, API tokens; on a server in"
-        " the profile, under Settings, Personal access tokens. Its account must be able to view the"
-        " spaces and, for who may read them, administer them."
+        description="Created in the cloud at id.atlassian.com, Security, API tokens; on a server in"
+        " the profile, Settings, Personal access tokens. Its account must be able to view the spaces"
+        " and, to read their permissions, to administer them."
     )

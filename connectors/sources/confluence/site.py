@@ -1,26 +1,26 @@
-"""What the cloud and servers both offer, each in its own way."""
+"""The interface that Confluence Cloud and Data Center implement, each with its own API."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from connectors.sources.confluence.client import Api
+from connectors.sources.confluence.client import ConfluenceClient
 from connectors.sources.confluence.models import (
-    Around,
     Attachment,
     Comment,
     Content,
+    ContentContext,
     ContentKind,
     Group,
-    Somebody,
+    Principals,
     Space,
-    Subjects,
+    User,
 )
-from connectors.sources.confluence.pagination import Listing
+from connectors.sources.confluence.pagination import PageIterator
 
 
 @dataclass(frozen=True, slots=True)
-class Sheaf:
+class ContentPage:
     """One page of a list of contents."""
 
     contents: Sequence[Content]
@@ -28,69 +28,69 @@ class Sheaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Hung:
-    """An attachment, and the id and kind of what it hangs on."""
-
+class AttachmentWithParent:
     attachment: Attachment
     content_id: str
     kind: ContentKind
 
 
-class Wiki(Protocol):
-    """One site, for the length of one run. Any of its methods raises:
+class Site(Protocol):
+    """One site during one run.
 
-    ActionRequiredError: the token is not valid; Refused, a kind of it: it may not see this.
-    TemporarilyUnavailableError: not now.
-    BadAnswer: the answer cannot be used.
+    Any method raises what `ApiClient` does: SourceAuthError, TemporarilyUnavailableError, ResponseError.
     """
 
     @property
-    def api(self) -> Api: ...
+    def client(self) -> ConfluenceClient: ...
 
     @property
-    def searching(self) -> Listing:
+    def iterate_search(self) -> PageIterator:
         """How the results of a search are paged."""
         ...
 
-    def spaces(self) -> Iterator[Space]:
-        """Those that are in use, in any order, each at least once."""
+    def list_spaces(self) -> Iterator[Space]:
+        """Yield the current spaces, in any order, each at least once."""
         ...
 
-    def contents(self, space: Space, kind: ContentKind, start: str) -> Iterator[Sheaf]:
-        """The current ones of a space, with their bodies; empty `start` for the beginning."""
+    def list_contents(self, space: Space, kind: ContentKind, start: str) -> Iterator[ContentPage]:
+        """Yield the current contents of a space with their bodies; empty `start` for the beginning."""
         ...
 
-    def content(
+    def find_content(
         self, content_id: str, kind: ContentKind | None, spaces: Mapping[str, Space]
     ) -> Content | None:
-        """The current one, with its body; none where it is gone, or in none of these spaces (by id).
-        `kind` is none where it is not known."""
+        """Return a current content with its body.
+
+        Args:
+            kind: None if it is not known.
+            spaces: by id; a content that was deleted or is in no such space is None.
+        """
         ...
 
-    def surroundings(self, contents: Sequence[Content]) -> Iterator[Around]:
-        """Of each, in their order."""
+    def read_contexts(self, contents: Sequence[Content]) -> Iterator[ContentContext]:
+        """Yield the context of each content, in their order."""
         ...
 
-    def comments(self, content: Content) -> Iterator[Comment]:
-        """All of them with all answers to them, in any order."""
+    def list_comments(self, content: Content) -> Iterator[Comment]:
+        """Yield all comments and replies, in any order."""
         ...
 
-    def attachments(self, content: Content) -> Iterator[Attachment]:
-        """The current ones, each at least once."""
+    def list_attachments(self, content: Content) -> Iterator[Attachment]:
+        """Yield the current attachments, each at least once."""
         ...
 
-    def attachment(self, attachment_id: str) -> Hung | None: ...
+    def find_attachment(self, attachment_id: str) -> AttachmentWithParent | None: ...
 
-    def viewers(self, space: Space) -> Subjects:
-        """Those who may view a space, but for anonymous visitors."""
+    def read_viewers(self, space: Space) -> Principals:
+        """Return those who may view a space, except anonymous visitors."""
         ...
 
-    def is_open(self, space: Space) -> bool:
-        """Whether anonymous visitors see it: found by asking without the credential."""
+    def is_public(self, space: Space) -> bool:
+        """Return whether anonymous visitors may view a space, found by a request without credential."""
         ...
 
-    def members(self, group: Group) -> Iterator[Somebody]: ...
+    def list_members(self, group: Group) -> Iterator[User]: ...
 
-    def described(self, one: Somebody) -> Somebody:
-        """With the name and, where the site shows it, the e-mail address."""
+    def read_user(self, user: User) -> User:
+        """Return the user with the name and, if the site shows it, the e-mail address."""
         ...

@@ -1,86 +1,89 @@
-"""The people and groups of a site, and the addresses by which they sign in to Quarry."""
+"""The users and groups of a site, and the e-mail addresses with which they sign in to Quarry."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from connectors.document import Person, reader_token
-from connectors.http_client.response import Failing, Rejected
-from connectors.sources.confluence.client import Refused, needed
-from connectors.sources.confluence.models import Group, Somebody, Subjects
-from connectors.sources.confluence.site import Wiki
+from connectors.http_client.api_client import AccessDeniedError, required
+from connectors.http_client.response import ClientError, ServerError
+from connectors.sources.confluence.models import Group, Principals, User
+from connectors.sources.confluence.site import Site
 
 
-class People:
-    """Of one run: what was asked about a person or a group is not asked again."""
+class UserDirectory:
+    """Finds users and members of groups; each is requested once a run."""
 
-    def __init__(self, wiki: Wiki, named: Mapping[str, str]) -> None:
-        """`named` are e-mail addresses by account ID or user name, in lower case; they go before what the
-        site tells."""
-        self._wiki = wiki
-        self._named = named
-        self._described: dict[tuple[str, str], Somebody] = {}
+    def __init__(self, site: Site, emails: Mapping[str, str]) -> None:
+        """
+        Args:
+            emails: by account ID or user name in lower case; they take precedence over the site's.
+        """
+        self._site = site
+        self._emails = emails
+        self._users: dict[tuple[str, str], User] = {}
         self._members: dict[str, frozenset[str]] = {}
-        self.fault: str | None = None
-        """Why members of a group are not known."""
+        self.error: str | None = None
+        """Why the members of a group are not known."""
 
-    def tokens(self, subjects: Subjects) -> frozenset[str]:
-        """Reader tokens of those whose address is known, members of the groups among them.
+    def get_tokens(self, principals: Principals) -> frozenset[str]:
+        """Return the reader tokens of users and members of groups whose e-mail address is known.
 
         Raises:
-            ActionRequiredError, TemporarilyUnavailableError: see `connectors.sources.confluence.site.Wiki`.
+            SourceAuthError, TemporarilyUnavailableError: see `ApiClient`.
         """
-        found = {token for one in subjects.people if (token := self._token(one))}
-        return frozenset(found.union(*map(self._of_group, subjects.groups)))
+        found = {token for one in principals.users if (token := self._get_token(one))}
+        return frozenset(found.union(*map(self._get_member_tokens, principals.groups)))
 
-    def person(self, one: Somebody) -> Person | None:
-        """Nobody where neither name nor address is known."""
-        whole = self._whole(one)
-        name = whole.name or whole.username
-        return Person(name, self._address(whole)) if name else None
+    def get_person(self, user: User) -> Person | None:
+        """Return the person; None if the name is not known."""
+        completed = self._complete(user)
+        name = completed.name or completed.username
+        return Person(name, self._get_email(completed)) if name else None
 
-    def name(self, key: str) -> str:
-        """How the person of an account ID or a user key is called; empty where that is not told."""
-        whole = self._whole(Somebody(key=key))
-        return whole.name or whole.username
+    def get_name(self, key: str) -> str:
+        """Return the name for an account ID or a user key; empty if it is not known."""
+        user = self._complete(User(key=key))
+        return user.name or user.username
 
-    def _token(self, one: Somebody) -> str | None:
-        address = self._address(one) or self._address(self._whole(one))
-        return f"user:{address}" if address else None
+    def _get_token(self, user: User) -> str | None:
+        email = self._get_email(user) or self._get_email(self._complete(user))
+        return f"user:{email}" if email else None
 
-    def _address(self, one: Somebody) -> str | None:
-        told = self._named.get(one.key.lower()) or self._named.get(one.username.lower())
+    def _get_email(self, user: User) -> str | None:
+        configured = self._emails.get(user.key.lower()) or self._emails.get(user.username.lower())
         try:
-            return reader_token(f"user:{told or one.email}").removeprefix("user:")
+            return reader_token(f"user:{configured or user.email}").removeprefix("user:")
         except ValueError:
             return None
 
-    def _whole(self, one: Somebody) -> Somebody:
-        # By both: a user name may be spelt as the key of another person.
-        known = (one.key, one.username)
-        if not any(known) or (one.name and one.email):
-            return one
-        if known not in self._described:
-            self._described[known] = self._asked(one)
-        return self._described[known]
+    def _complete(self, user: User) -> User:
+        """Return the user with name and e-mail address as far as the site shows them."""
+        # By both: a user name may be equal to the key of another person.
+        key = (user.key, user.username)
+        if not any(key) or (user.name and user.email):
+            return user
+        if key not in self._users:
+            self._users[key] = self._read_user(user)
+        return self._users[key]
 
-    def _asked(self, one: Somebody) -> Somebody:
-        """What stands in the way of one person alone makes nobody else wait. A page may name whom it likes:
-        not all of it is an account."""
-        with needed("a person"):
+    def _read_user(self, user: User) -> User:
+        # An error about one user must not end the run: a page may mention what is not an account.
+        with required("a user"):
             try:
-                found = self._wiki.described(one)
-            except (Refused, Rejected, Failing):
-                return one
-        return replace(found, name=found.name or one.name, email=found.email or one.email)
+                found = self._site.read_user(user)
+            except (AccessDeniedError, ClientError, ServerError):
+                return user
+        return replace(found, name=found.name or user.name, email=found.email or user.email)
 
-    def _of_group(self, group: Group) -> frozenset[str]:
+    def _get_member_tokens(self, group: Group) -> frozenset[str]:
         if group.id not in self._members:
+            label = f"the members of the group {group.name or group.id}"
             try:
-                with needed(f"the members of the group {group.name or group.id}"):
-                    members = list(self._wiki.members(group))
-            except Refused as error:
-                self.fault = f"who is in the group {group.name or group.id} is not told: {error}"
+                with required(label):
+                    members = list(self._site.list_members(group))
+            except AccessDeniedError as error:
+                self.error = f"{label} are not known: {error}"
                 members = []
-            found = (self._token(one) for one in members)
-            self._members[group.id] = frozenset(filter(None, found))
+            tokens = (self._get_token(one) for one in members)
+            self._members[group.id] = frozenset(filter(None, tokens))
         return self._members[group.id]

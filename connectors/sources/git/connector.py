@@ -27,7 +27,7 @@ from connectors.git_repository.file_documents import READING, AccessOf, Shelf
 from connectors.git_repository.progress import Arrived, Stage, checkpoint, place
 from connectors.git_repository.remote_url import OnTheWeb, remote_of, repository_name, spoken
 from connectors.git_repository.repository import Copy
-from connectors.http_client.address_guard import reach_of
+from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
 from connectors.source_kind import Kind
@@ -113,7 +113,7 @@ class GitConnector:
             source=source,
             remote=self._remote,
             sign_in=credential.sign_in,
-            reach=reach_of(settings.private_hosts),
+            reach=parse_allowed_networks(settings.private_hosts),
         )
         self._branch = Branch(
             way=way, name=settings.branch, kept=self._kept, shelf=shelf, rules=self._access

@@ -1,1 +1,1 @@
-"""GitHub: repositories, what is said and written in them, and who may read it."""
+"""GitHub: issues, pull requests, discussions, wikis and files of repositories, with their readers."""

@@ -1,4 +1,4 @@
-"""Where a run of GitHub stands, as a checkpoint keeps it."""
+"""The progress of a sync of GitHub, as a checkpoint stores it."""
 
 import json
 from collections.abc import Mapping
@@ -8,100 +8,112 @@ from typing import Self
 
 from connectors.checkpoints import is_stamp, stamp, stored
 from connectors.connector import Checkpoint
-from connectors.sources.github.content_reader import Start
+from connectors.sources.github.content_reader import PartStart
 
 _OVERLAP = timedelta(minutes=10)
-"""A run begins that long before the last one began: GitHub's machines do not agree to the second."""
+"""A run reads changes from that long before the last one began: the clocks of GitHub's servers differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A part of a repository goes by a key (see `key`)."""
+class SyncCheckpoint:
+    """A part of a repository is identified by a key, see `get_part_key`."""
 
-    chosen: str
-    """What the settings take in. Where it differs all is compared from the start."""
+    settings_digest: str
+    """If the settings give another digest, everything is compared from the start."""
     since: str = ""
-    """The parts in `whole` were read up to here by the runs before."""
-    whole: Mapping[str, str] = field(default_factory=dict)
-    """With what the last run that read all of it ended."""
-    began: str = ""
-    """When the run that is under way began; empty where none is."""
-    walked: Mapping[str, str] = field(default_factory=dict)
-    """The parts that this run is done with; otherwise as `whole`."""
-    at: tuple[str, str] | None = None
-    """The part that it is in, and from where it goes on there."""
+    """The parts in `completed` were read up to this time by earlier runs."""
+    completed: Mapping[str, str] = field(default_factory=dict)
+    """The end state of the last run that read the part completely."""
+    started_at: str = ""
+    """When the current run began; empty if there is none."""
+    completed_now: Mapping[str, str] = field(default_factory=dict)
+    """The parts that the current run has completed, with their end state."""
+    position: tuple[str, str] | None = None
+    """The part that the run is reading, and the position in it."""
 
     @classmethod
-    def of(cls, since: Checkpoint | None, chosen: str) -> Self:
-        """One that begins from the start where it says nothing sensible."""
+    def parse(cls, since: Checkpoint | None, settings_digest: str) -> Self:
+        """Parse a stored checkpoint; one that is invalid or of other settings starts from scratch."""
         match stored(since):
             case {
-                "github": told,
+                "github": digest,
                 "since": str(before),
-                "whole": dict() as whole,
-                "began": str(began),
-                "walked": dict() as walked,
-                "at": at,
-            } if told == chosen and all(not one or is_stamp(one) for one in (before, began)):
+                "whole": dict() as completed,
+                "began": str(started_at),
+                "walked": dict() as completed_now,
+                "at": position,
+            } if digest == settings_digest and _are_stamps(before, started_at):
                 return cls(
-                    chosen=chosen,
+                    settings_digest=settings_digest,
                     since=before,
-                    whole=_texts(whole),
-                    began=began,
-                    walked=_texts(walked),
-                    at=_position(at),
+                    completed=_filter_texts(completed),
+                    started_at=started_at,
+                    completed_now=_filter_texts(completed_now),
+                    position=_parse_position(position),
                 )
             case _:
-                return cls(chosen=chosen)
+                return cls(settings_digest=settings_digest)
 
-    def begun(self, moment: datetime) -> Self:
-        """A run that was broken off began when it began."""
-        return self if self.began else replace(self, began=stamp(moment - _OVERLAP))
+    def start(self, now: datetime) -> Self:
+        """Begin a run; one that was interrupted keeps its begin."""
+        return self if self.started_at else replace(self, started_at=stamp(now - _OVERLAP))
 
-    def start(self, part: str) -> Start:
-        return Start(
-            at=self.at[1] if self.at is not None and self.at[0] == part else "",
-            since=self.since if part in self.whole else "",
-            until=self.whole.get(part, ""),
+    def get_part_start(self, part: str) -> PartStart:
+        return PartStart(
+            position=self.position[1] if self.position and self.position[0] == part else "",
+            since=self.since if part in self.completed else "",
+            end_state=self.completed.get(part, ""),
         )
 
-    def moved(self, part: str, position: str) -> Self:
-        return replace(self, at=(part, position))
+    def advance(self, part: str, position: str) -> Self:
+        return replace(self, position=(part, position))
 
-    def left(self, part: str, until: str) -> Self:
-        return replace(self, walked={**self.walked, part: until}, at=None)
+    def finish_part(self, part: str, end_state: str) -> Self:
+        completed_now = {**self.completed_now, part: end_state}
+        return replace(self, completed_now=completed_now, position=None)
 
-    def done(self) -> Self:
-        return replace(self, since=self.began, whole=self.walked, began="", walked={}, at=None)
+    def complete(self) -> Self:
+        return replace(
+            self,
+            since=self.started_at,
+            completed=self.completed_now,
+            started_at="",
+            completed_now={},
+            position=None,
+        )
 
-    def checkpoint(self) -> Checkpoint:
+    def to_checkpoint(self) -> Checkpoint:
         return Checkpoint(
             json.dumps(
                 {
-                    "github": self.chosen,
+                    "github": self.settings_digest,
                     "since": self.since,
-                    "whole": self.whole,
-                    "began": self.began,
-                    "walked": self.walked,
-                    "at": self.at,
+                    "whole": self.completed,
+                    "began": self.started_at,
+                    "walked": self.completed_now,
+                    "at": self.position,
                 }
             )
         )
 
 
-def key(repository: int, part: str) -> str:
-    return f"{repository}/{part}"
+def get_part_key(repository_id: int, part: str) -> str:
+    return f"{repository_id}/{part}"
 
 
-def _texts(stored: Mapping[object, object]) -> dict[str, str]:
+def _are_stamps(*texts: str) -> bool:
+    return all(not one or is_stamp(one) for one in texts)
+
+
+def _filter_texts(values: Mapping[object, object]) -> dict[str, str]:
     return {
-        one: until
-        for one, until in stored.items()
-        if isinstance(one, str) and isinstance(until, str)
+        key: value
+        for key, value in values.items()
+        if isinstance(key, str) and isinstance(value, str)
     }
 
 
-def _position(value: object) -> tuple[str, str] | None:
+def _parse_position(value: object) -> tuple[str, str] | None:
     match value:
         case [str(part), str(position)]:
             return (part, position)

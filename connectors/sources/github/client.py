@@ -1,187 +1,133 @@
-"""Calls of GitHub's REST API: an answer, or what its refusal asks a person or a run to do.
+"""The client of GitHub's REST API.
 
-What the statuses mean is told under docs.github.com/rest: "Troubleshooting the REST API", "Rate limits
-for the REST API" and "Authenticating to the REST API".
+The meaning of statuses and headers is described at docs.github.com/rest: "Troubleshooting the REST API",
+"Rate limits for the REST API" and "Authenticating to the REST API".
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from datetime import timedelta
+from typing import Any
 
-from connectors.closing import Closing
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.client import WebClient
-from connectors.http_client.pagination import Page, linked_pages
-from connectors.http_client.rate_limits import github_pace, server_time
-from connectors.http_client.request import Authorization, Params
-from connectors.http_client.response import Answer, BadAnswer, Malformed, NotAuthorised, Rejected
-from connectors.http_client.token_account import Account
+from connectors.errors import SourceAuthError
+from connectors.http_client.api_client import (
+    AccessDeniedError,
+    ApiAccount,
+    ApiClient,
+    check_objects,
+    get_error_message,
+)
+from connectors.http_client.pagination import Page, iterate_linked_pages
+from connectors.http_client.rate_limits import read_standard_rate_limit, read_wait
+from connectors.http_client.request import Params
+from connectors.http_client.response import (
+    ClientError,
+    MalformedResponse,
+    Response,
+    redact_url,
+)
 
-T = TypeVar("T")
-
-PAGE = 100
-"""Items asked for at once: the most there are."""
+PAGE_SIZE = 100
+"""The maximum of GitHub."""
 
 _HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-_LATER = timedelta(minutes=5)
 _BLOCKED = 451
+_GRAPHQL_LIMIT = re.compile(rb'"type"\s*:\s*"RATE_LIMITED"')
 
 
-class Refused(ActionRequiredError):
-    """The token is valid and may not see this (403), or nobody may (451)."""
+class GitHubClient(ApiClient):
+    def __init__(self, account: ApiAccount) -> None:
+        super().__init__(account, headers=_HEADERS, read_rate_limit=read_github_rate_limit)
 
+    def query_graphql(self, body: Mapping[str, object]) -> Response:
+        """Return the response of the GraphQL API, whose errors are in the body."""
+        return self.query(get_graphql_url(self.account.api_url), body)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitHubAccount(Account):
-    made_at = "GitHub, Settings, Developer settings, Personal access tokens"
+    def iterate_pages(self, path: str, params: Params) -> Iterator[Page]:
+        """Yield the pages of a list; one page with status 404 or 410 if there is no such list.
 
-
-class Api(Closing):
-    """One connection of one run. To be closed."""
-
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        own = Authorization.bearer(account.api_url, account.token)
-        self._client = WebClient(
-            reach=account.reach, authorization=own, pace=github_pace, headers=_HEADERS
-        )
-        self._began: datetime | None = None
-
-    @property
-    def began(self) -> datetime:
-        """When the first answer came, by GitHub's own clock. Raises ValueError: none has come."""
-        if self._began is None:
-            raise ValueError("nothing was asked yet")
-        return self._began
-
-    def get(self, path: str, params: Params | None = None) -> Answer:
-        """
         Raises:
-            ActionRequiredError: the token is not valid; Refused, a kind of it: it may not see this.
-            TemporarilyUnavailableError: not now.
-            BadAnswer: the answer cannot be used.
+            MalformedResponse: a later page is not found; the items after it would be missing.
         """
-        with self._told():
-            answer = self._client.get(f"{self._account.api_url}{path}", params=params)
-        return self._dated(answer)
-
-    def query(self, asked: Mapping[str, object]) -> Answer:
-        """What the GraphQL API answers; its errors are in the body. See `get`."""
-        with self._told():
-            answer = self._client.query(graphql_url(self._account.api_url), json=asked)
-        return self._dated(answer)
-
-    def refused(self, what: str, said: str) -> Refused:
-        """That the token may not see it."""
-        account = self._account
-        return Refused(
-            f"the token of {account.source} may not see {what} ({said}): give it the right, or"
-            f" {account.mend}"
-        )
-
-    def pages(self, path: str, params: Params) -> Iterator[Page]:
-        """See `get`. A list that is gone is yielded as one page; a later page that is gone is Malformed, since
-        with it all would be that comes after."""
-        with self._told():
-            asked = {**params, "per_page": PAGE}
-            url = f"{self._account.api_url}{path}"
-            for number, page in enumerate(linked_pages(self._client, url, params=asked)):
-                if number and page.answer.gone:
-                    raise Malformed(f"{path} ends in a page that is not there")
-                self._dated(page.answer)
+        with self.translate_errors():
+            params = {**params, "per_page": PAGE_SIZE}
+            url = f"{self.account.api_url}{path}"
+            for number, page in enumerate(iterate_linked_pages(self._client, url, params=params)):
+                if number and page.response.not_found:
+                    raise MalformedResponse(f"{path} ends with a page that does not exist")
+                self.record_time(page.response)
                 yield page
 
-    def all(self, path: str, params: Params | None = None) -> Iterator[dict[str, Any]]:
-        """The objects of all pages; none where there is no such list. See `get`."""
-        for page in self.pages(path, params or {}):
-            if not page.answer.gone:
-                yield from objects(page.answer)
+    def list_objects(self, path: str, params: Params | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the objects of all pages; none if there is no such list."""
+        for page in self.iterate_pages(path, params or {}):
+            if not page.response.not_found:
+                yield from check_objects(page.response.json_list())
 
-    def present(self, path: str) -> Iterator[dict[str, Any]]:
-        """The objects of all pages of a list that must be there. See `get`; Malformed where it is not."""
-        for page in self.pages(path, {}):
-            if page.answer.gone:
-                raise Malformed(f"GitHub says that there is no {path}")
-            yield from objects(page.answer)
+    def list_existing(self, path: str) -> Iterator[dict[str, Any]]:
+        """Yield the objects of all pages of a list that must exist.
 
-    def close(self) -> None:
-        self._client.close()
-
-    def _dated(self, answer: Answer) -> Answer:
-        if self._began is None:
-            self._began = server_time(answer)
-        return answer
+        Raises:
+            MalformedResponse: there is no such list.
+        """
+        for page in self.iterate_pages(path, {}):
+            if page.response.not_found:
+                raise MalformedResponse(f"GitHub responds that there is no {path}")
+            yield from check_objects(page.response.json_list())
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         try:
-            yield
-        except NotAuthorised as error:
-            raise self._refusal(error.answer) from error
-        except Rejected as error:
-            if error.answer.status != _BLOCKED:
+            with super().translate_errors():
+                yield
+        except ClientError as error:
+            if error.response.status != _BLOCKED:
                 raise
-            raise Refused(f"{error.answer.url} is blocked for legal reasons (451)") from error
+            url = redact_url(error.response.url)
+            raise AccessDeniedError(f"{url} is blocked for legal reasons (451)") from error
 
-    def _refusal(self, answer: Answer) -> ActionRequiredError:
-        source, said = self._account.source, _message(answer)
-        if answer.status == 401:
-            return ActionRequiredError(
-                f"GitHub does not take the token of {source} ({said}): it has expired or was"
-                f" revoked; {self._account.mend}"
-            )
-        sso = answer.headers.get("x-github-sso", "")
+    def auth_error(self, response: Response) -> SourceAuthError:
+        if response.status == 401:
+            return super().auth_error(response)
+        sso = response.headers.get("x-github-sso", "")
         if sso.startswith("required"):
-            where = sso.partition("url=")[2] or "GitHub, Settings, Personal access tokens"
-            return ActionRequiredError(
-                "the organisation wants the token to be authorised for single sign-on: open"
-                f" {where} and authorise it, or {self._account.mend}"
+            url = sso.partition("url=")[2] or "GitHub, Settings, Personal access tokens"
+            return SourceAuthError(
+                "the organisation requires the token to be authorised for single sign-on: open"
+                f" {url} and authorise it, or {self.account.renewal_hint}"
             )
-        rights = answer.headers.get("x-accepted-github-permissions", "")
-        wants = f"; it wants {rights}" if rights else ""
-        return self.refused(answer.url.partition("?")[0], f"{said}{wants}")
+        permissions = response.headers.get("x-accepted-github-permissions", "")
+        needs = f"; it needs {permissions}" if permissions else ""
+        return self.access_denied_error(
+            redact_url(response.url), f"{get_error_message(response)}{needs}"
+        )
 
 
-def graphql_url(api_url: str) -> str:
-    """Of a GitHub Enterprise Server, whose REST API is at /api/v3, it is /api/graphql."""
+def read_github_rate_limit(response: Response) -> timedelta | None:
+    """Read 403 and 429 of the primary limit (X-RateLimit-Remaining: 0 with X-RateLimit-Reset) and of the
+    secondary limits, and a GraphQL error of type RATE_LIMITED under status 200."""
+    if not _is_rate_limit(response):
+        return read_standard_rate_limit(response)
+    is_primary = response.headers.get("x-ratelimit-remaining") == "0"
+    names = ("retry-after", "x-ratelimit-reset") if is_primary else ("retry-after",)
+    return read_wait(response, *names)
+
+
+def _is_rate_limit(response: Response) -> bool:
+    match response.status:
+        case 200:
+            return bool(_GRAPHQL_LIMIT.search(response.body[:4096]))
+        case 403 | 429:
+            return (
+                "retry-after" in response.headers
+                or response.headers.get("x-ratelimit-remaining") == "0"
+                or b"rate limit" in response.body[:4096].lower()
+            )
+        case _:
+            return False
+
+
+def get_graphql_url(api_url: str) -> str:
+    """Return the URL beside the REST API: a GitHub Enterprise Server has /api/v3 and /api/graphql."""
     return f"{api_url.removesuffix('/v3') if api_url.endswith('/api/v3') else api_url}/graphql"
-
-
-def objects(answer: Answer) -> list[dict[str, Any]]:
-    """Raises Malformed: it is not a list of objects."""
-    found = answer.json_list()
-    if not all(isinstance(one, dict) for one in found):
-        raise Malformed("GitHub answers a list with what are no objects in it")
-    return found
-
-
-def field_of(raw: dict[str, Any], name: str, kind: type[T]) -> T:
-    """Raises Malformed: it is not there, or of another type."""
-    value = raw.get(name)
-    if not isinstance(value, kind):
-        raise Malformed(f"GitHub answers an object without {name}")
-    return value
-
-
-@contextmanager
-def needed(what: str) -> Iterator[None]:
-    """Around what a run cannot do without.
-
-    Raises:
-        TemporarilyUnavailableError: the answer cannot be used.
-    """
-    try:
-        yield
-    except BadAnswer as error:
-        raise TemporarilyUnavailableError(
-            f"GitHub's answer on {what} cannot be used: {error}", _LATER
-        ) from error
-
-
-def _message(answer: Answer) -> str:
-    try:
-        return str(answer.json_object().get("message", answer.status))[:200]
-    except Malformed:
-        return f"status {answer.status}"

@@ -1,4 +1,4 @@
-"""What people said, in Markdown, as sections under headings that tell who and when."""
+"""Comments in Markdown as sections under headings with author and date."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,41 +9,41 @@ from connectors.document import Person, Place, Section
 from connectors.extraction.media_types import MARKDOWN
 from connectors.extraction.registry import extract
 from connectors.extraction.result import CannotRead, safe
-from connectors.sources.github.permissions import Rights
+from connectors.sources.github.permissions import RepositoryAccess
 
-_RULE = re.compile(r"\A\s*---(?=[ \t]*\r?$)", re.MULTILINE)
-"""A text that begins so has a rule there, no front matter as a file has."""
+_LEADING_RULE = re.compile(r"\A\s*---(?=[ \t]*\r?$)", re.MULTILINE)
+"""A horizontal rule at the start of a comment; at the start of a file it begins front matter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Saying:
+class Comment:
     """A comment, a review, a reply, or a comment on a line of a change."""
 
-    at: datetime
+    created_at: datetime
     link: str
     heading: str
     text: str
     edited: str
-    """When it last changed."""
+    """When it was last changed, as a stamp."""
 
 
-def heading(login: str, at: datetime, besides: str = "") -> str:
-    return ", ".join(filter(None, (login, f"{at:%Y-%m-%d}", besides)))
+def format_heading(login: str, created_at: datetime, suffix: str = "") -> str:
+    return ", ".join(filter(None, (login, f"{created_at:%Y-%m-%d}", suffix)))
 
 
-def sections(text: str, link: str, above: Sequence[str] = ()) -> Iterator[Section]:
-    """None where it says nothing."""
+def to_sections(text: str, link: str, headings: Sequence[str] = ()) -> Iterator[Section]:
+    """Convert Markdown to sections below the headings; none if the text is blank."""
     if not text.strip():
         return
     try:
-        found = extract(_RULE.sub("***", safe(text)).encode(), MARKDOWN).sections
+        sections = extract(_LEADING_RULE.sub("***", safe(text)).encode(), MARKDOWN).sections
     except CannotRead:
-        found = (Section(text=safe(text)),)
-    for one in found:
-        place = Place(heading_path=(*above, *one.place.heading_path))
-        yield replace(one, place=place, link=link or None)
+        sections = (Section(text=safe(text)),)
+    for section in sections:
+        place = Place(heading_path=(*headings, *section.place.heading_path))
+        yield replace(section, place=place, link=link or None)
 
 
-def author(login: str, rights: Rights) -> tuple[Person, ...]:
-    """Nobody where the account is gone."""
-    return (Person(login, rights.addresses.get(login.lower())),) if login else ()
+def get_owners(login: str, access: RepositoryAccess) -> tuple[Person, ...]:
+    """Return the author as the owner; none if the account was deleted."""
+    return (Person(login, access.emails.get(login.lower())),) if login else ()

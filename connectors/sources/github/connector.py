@@ -1,7 +1,7 @@
-"""GitHub: what is said and written in repositories, for those who may read them.
+"""The GitHub connector.
 
-Issues, pull requests and discussions come by the API, wikis and files by git; each is a part of a
-repository (see `connectors.sources.github.content_reader`), read one after the other.
+Issues, pull requests and discussions are read with the API, wikis and files with git; each is a part of a
+repository (see `connectors.sources.github.content_reader`), and the parts are read one after the other.
 """
 
 import hashlib
@@ -13,76 +13,87 @@ from dataclasses import dataclass
 
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, checks
 from connectors.document import Access
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, SourceAuthError, TemporarilyUnavailableError
 from connectors.git_repository.file_documents import READING
-from connectors.http_client.address_guard import reach_of
-from connectors.http_client.response import Malformed
+from connectors.http_client.address_guard import parse_allowed_networks
+from connectors.http_client.api_client import AccessDeniedError, ApiAccount, required
+from connectors.http_client.response import MalformedResponse
 from connectors.source_kind import Kind
-from connectors.sources.github.checkpoint import Mark, key
-from connectors.sources.github.client import Api, GitHubAccount, Refused, needed
-from connectors.sources.github.content_reader import At, Home, Part, Read
-from connectors.sources.github.discussions import Discussions
-from connectors.sources.github.git_content import files, wiki
-from connectors.sources.github.graphql_client import Graph
-from connectors.sources.github.issues import Conversations
-from connectors.sources.github.permissions import People, Rights
-from connectors.sources.github.repositories import Repository, Visibility, find
+from connectors.sources.github.checkpoint import SyncCheckpoint, get_part_key
+from connectors.sources.github.client import GitHubClient
+from connectors.sources.github.content_reader import (
+    Part,
+    PartCompleted,
+    PartPosition,
+    RepositoryContext,
+)
+from connectors.sources.github.discussions import DiscussionsPart
+from connectors.sources.github.git_content import create_files_part, create_wiki_part
+from connectors.sources.github.graphql_client import GraphQLClient
+from connectors.sources.github.issues import IssuesPart
+from connectors.sources.github.permissions import PermissionReader, RepositoryAccess
+from connectors.sources.github.repositories import (
+    Repository,
+    RepositorySelection,
+    Visibility,
+    find_repositories,
+)
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 
-_LOOKED_AT = 20
-"""Private repositories whose readers a check asks for."""
-_TOLD = 5
-"""Faults that are told in full."""
+_MAX_CHECKED = 20
+"""Private repositories whose readers a check requests."""
+_MAX_SHOWN = 5
+"""Problems that are shown in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One connection, and what it was told of people."""
-
     source: str
-    api: Api
-    graph: Graph
-    people: People
+    client: GitHubClient
+    graphql: GraphQLClient
+    permissions: PermissionReader
 
-    def home(self, repository: Repository) -> Home:
-        repository = self._as_it_is(repository)
-        return Home(
+    def open(self, repository: Repository) -> RepositoryContext:
+        repository = self._refresh(repository)
+        return RepositoryContext(
             source=self.source,
-            api=self.api,
-            graph=self.graph,
+            client=self.client,
+            graphql=self.graphql,
             repository=repository,
-            rights=self.rights(repository),
+            access=self.read_access(repository),
         )
 
-    def _as_it_is(self, repository: Repository) -> Repository:
-        """A run may be hours old when it comes to a repository that was open to all at its beginning."""
+    def _refresh(self, repository: Repository) -> Repository:
+        """Request a public repository again: when its turn comes, hours later, it may be private."""
         if repository.visibility is not Visibility.PUBLIC:
             return repository
-        with needed(f"the repository {repository.name}"):
-            answer = self.api.get(repository.path)
-            now = repository if answer.gone else Repository.of(answer.json_object())
-            if now.id != repository.id:
-                raise Malformed("another repository has its name by now")
-            return now
+        with required(f"the repository {repository.name}"):
+            raw = self.client.get_object(repository.path)
+            current = repository if raw is None else Repository.parse(raw)
+            if current.id != repository.id:
+                raise MalformedResponse("another repository has its name now")
+            return current
 
-    def rights(self, repository: Repository) -> Rights:
-        with needed(f"the readers of {repository.name}"):
-            return self.people.rights(repository)
+    def read_access(self, repository: Repository) -> RepositoryAccess:
+        with required(f"the readers of {repository.name}"):
+            return self.permissions.read_access(repository)
 
 
 class GitHubConnector:
-    """An item's id is made of the number of its repository, which a rename keeps, and its own."""
+    """The id of a document has the id of its repository, which survives a rename, and its own name."""
 
     def __init__(self, source: str, settings: GitHubSettings, credential: GitHubCredential) -> None:
         self._source = source
         self._settings = settings
-        self._account = GitHubAccount(
+        self._account = ApiAccount(
+            service="GitHub",
             source=source,
             api_url=settings.api_url,
             token=credential.token.get_secret_value(),
-            reach=reach_of(settings.private_hosts),
+            token_page="GitHub, Settings, Developer settings, Personal access tokens",
+            allowed_networks=parse_allowed_networks(settings.private_hosts),
         )
-        self._parts = tuple(_parts(self._account, settings))
+        self._parts = tuple(_create_parts(self._account, settings))
 
     @property
     def source(self) -> str:
@@ -91,176 +102,180 @@ class GitHubConnector:
     def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
         """Yield what changed, repository by repository, with a checkpoint for each page or 200 files.
 
-        A repository that is not there, or of which the token may not see a part, ends the run once all
-        the rest is read.
+        If a repository is missing, or the token may not read a part, the run ends with an error after
+        everything else is read.
 
         Raises:
-            TemporarilyUnavailableError: GitHub does not answer, or its rate limit is used up.
-            ActionRequiredError: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: GitHub is not available, or its rate limit is exceeded.
+            ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
-        with self._run() as run:
-            repositories, missing = self._repositories(run.api)
-            mark = Mark.of(since, self._chosen).begun(run.api.began)
-            faults = [self._lost(missing)] if missing else []
-            for repository in repositories:
-                for change in self._changed(run, repository, mark, known):
+        with self._start_run() as run:
+            selection = self._select_repositories(run.client)
+            stored = SyncCheckpoint.parse(since, self._settings_digest)
+            checkpoint = stored.start(run.client.started_at)
+            problems = [self._describe_missing(selection)] if selection.missing else []
+            for repository in selection.repositories:
+                for change in self._read_changes(run, repository, checkpoint, known):
                     match change:
-                        case Mark() as mark:
-                            yield mark.checkpoint()
-                        case Refused():
-                            faults.append(str(change))
+                        case SyncCheckpoint() as checkpoint:
+                            yield checkpoint.to_checkpoint()
+                        case AccessDeniedError():
+                            problems.append(str(change))
                         case _:
                             yield change
-            yield mark.done().checkpoint()
-            if faults:
-                raise ActionRequiredError(_told(faults))
+            yield checkpoint.complete().to_checkpoint()
+            if problems:
+                raise SourceAuthError(_summarize(problems))
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read these anew, those of one part of a repository together. See `Connector.again`.
+        """Read documents again, those of one part of a repository together. See `Connector.again`.
 
         Raises:
-            TemporarilyUnavailableError: GitHub does not answer, or its rate limit is used up.
-            ActionRequiredError: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: GitHub is not available, or its rate limit is exceeded.
+            ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
-        with self._run() as run:
-            there = {one.id: one for one in self._repositories(run.api)[0]}
-            places = {one: self._place(one, there) for one in document_ids}
+        with self._start_run() as run:
+            repositories = self._select_repositories(run.client).repositories
+            by_id = {one.id: one for one in repositories}
+            places = {one: self._find_part(one, by_id) for one in document_ids}
             yield from (Deletion(one) for one, place in places.items() if place is None)
             for repository in dict.fromkeys(place[0] for place in places.values() if place):
-                home = run.home(repository)
+                context = run.open(repository)
                 for part in self._parts:
                     ids = [one for one in document_ids if places[one] == (repository, part)]
                     if ids:
-                        yield from part.again(home, ids)
+                        yield from part.refetch(context, ids)
 
     def listing(self) -> Iterator[Listed]:
-        """Yield every item with those who may read its repository now. What the token may not see any
-        more is not listed.
+        """Yield every document with the current readers of its repository.
+
+        What the token may no longer read is not listed.
 
         Raises:
-            TemporarilyUnavailableError: GitHub does not answer, or its rate limit is used up.
-            ActionRequiredError: the token, its rights or the settings must be mended.
+            TemporarilyUnavailableError: GitHub is not available, or its rate limit is exceeded.
+            ActionRequiredError: the token, its permissions or the settings must be corrected.
         """
-        with self._run() as run:
-            for repository in self._repositories(run.api)[0]:
-                home = run.home(repository)
+        with self._start_run() as run:
+            for repository in self._select_repositories(run.client).repositories:
+                context = run.open(repository)
                 for part in self._parts:
-                    yield from part.listing(home)
+                    yield from part.listing(context)
 
     def check(self) -> Iterator[Check]:
-        """See `Connector.check`. Of private repositories the first 20 are asked for their readers."""
-        yield from checks(*self._faults())
+        """Test the connection, and the readers of the first 20 private repositories."""
+        yield from checks(*self._find_problems())
 
     @contextmanager
-    def _run(self) -> Iterator[_Run]:
+    def _start_run(self) -> Iterator[_Run]:
         pairs = (one.partition("=") for one in self._settings.accounts)
-        named = {login.lower(): address.lower() for login, _, address in pairs}
-        with Api(self._account) as api:
-            public = Access.to(self._settings.public_readers)
-            yield _Run(self._source, api, Graph(api), People(api, self._source, public, named))
+        emails = {login.lower(): email.lower() for login, _, email in pairs}
+        public = Access.to(self._settings.public_readers)
+        with GitHubClient(self._account) as client:
+            permissions = PermissionReader(client, self._source, public, emails)
+            yield _Run(self._source, client, GraphQLClient(client), permissions)
 
-    def _repositories(self, api: Api) -> tuple[list[Repository], Sequence[str]]:
-        """Those that are there, by their ids, and the names that lead nowhere."""
-        left_out = {name.lower() for name in self._settings.exclude}
-        with needed("the repositories"):
-            found = find(api, self._settings.repositories)
-        kept = [one for one in found.repositories if one.name.lower() not in left_out]
-        return kept, found.missing
+    def _select_repositories(self, client: GitHubClient) -> RepositorySelection:
+        excluded = {name.lower() for name in self._settings.exclude}
+        with required("the list of repositories"):
+            found = find_repositories(client, self._settings.repositories)
+        selected = [one for one in found.repositories if one.name.lower() not in excluded]
+        return RepositorySelection(selected, found.missing)
 
     @property
-    def _chosen(self) -> str:
-        """Changes when items come in that were left out."""
+    def _settings_digest(self) -> str:
+        """Changes when the settings select documents that were left out before."""
         settings = self._settings
         by_git = [READING, settings.include_files, settings.exclude_files, settings.largest_file]
-        told = json.dumps([settings.api_url, sorted(set(settings.contents)), by_git])
-        return hashlib.sha256(told.encode()).hexdigest()[:20]
+        values = json.dumps([settings.api_url, sorted(set(settings.contents)), by_git])
+        return hashlib.sha256(values.encode()).hexdigest()[:20]
 
-    def _changed(
-        self, run: _Run, repository: Repository, mark: Mark, known: Known
-    ) -> Iterator[Change | Mark | Refused]:
-        """The changes of one repository, where the run is after each page of them, and what it may not
-        see."""
-        left = [one for one in self._parts if key(repository.id, one.name) not in mark.walked]
-        if not left:
+    def _read_changes(
+        self, run: _Run, repository: Repository, checkpoint: SyncCheckpoint, known: Known
+    ) -> Iterator[Change | SyncCheckpoint | AccessDeniedError]:
+        """Yield the changes of a repository, the progress after each page, and what may not be read."""
+        keys = {part: get_part_key(repository.id, part.name) for part in self._parts}
+        remaining = [part for part in self._parts if keys[part] not in checkpoint.completed_now]
+        if not remaining:
             return
-        home = run.home(repository)
-        for part in left:
-            name = key(repository.id, part.name)
+        context = run.open(repository)
+        for part in remaining:
+            key = keys[part]
             try:
-                for change in part.changes(home, mark.start(name), known):
+                for change in part.changes(context, checkpoint.get_part_start(key), known):
                     match change:
-                        case At(position):
-                            yield (mark := mark.moved(name, position))
-                        case Read(until):
-                            yield (mark := mark.left(name, until))
+                        case PartPosition(position):
+                            yield (checkpoint := checkpoint.advance(key, position))
+                        case PartCompleted(end_state):
+                            yield (checkpoint := checkpoint.finish_part(key, end_state))
                         case _:
                             yield change
-            except Refused as error:
+            except AccessDeniedError as error:
                 yield error
 
-    def _place(
-        self, document_id: str, there: Mapping[int, Repository]
+    def _find_part(
+        self, document_id: str, repositories: Mapping[int, Repository]
     ) -> tuple[Repository, Part] | None:
         match = re.match(r"(\d{1,18})/", own := document_id.removeprefix(f"{self._source}:"))
-        repository = there.get(int(match[1])) if match else None
+        repository = repositories.get(int(match[1])) if match else None
         if match is None or repository is None:
             return None
         parts = (one for one in self._parts if one.owns(own[match.end() :]))
         part = next(parts, None)
         return None if part is None else (repository, part)
 
-    def _lost(self, missing: Sequence[str]) -> str:
+    def _describe_missing(self, selection: RepositorySelection) -> str:
         return (
-            f"{', '.join(missing)}: no such repository, or the token may not see it. Give the token"
-            f" the right to it, or take it out by quarry sources edit {self._source}"
+            f"{', '.join(selection.missing)}: no such repository, or the token may not read it. Grant"
+            " the token access, or remove the repository with"
+            f" `quarry sources edit {self._source}`"
         )
 
-    def _faults(self) -> tuple[str | None, str | None]:
-        """Of content, and of access."""
+    def _find_problems(self) -> tuple[str | None, str | None]:
+        """Return the problem of reading content and that of reading permissions."""
         try:
-            with self._run() as run:
-                repositories, missing = self._repositories(run.api)
-                if missing:
-                    return self._lost(missing), self._lost(missing)
-                for home in map(run.home, repositories[:1]):
+            with self._start_run() as run:
+                selection = self._select_repositories(run.client)
+                if selection.missing:
+                    problem = self._describe_missing(selection)
+                    return problem, problem
+                for context in map(run.open, selection.repositories[:1]):
                     for part in self._parts:
-                        part.probe(home)
-                return None, _unseen(run, repositories)
+                        part.probe(context)
+                return None, _find_unknown_readers(run, selection.repositories)
         except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error), str(error)
 
 
-def _parts(account: GitHubAccount, settings: GitHubSettings) -> Iterator[Part]:
-    """Those that are read, in their order."""
-    chosen = set(settings.contents)
-    if chosen & {"issues", "pull requests"}:
-        yield Conversations(settings.contents)
-    if "discussions" in chosen:
-        yield Discussions()
-    if "wiki" in chosen:
-        yield wiki(account, settings)
-    if "files" in chosen:
-        yield files(account, settings)
+def _create_parts(account: ApiAccount, settings: GitHubSettings) -> Iterator[Part]:
+    contents = set(settings.contents)
+    if contents & {"issues", "pull requests"}:
+        yield IssuesPart(settings.contents)
+    if "discussions" in contents:
+        yield DiscussionsPart()
+    if "wiki" in contents:
+        yield create_wiki_part(account, settings)
+    if "files" in contents:
+        yield create_files_part(account, settings)
 
 
-def _told(faults: Sequence[str]) -> str:
-    different = list(dict.fromkeys(faults))
-    more = len(different) - _TOLD
-    return "; ".join(different[:_TOLD]) + (f"; and {more} more such faults" if more > 0 else "")
+def _summarize(problems: Sequence[str]) -> str:
+    different = list(dict.fromkeys(problems))
+    more = len(different) - _MAX_SHOWN
+    return "; ".join(different[:_MAX_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _unseen(run: _Run, repositories: Sequence[Repository]) -> str | None:
-    closed = [one for one in repositories if one.visibility is not Visibility.PUBLIC]
-    faults = {
-        one.name: fault
-        for one in closed[:_LOOKED_AT]
-        if (fault := run.rights(one).fault) is not None
+def _find_unknown_readers(run: _Run, repositories: Sequence[Repository]) -> str | None:
+    private = [one for one in repositories if one.visibility is not Visibility.PUBLIC]
+    errors = {
+        one.name: error
+        for one in private[:_MAX_CHECKED]
+        if (error := run.read_access(one).error) is not None
     }
-    if not faults:
+    if not errors:
         return None
     return (
-        f"who may read {', '.join(faults)} is not told, so nobody finds anything of it:"
-        f" {next(iter(faults.values()))}"
+        f"the readers of {', '.join(errors)} are not known, so nobody finds anything in it:"
+        f" {next(iter(errors.values()))}"
     )
 
 

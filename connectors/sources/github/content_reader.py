@@ -1,4 +1,4 @@
-"""What is read of a repository comes in parts: conversations, discussions, wiki, files."""
+"""The interface of the parts in which a repository is read: issues, discussions, wiki, files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,106 +6,115 @@ from typing import Protocol
 
 from connectors.connector import Change, Known, Listed, Unreadable
 from connectors.document import Document
-from connectors.http_client.response import BadAnswer, Failing
-from connectors.sources.github.client import Api, Refused
-from connectors.sources.github.graphql_client import Graph
-from connectors.sources.github.permissions import Rights
+from connectors.http_client.api_client import AccessDeniedError
+from connectors.http_client.response import ResponseError, ServerError
+from connectors.sources.github.client import GitHubClient
+from connectors.sources.github.graphql_client import GraphQLClient
+from connectors.sources.github.permissions import RepositoryAccess
 from connectors.sources.github.repositories import Repository
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """A repository, as one run came to it."""
+class RepositoryContext:
+    """A repository during one run, with what is needed to read it."""
 
     source: str
-    api: Api
-    graph: Graph
+    client: GitHubClient
+    graphql: GraphQLClient
     repository: Repository
-    rights: Rights
+    access: RepositoryAccess
 
-    def id_of(self, own: str) -> str:
-        """The document of that name within the repository."""
-        return f"{self.source}:{self.repository.id}/{own}"
+    def to_document_id(self, name: str) -> str:
+        """Return the id of the document with that name within the repository."""
+        return f"{self.source}:{self.repository.id}/{name}"
 
-    def check_gone(self, what: str) -> None:
-        """After an answer that there is no such thing: the repository went away meanwhile.
+    def to_name(self, document_id: str) -> str:
+        """Return the name of a document within the repository."""
+        return document_id.removeprefix(self.to_document_id(""))
+
+    def check_repository_gone(self, what: str) -> None:
+        """Check that the repository was deleted, after a response that a part of it does not exist.
 
         Raises:
-            Refused: it is still there; what is hidden from the token must not look as if it were deleted.
-            ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+            AccessDeniedError: the repository exists; what is hidden from the token must not be taken
+                for deleted.
+            SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
         """
-        if not self.api.get(self.repository.path).gone:
-            raise self.api.refused(
-                what, "GitHub says that there are none, of a repository it shows"
+        if not self.client.get(self.repository.path).not_found:
+            raise self.client.access_denied_error(
+                what, "GitHub responds that there are none, in a repository that exists"
             )
-
-    def own_of(self, document_id: str) -> str:
-        """The way back from `id_of`."""
-        return document_id.removeprefix(self.id_of(""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class PartStart:
     """From where to read a part."""
 
-    at: str = ""
-    """What a run that was broken off came to: the last `At`."""
+    position: str = ""
+    """The last `PartPosition` of an interrupted run."""
     since: str = ""
-    """Up to when the last whole run read it; empty where none did."""
-    until: str = ""
-    """What the last whole run ended with: its `Read`."""
+    """The time up to which the last complete run read it; empty if there is none."""
+    end_state: str = ""
+    """The end state of the last complete run, from its `PartCompleted`."""
 
 
 @dataclass(frozen=True, slots=True)
-class At:
-    """A run may go on from here."""
+class PartPosition:
+    """A run may resume from here."""
 
     position: str
-    """Only the part that told it can read it."""
+    """Only the part that made it can parse it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class PartCompleted:
     """The part was read to its end."""
 
-    until: str = ""
+    end_state: str = ""
 
 
 class Part(Protocol):
-    """What it raises: see `Api.get`; Refused where the token may not see it."""
+    """One kind of content of a repository.
+
+    Any method raises what `ApiClient` does; AccessDeniedError if the token may not read the part.
+    """
 
     @property
     def name(self) -> str:
-        """In checkpoints."""
+        """The name in checkpoints."""
         ...
 
-    def owns(self, own: str) -> bool:
-        """Whether a document of that name within a repository is of this part."""
+    def owns(self, name: str) -> bool:
+        """Return whether the document of that name within a repository belongs to this part."""
         ...
 
-    def changes(self, home: Home, start: Start, known: Known) -> Iterator[Change | At | Read]:
-        """What changed; `At` wherever resuming is safe, and at the end `Read`."""
+    def changes(
+        self, context: RepositoryContext, start: PartStart, known: Known
+    ) -> Iterator[Change | PartPosition | PartCompleted]:
+        """Yield what changed, a `PartPosition` wherever resuming is safe, and `PartCompleted` last."""
         ...
 
-    def again(self, home: Home, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`; each is one that it owns."""
+    def refetch(self, context: RepositoryContext, document_ids: Sequence[str]) -> Iterator[Change]:
+        """Read documents of this part again. See `Connector.again`."""
         ...
 
-    def listing(self, home: Home) -> Iterator[Listed]: ...
+    def listing(self, context: RepositoryContext) -> Iterator[Listed]: ...
 
-    def probe(self, home: Home) -> None:
-        """Ask for a little of it."""
+    def probe(self, context: RepositoryContext) -> None:
+        """Send one small request, to test the permission."""
         ...
 
 
-def read(make: Callable[[], Document], unread: Unreadable) -> Document | Unreadable:
-    """The document, or `unread` with the reason: what goes wrong with one alone makes no other wait.
+def read_or_report(
+    read_document: Callable[[], Document], unreadable: Unreadable
+) -> Document | Unreadable:
+    """Return the document, or `unreadable` with the reason: an error of one item ends no run.
 
     Raises:
-        TemporarilyUnavailableError: the service does not answer at all, or asks to wait.
-        ActionRequiredError: the token is not valid.
+        TemporarilyUnavailableError: the service does not respond at all, or asks to wait.
+        SourceAuthError: the token is not valid.
     """
     try:
-        return make()
-    except (BadAnswer, Refused, Failing) as error:
-        return replace(unread, reason=str(error))
+        return read_document()
+    except (ResponseError, AccessDeniedError, ServerError) as error:
+        return replace(unreadable, reason=str(error))

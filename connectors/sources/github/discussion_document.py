@@ -1,6 +1,6 @@
 """A discussion with its comments and their replies, as one document.
 
-The fields are told under docs.github.com/graphql, "Using the GraphQL API for Discussions".
+The fields are described at docs.github.com/graphql, "Using the GraphQL API for Discussions".
 """
 
 import hashlib
@@ -13,15 +13,14 @@ from connectors.checkpoints import stamp
 from connectors.document import Document, Section
 from connectors.extraction.media_types import MARKDOWN
 from connectors.extraction.result import one_line, shortened
-from connectors.http_client.response import Malformed
-from connectors.sources.github.client import field_of
-from connectors.sources.github.comment_sections import author, heading, sections
-from connectors.sources.github.content_reader import Home
-from connectors.sources.github.graphql_client import next_cursor, nodes
-from connectors.sources.github.issue_pagination import login_in, time_of
+from connectors.http_client.api_client import find_text, get_field, get_time
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.github.comment_sections import format_heading, get_owners, to_sections
+from connectors.sources.github.content_reader import RepositoryContext
+from connectors.sources.github.graphql_client import get_next_cursor, get_nodes
 
-TOLD = """
-fragment Told on Discussion {
+DISCUSSION_FRAGMENT = """
+fragment DiscussionFields on Discussion {
   number title body url createdAt updatedAt closed
   author { login }
   category { name isAnswerable }
@@ -31,45 +30,45 @@ fragment Told on Discussion {
 }
 """
 
-_READING = 1
-"""Goes up when the same answers are read into another document."""
-_SAID = """
-fragment Said on DiscussionComment { id body url createdAt author { login } isAnswer }
+_FORMAT = 1
+"""Raised when the same responses give another document, so that all are read again."""
+_COMMENT_FRAGMENT = """
+fragment CommentFields on DiscussionComment { id body url createdAt author { login } isAnswer }
 """
-_COMMENTS = f"""
+_COMMENTS_QUERY = f"""
 query Comments($owner: String!, $name: String!, $number: Int!, $after: String) {{
   rateLimit {{ remaining resetAt }}
   repository(owner: $owner, name: $name) {{
     discussion(number: $number) {{
       comments(first: 50, after: $after) {{
         nodes {{
-          ...Said
-          replies(first: 50) {{ nodes {{ ...Said }} pageInfo {{ endCursor hasNextPage }} }}
+          ...CommentFields
+          replies(first: 50) {{ nodes {{ ...CommentFields }} pageInfo {{ endCursor hasNextPage }} }}
         }}
         pageInfo {{ endCursor hasNextPage }}
       }}
     }}
   }}
 }}
-{_SAID}"""
-_REPLIES = f"""
+{_COMMENT_FRAGMENT}"""
+_REPLIES_QUERY = f"""
 query Replies($id: ID!, $after: String) {{
   rateLimit {{ remaining resetAt }}
   node(id: $id) {{
     ... on DiscussionComment {{
       replies(first: 50, after: $after) {{
-        nodes {{ ...Said }}
+        nodes {{ ...CommentFields }}
         pageInfo {{ endCursor hasNextPage }}
       }}
     }}
   }}
 }}
-{_SAID}"""
+{_COMMENT_FRAGMENT}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
-    """A discussion as lists tell it."""
+class Discussion:
+    """A discussion without its comments, as lists return it."""
 
     number: int
     title: str
@@ -78,126 +77,141 @@ class Topic:
     link: str
     category: str
     is_answerable: bool
-    answer: str
-    """The id of the comment that was marked as the answer; mostly empty."""
+    answer_id: str
+    """The id of the comment that is marked as the answer; usually empty."""
     state: str
     labels: tuple[str, ...]
-    comments: int
+    comment_count: int
     created_at: datetime
     updated_at: datetime
 
     @classmethod
-    def of(cls, raw: dict[str, Any]) -> Self:
-        """Raises Malformed."""
-        category = field_of(raw, "category", dict)
+    def parse(cls, raw: dict[str, Any]) -> Self:
+        """Parse a discussion of the API; raise MalformedResponse if a required field is missing."""
+        category = get_field(raw, "category", dict)
+        labels = get_nodes(raw.get("labels") or {"nodes": []})
         return cls(
-            number=field_of(raw, "number", int),
-            title=field_of(raw, "title", str),
-            body=str(raw.get("body") or ""),
-            author=login_in(raw.get("author")),
-            link=field_of(raw, "url", str),
-            category=one_line(str(category.get("name") or "")),
+            number=get_field(raw, "number", int),
+            title=get_field(raw, "title", str),
+            body=find_text(raw, "body"),
+            author=find_text(raw, "author", "login"),
+            link=get_field(raw, "url", str),
+            category=one_line(find_text(category, "name")),
             is_answerable=category.get("isAnswerable") is True,
-            answer=str((raw.get("answer") or {}).get("id") or ""),
+            answer_id=find_text(raw, "answer", "id"),
             state="closed" if raw.get("closed") is True else "open",
-            labels=tuple(field_of(one, "name", str) for one in nodes(raw.get("labels") or _NONE)),
-            comments=field_of(field_of(raw, "comments", dict), "totalCount", int),
-            created_at=time_of(raw, "createdAt"),
-            updated_at=time_of(raw, "updatedAt"),
+            labels=tuple(get_field(one, "name", str) for one in labels),
+            comment_count=get_field(get_field(raw, "comments", dict), "totalCount", int),
+            created_at=get_time(raw, "createdAt"),
+            updated_at=get_time(raw, "updatedAt"),
         )
 
     @property
-    def own(self) -> str:
-        """Its name within the repository."""
+    def name(self) -> str:
+        """The name within the repository."""
         return f"discussions/{self.number}"
 
     @property
     def version(self) -> str:
-        """The time is to the second only: what was edited twice within one is told by its text."""
-        told = repr((self.title, self.body, self.category, self.answer, self.state, self.labels))
-        digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return f"{_READING}:{stamp(self.updated_at)}:{self.comments}:{digest}"
+        # The time of a change has a resolution of one second: the digest detects a second edit in it.
+        content = (
+            self.title, self.body, self.category, self.answer_id, self.state, self.labels,
+        )  # fmt: skip
+        digest = hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        return f"{_FORMAT}:{stamp(self.updated_at)}:{self.comment_count}:{digest}"
 
 
-_NONE: dict[str, list[object]] = {"nodes": []}
+def read_discussion(context: RepositoryContext, discussion: Discussion) -> Document:
+    """Read the comments and return the whole document.
 
-
-def document(home: Home, topic: Topic) -> Document:
-    """
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Graph.ask`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `GraphQLClient.query`.
     """
-    title = one_line(topic.title) or f"#{topic.number}"
-    said = (*sections(topic.body, topic.link), *_comments(home, topic))
-    answered = {"answered": "yes" if topic.answer else "no"} if topic.is_answerable else {}
+    title = one_line(discussion.title) or f"#{discussion.number}"
+    sections = (
+        *to_sections(discussion.body, discussion.link),
+        *_read_comments(context, discussion),
+    )
     return Document(
-        id=home.id_of(topic.own),
-        source=home.source,
+        id=context.to_document_id(discussion.name),
+        source=context.source,
         title=shortened(title),
-        sections=said or (Section(text=title, link=topic.link),),
-        link=topic.link,
+        sections=sections or (Section(text=title, link=discussion.link),),
+        link=discussion.link,
         media_type=MARKDOWN,
-        access=home.rights.access,
-        version=topic.version,
-        metadata={
-            "repository": home.repository.name,
-            "kind": "discussion",
-            "number": str(topic.number),
-            "state": topic.state,
-            "category": topic.category,
-            **answered,
-            **({"labels": topic.labels} if topic.labels else {}),
-        },
-        owners=author(topic.author, home.rights),
-        created_at=topic.created_at,
-        updated_at=topic.updated_at,
-        parents=(*home.repository.parents, "discussions"),
+        access=context.access.access,
+        version=discussion.version,
+        metadata=_build_metadata(context, discussion),
+        owners=get_owners(discussion.author, context.access),
+        created_at=discussion.created_at,
+        updated_at=discussion.updated_at,
+        parents=(*context.repository.parents, "discussions"),
     )
 
 
-def _comments(home: Home, topic: Topic) -> Iterator[Section]:
-    """Oldest first, each followed by its replies, which stand below it."""
-    if not topic.comments:
+def _build_metadata(
+    context: RepositoryContext, discussion: Discussion
+) -> dict[str, str | tuple[str, ...]]:
+    answered = {"answered": "yes" if discussion.answer_id else "no"}
+    return {
+        "repository": context.repository.name,
+        "kind": "discussion",
+        "number": str(discussion.number),
+        "state": discussion.state,
+        "category": discussion.category,
+        **(answered if discussion.is_answerable else {}),
+        **({"labels": discussion.labels} if discussion.labels else {}),
+    }
+
+
+def _read_comments(context: RepositoryContext, discussion: Discussion) -> Iterator[Section]:
+    """Yield the comments, oldest first, each followed by its replies, whose heading is below it."""
+    if not discussion.comment_count:
         return
-    whose = {**home.repository.named, "number": topic.number}
-    for page, _ in home.graph.pages(_COMMENTS, whose, _of_discussion):
-        for raw in page:
-            above = [_heading(raw)]
-            yield from _sections(raw, above)
-            for reply in _replies(home, raw):
-                yield from _sections(reply, [*above, _heading(reply)])
+    variables = {**context.repository.graphql_variables, "number": discussion.number}
+    for page, _ in context.graphql.iterate_pages(_COMMENTS_QUERY, variables, _get_comments):
+        for comment in page:
+            headings = [_heading(comment)]
+            yield from _to_sections(comment, headings)
+            for reply in _iterate_replies(context, comment):
+                yield from _to_sections(reply, [*headings, _heading(reply)])
 
 
-def _replies(home: Home, comment: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Those that came with the comment, and those of its further pages."""
-    first = field_of(comment, "replies", dict)
-    yield from nodes(first)
-    if cursor := next_cursor(first):
-        asked = {"id": field_of(comment, "id", str)}
-        for page, _ in home.graph.pages(_REPLIES, asked, _of_comment, cursor):
+def _iterate_replies(
+    context: RepositoryContext, comment: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the replies that came with the comment, and those of further pages."""
+    first = get_field(comment, "replies", dict)
+    yield from get_nodes(first)
+    if cursor := get_next_cursor(first):
+        variables = {"id": get_field(comment, "id", str)}
+        pages = context.graphql.iterate_pages(_REPLIES_QUERY, variables, _get_replies, cursor)
+        for page, _ in pages:
             yield from page
 
 
-def _of_discussion(data: dict[str, Any]) -> dict[str, Any]:
+def _get_comments(data: dict[str, Any]) -> dict[str, Any]:
     match data:
         case {"repository": {"discussion": {"comments": dict() as found}}}:
             return found
         case _:
-            raise Malformed("GitHub answers a discussion without its comments")
+            raise MalformedResponse("GitHub returns a discussion without its comments")
 
 
-def _of_comment(data: dict[str, Any]) -> dict[str, Any]:
+def _get_replies(data: dict[str, Any]) -> dict[str, Any]:
     match data:
         case {"node": {"replies": dict() as found}}:
             return found
         case _:
-            raise Malformed("GitHub answers a comment without its replies")
+            raise MalformedResponse("GitHub returns a comment without its replies")
 
 
-def _heading(raw: dict[str, Any]) -> str:
-    answers = "answer" if raw.get("isAnswer") is True else ""
-    return heading(login_in(raw.get("author")), time_of(raw, "createdAt"), answers)
+def _heading(comment: dict[str, Any]) -> str:
+    suffix = "answer" if comment.get("isAnswer") is True else ""
+    return format_heading(
+        find_text(comment, "author", "login"), get_time(comment, "createdAt"), suffix
+    )
 
 
-def _sections(raw: dict[str, Any], above: list[str]) -> Iterator[Section]:
-    return sections(str(raw.get("body") or ""), str(raw.get("url") or ""), above)
+def _to_sections(comment: dict[str, Any], headings: list[str]) -> Iterator[Section]:
+    return to_sections(find_text(comment, "body"), find_text(comment, "url"), headings)

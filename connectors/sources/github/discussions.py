@@ -1,9 +1,10 @@
-"""The discussions of a repository, each with what was said on it.
+"""The discussions of a repository.
 
-A first run goes through them in the order of their making, which is that of a listing too; a later one
-from the latest change back to those that the run before has read. Both go by cursors, which stand still
-when others come, change or go. What changes meanwhile is read by the next run, which begins before this
-one. An edit of a comment that does not count as a change of its discussion is found when that changes.
+A first run reads them in the order of their creation, as a listing does; a later one from the latest
+change back to those that the run before has read. Both use cursors, which stay valid when discussions
+are added, changed or deleted. What changes meanwhile is read by the next run, which goes back to before
+this one began. An edit of a comment that does not count as a change of its discussion is found only when
+the discussion changes.
 """
 
 import re
@@ -15,13 +16,23 @@ from connectors.checkpoints import stamp
 from connectors.connector import Change, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.extraction.result import one_line
-from connectors.http_client.response import Malformed
-from connectors.sources.github.client import field_of, needed
-from connectors.sources.github.content_reader import At, Home, Read, Start, read
-from connectors.sources.github.discussion_document import TOLD, Topic, document
-from connectors.sources.github.graphql_client import BadCursor, NotThere
+from connectors.http_client.api_client import get_field, required
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.github.content_reader import (
+    PartCompleted,
+    PartPosition,
+    PartStart,
+    RepositoryContext,
+    read_or_report,
+)
+from connectors.sources.github.discussion_document import (
+    DISCUSSION_FRAGMENT,
+    Discussion,
+    read_discussion,
+)
+from connectors.sources.github.graphql_client import GraphQLNotFoundError, InvalidCursorError
 
-_PAGE = """
+_PAGE_QUERY = """
 query Discussions(
   $owner: String!, $name: String!, $after: String,
   $field: DiscussionOrderField!, $direction: OrderDirection!
@@ -35,117 +46,134 @@ query Discussions(
   }
 }
 """
-_WHOLE = _PAGE % "...Told" + TOLD
-_NUMBERS = _PAGE % "number"
-_ONE = f"""
+_DISCUSSIONS_QUERY = _PAGE_QUERY % "...DiscussionFields" + DISCUSSION_FRAGMENT
+_NUMBERS_QUERY = _PAGE_QUERY % "number"
+_DISCUSSION_QUERY = f"""
 query Discussion($owner: String!, $name: String!, $number: Int!) {{
   rateLimit {{ remaining resetAt }}
-  repository(owner: $owner, name: $name) {{ discussion(number: $number) {{ ...Told }} }}
+  repository(owner: $owner, name: $name) {{ discussion(number: $number) {{ ...DiscussionFields }} }}
 }}
-{TOLD}"""
-_AS_MADE = {"field": "CREATED_AT", "direction": "ASC"}
-_LATEST_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
+{DISCUSSION_FRAGMENT}"""
+_OLDEST_FIRST = {"field": "CREATED_AT", "direction": "ASC"}
+_LATEST_CHANGE_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
 
 
 @dataclass(frozen=True, slots=True)
-class Discussions:
+class DiscussionsPart:
     """Implements `connectors.sources.github.content_reader.Part`."""
 
     name: str = "discussions"
 
-    def owns(self, own: str) -> bool:
-        return re.fullmatch(r"discussions/\d{1,9}", own) is not None
+    def owns(self, name: str) -> bool:
+        return re.fullmatch(r"discussions/\d{1,9}", name) is not None
 
-    def changes(self, home: Home, start: Start, known: Known) -> Iterator[Change | At | Read]:
-        """A checkpoint for each page of 50."""
-        order = _LATEST_FIRST if start.since else _AS_MADE
-        for page, following in self._pages(home, _WHOLE, order, start.at):
-            topics = _topics(home, page)
-            fresh = [one for one in topics if stamp(one.updated_at) >= start.since]
-            yield from self._batch(home, fresh, known)
-            if not following or len(fresh) < len(topics):
+    def changes(
+        self, context: RepositoryContext, start: PartStart, known: Known
+    ) -> Iterator[Change | PartPosition | PartCompleted]:
+        """Yield what changed, with a position after each page of 50."""
+        order = _LATEST_CHANGE_FIRST if start.since else _OLDEST_FIRST
+        pages = self._iterate_pages(context, _DISCUSSIONS_QUERY, order, start.position)
+        for page, cursor in pages:
+            discussions = _parse_discussions(context, page)
+            changed = [one for one in discussions if stamp(one.updated_at) >= start.since]
+            yield from self._compare(context, changed, known)
+            if not cursor or len(changed) < len(discussions):
                 break
-            yield At(following)
-        yield Read()
+            yield PartPosition(cursor)
+        yield PartCompleted()
 
-    def again(self, home: Home, document_ids: Sequence[str]) -> Iterator[Change]:
-        for one in document_ids:
-            topic = self._topic(home, int(home.own_of(one).rpartition("/")[2]))
-            yield Deletion(one) if topic is None else self._read(home, topic)
+    def refetch(self, context: RepositoryContext, document_ids: Sequence[str]) -> Iterator[Change]:
+        for document_id in document_ids:
+            number = int(context.to_name(document_id).rpartition("/")[2])
+            discussion = self._find(context, number)
+            if discussion is None:
+                yield Deletion(document_id)
+            else:
+                yield self._read(context, discussion)
 
-    def listing(self, home: Home) -> Iterator[Listed]:
-        for page, _ in self._pages(home, _NUMBERS, _AS_MADE, ""):
+    def listing(self, context: RepositoryContext) -> Iterator[Listed]:
+        for page, _ in self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, ""):
             for raw in page:
-                with needed(f"the discussions of {home.repository.name}"):
-                    number = field_of(raw, "number", int)
-                yield Listed(home.id_of(f"discussions/{number}"), home.rights.access)
+                with required(f"the discussions of {context.repository.name}"):
+                    number = get_field(raw, "number", int)
+                document_id = context.to_document_id(f"discussions/{number}")
+                yield Listed(document_id, context.access.access)
 
-    def probe(self, home: Home) -> None:
-        next(self._pages(home, _NUMBERS, _AS_MADE, ""), None)
+    def probe(self, context: RepositoryContext) -> None:
+        next(self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, ""), None)
 
-    def _pages(
-        self, home: Home, query: str, order: Mapping[str, str], after: str
+    def _iterate_pages(
+        self, context: RepositoryContext, query: str, order: Mapping[str, str], after: str
     ) -> Iterator[tuple[list[dict[str, Any]], str]]:
-        """None where discussions are switched off, or the repository went away meanwhile."""
-        if not home.repository.has_discussions:
+        """Yield the pages; none if discussions are disabled or the repository was deleted meanwhile."""
+        if not context.repository.has_discussions:
             return
-        asked = {**home.repository.named, **order}
-        with needed(f"the discussions of {home.repository.name}"):
+        iterate = context.graphql.iterate_pages
+        variables = {**context.repository.graphql_variables, **order}
+        what = f"the discussions of {context.repository.name}"
+        with required(what):
             try:
-                yield from home.graph.pages(query, asked, _listed, after or None)
-            except NotThere:
-                home.check_gone(f"the discussions of {home.repository.name}")
-            except BadCursor:
+                yield from iterate(query, variables, _get_discussions, after or None)
+            except GraphQLNotFoundError:
+                context.check_repository_gone(what)
+            except InvalidCursorError:
                 if not after:
                     raise
-                yield from home.graph.pages(query, asked, _listed)
+                yield from iterate(query, variables, _get_discussions)
 
-    def _batch(self, home: Home, topics: Sequence[Topic], known: Known) -> Iterator[Change]:
-        held = known([home.id_of(one.own) for one in topics]) if topics else {}
-        for topic in topics:
-            if held.get(home.id_of(topic.own)) != topic.version:
-                yield self._read(home, topic)
+    def _compare(
+        self, context: RepositoryContext, discussions: Sequence[Discussion], known: Known
+    ) -> Iterator[Change]:
+        """Read those discussions whose known version differs."""
+        ids = {one.number: context.to_document_id(one.name) for one in discussions}
+        versions = known(list(ids.values())) if ids else {}
+        for discussion in discussions:
+            if versions.get(ids[discussion.number]) != discussion.version:
+                yield self._read(context, discussion)
 
-    def _read(self, home: Home, topic: Topic) -> Document | Unreadable:
-        unread = Unreadable(
-            document_id=home.id_of(topic.own),
-            item=f"{home.repository.name}#{topic.number} {one_line(topic.title)}",
+    def _read(self, context: RepositoryContext, discussion: Discussion) -> Document | Unreadable:
+        unreadable = Unreadable(
+            document_id=context.to_document_id(discussion.name),
+            item=f"{context.repository.name}#{discussion.number} {one_line(discussion.title)}",
             reason="",
-            link=topic.link,
+            link=discussion.link,
         )
-        return read(lambda: document(home, topic), unread)
+        return read_or_report(lambda: read_discussion(context, discussion), unreadable)
 
-    def _topic(self, home: Home, number: int) -> Topic | None:
-        """Nothing where it is gone, or was transferred to another repository."""
-        asked = {**home.repository.named, "number": number}
-        with needed(f"{home.repository.name}#{number}"):
+    def _find(self, context: RepositoryContext, number: int) -> Discussion | None:
+        """Return the discussion; None if it was deleted or transferred to another repository."""
+        repository = context.repository
+        variables = {**repository.graphql_variables, "number": number}
+        with required(f"{repository.name}#{number}"):
             try:
-                data = home.graph.ask(_ONE, asked)
-            except NotThere:
+                data = context.graphql.query(_DISCUSSION_QUERY, variables)
+            except GraphQLNotFoundError:
                 return None
-            topic = _told(data)
-        inside = topic and topic.link.lower().startswith(f"{home.repository.link}/".lower())
-        return topic if inside else None
+            found = _get_discussion(data)
+        is_here = found and found.link.lower().startswith(f"{repository.link}/".lower())
+        return found if is_here else None
 
 
-def _topics(home: Home, page: Sequence[dict[str, Any]]) -> list[Topic]:
-    with needed(f"the discussions of {home.repository.name}"):
-        return [Topic.of(one) for one in page]
+def _parse_discussions(
+    context: RepositoryContext, page: Sequence[dict[str, Any]]
+) -> list[Discussion]:
+    with required(f"the discussions of {context.repository.name}"):
+        return [Discussion.parse(one) for one in page]
 
 
-def _listed(data: dict[str, Any]) -> dict[str, Any]:
+def _get_discussions(data: dict[str, Any]) -> dict[str, Any]:
     match data:
         case {"repository": {"discussions": dict() as found}}:
             return found
         case _:
-            raise Malformed("GitHub answers a repository without its discussions")
+            raise MalformedResponse("GitHub returns a repository without its discussions")
 
 
-def _told(data: dict[str, Any]) -> Topic | None:
+def _get_discussion(data: dict[str, Any]) -> Discussion | None:
     match data:
         case {"repository": {"discussion": dict() as raw}}:
-            return Topic.of(raw)
+            return Discussion.parse(raw)
         case {"repository": {"discussion": None}}:
             return None
         case _:
-            raise Malformed("GitHub answers a repository without the discussion that was asked for")
+            raise MalformedResponse("GitHub returns a repository without the discussion")

@@ -1,8 +1,8 @@
-"""The files of a repository and the pages of its wiki, which git brings.
+"""The files of a repository and the pages of its wiki, which are read with git.
 
-The wiki is a repository of its own beside the one it belongs to, from its first page on. Both are reached
-at the web address of the service itself, with the token that its API takes; who may read the repository
-may read both (docs.github.com, "About wikis").
+The wiki is a repository of its own beside the one it belongs to, from its first page on. Both are at the
+web address of the service, and accept the token of its API; who may read the repository may read both
+(docs.github.com, "About wikis").
 """
 
 import hashlib
@@ -29,177 +29,193 @@ from connectors.git_repository.file_documents import Shelf
 from connectors.git_repository.mirror import NoSuchBranch
 from connectors.git_repository.progress import Arrived, Place, Stage, place_of, stored
 from connectors.git_repository.remote_url import remote_of
-from connectors.http_client.address_guard import checked_url
-from connectors.http_client.rate_limits import github_pace
-from connectors.http_client.token_account import Account
-from connectors.sources.github.client import Refused
-from connectors.sources.github.content_reader import At, Home, Read, Start
+from connectors.http_client.address_guard import validate_url
+from connectors.http_client.api_client import AccessDeniedError, ApiAccount
+from connectors.sources.github.client import read_github_rate_limit
+from connectors.sources.github.content_reader import (
+    PartCompleted,
+    PartPosition,
+    PartStart,
+    RepositoryContext,
+)
 from connectors.sources.github.repositories import Repository
 from connectors.sources.github.settings import GitHubSettings
 
-_PAGES = {
+_PAGE_SUFFIXES = {
     *(".md", ".mkd", ".mkdn", ".mdown", ".markdown", ".txt", ".textile", ".rdoc", ".org"),
     *(".creole", ".mediawiki", ".wiki", ".rst", ".asciidoc", ".adoc", ".asc", ".pod"),
 }
-_BARS = {"_sidebar", "_footer", "_header"}
+_SIDEBARS = {"_sidebar", "_footer", "_header"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByGit:
-    """Implements `connectors.sources.github.content_reader.Part`. A document is called by the part's name and its path."""
+class GitPart:
+    """Implements `connectors.sources.github.content_reader.Part`. A document is named by the part and its path."""
 
     name: str
-    branch: Callable[[Home], Branch | None]
-    """None where the repository has no such part."""
-    absent: tuple[type[ActionRequiredError], ...]
-    """What says that there is nothing yet, and no trouble."""
+    open_branch: Callable[[RepositoryContext], Branch | None]
+    """Returns None if the repository has no such part."""
+    absent_errors: tuple[type[ActionRequiredError], ...]
+    """The errors that mean that there is nothing yet."""
 
-    def owns(self, own: str) -> bool:
-        return own.startswith(f"{self.name}/")
+    def owns(self, name: str) -> bool:
+        return name.startswith(f"{self.name}/")
 
-    def changes(self, home: Home, start: Start, known: Known) -> Iterator[Change | At | Read]:
-        """A checkpoint every 200 files."""
-        until = ""
-        with self._found(home) as branch:
-            for change in branch.changes(_place(start), known) if branch else ():
+    def changes(
+        self, context: RepositoryContext, start: PartStart, known: Known
+    ) -> Iterator[Change | PartPosition | PartCompleted]:
+        """Yield what changed, with a position every 200 files."""
+        end_state = ""
+        with self._branch(context) as branch:
+            for change in branch.changes(_parse_progress(start), known) if branch else ():
                 match change:
                     case Stage() | Arrived():
-                        # Only with what was read to its end the next run begins.
-                        until = change.commit if isinstance(change, Arrived) else until
-                        yield At(json.dumps(stored(change)))
+                        # The next run begins with the commit that was read completely.
+                        end_state = change.commit if isinstance(change, Arrived) else end_state
+                        yield PartPosition(json.dumps(stored(change)))
                     case _:
                         yield change
-        yield Read(until)
+        yield PartCompleted(end_state)
 
-    def again(self, home: Home, document_ids: Sequence[str]) -> Iterator[Change]:
-        with self._found(home) as branch:
+    def refetch(self, context: RepositoryContext, document_ids: Sequence[str]) -> Iterator[Change]:
+        with self._branch(context) as branch:
             if branch is not None:
                 yield from branch.again(document_ids)
                 return
         yield from map(Deletion, document_ids)
 
-    def listing(self, home: Home) -> Iterator[Listed]:
-        with self._found(home) as branch:
+    def listing(self, context: RepositoryContext) -> Iterator[Listed]:
+        with self._branch(context) as branch:
             if branch is not None:
                 yield from branch.listing()
 
-    def probe(self, home: Home) -> None:
-        with self._found(home) as branch:
+    def probe(self, context: RepositoryContext) -> None:
+        with self._branch(context) as branch:
             if branch is not None:
                 branch.probe()
 
     @contextmanager
-    def _found(self, home: Home) -> Iterator[Branch | None]:
-        """What is asked of a branch that is not there has no answer, and is left quietly."""
+    def _branch(self, context: RepositoryContext) -> Iterator[Branch | None]:
+        """Open the branch; if it does not exist, the block ends quietly."""
         try:
-            yield self.branch(home)
-        except self.absent:
+            yield self.open_branch(context)
+        except self.absent_errors:
             return
         except ActionRequiredError as error:
-            raise Refused(str(error)) from error
+            raise AccessDeniedError(str(error)) from error
 
 
-def _place(start: Start) -> Place | None:
-    return place_of(value_of(start.at)) or (Arrived(start.until) if start.until else None)
+def _parse_progress(start: PartStart) -> Place | None:
+    progress = place_of(value_of(start.position))
+    return progress or (Arrived(start.end_state) if start.end_state else None)
 
 
-def wiki(account: Account, settings: GitHubSettings) -> ByGit:
-    """Its pages, without the bars beside every page."""
+def create_wiki_part(account: ApiAccount, settings: GitHubSettings) -> GitPart:
+    """Read the pages of the wiki, without the bars beside every page."""
 
-    def branch(home: Home) -> Branch | None:
-        repository = home.repository
+    def open_branch(context: RepositoryContext) -> Branch | None:
+        repository = context.repository
         if not repository.has_wiki:
             return None
         shelf = Shelf(
-            source=home.source,
-            prefix=home.id_of("wiki/"),
+            source=context.source,
+            prefix=context.to_document_id("wiki/"),
             parents=(*repository.parents, "wiki"),
             metadata={"repository": repository.name, "kind": "wiki page"},
-            takes=_is_page,
-            link=lambda parts, _: f"{repository.link}/wiki/{_page_name(parts)}",
+            takes=_is_wiki_page,
+            link=lambda parts, _: f"{repository.link}/wiki/{_quote_page_name(parts)}",
             within=f"{repository.name}/wiki/",
-            title=_page_title,
+            title=_get_page_title,
             largest_file=settings.largest_file,
         )
-        return _branch(account, settings, home, ".wiki.git", shelf)
+        return _open_branch(account, settings, context, ".wiki.git", shelf)
 
-    return ByGit(name="wiki", branch=branch, absent=(NoRepository, NoSuchBranch))
+    absent_errors = (NoRepository, NoSuchBranch)
+    return GitPart(name="wiki", open_branch=open_branch, absent_errors=absent_errors)
 
 
-def files(account: Account, settings: GitHubSettings) -> ByGit:
-    """Of the default branch."""
+def create_files_part(account: ApiAccount, settings: GitHubSettings) -> GitPart:
+    """Read the files of the default branch."""
     plain = PlainFiles.of(settings.include_files, settings.exclude_files)
 
-    def branch(home: Home) -> Branch:
-        repository = home.repository
+    def open_branch(context: RepositoryContext) -> Branch:
+        repository = context.repository
         shelf = Shelf(
-            source=home.source,
-            prefix=home.id_of("files/"),
+            source=context.source,
+            prefix=context.to_document_id("files/"),
             parents=repository.parents,
             metadata={"repository": repository.name, "kind": "file"},
             takes=plain.takes,
-            link=lambda parts, name: f"{repository.link}/blob/{quote(name)}/{_quoted(parts)}",
+            link=lambda parts, name: f"{repository.link}/blob/{quote(name)}/{_quote_path(parts)}",
             within=f"{repository.name}/",
             largest_file=settings.largest_file,
         )
-        return _branch(account, settings, home, ".git", shelf)
+        return _open_branch(account, settings, context, ".git", shelf)
 
-    return ByGit(name="files", branch=branch, absent=(NoSuchBranch,))
+    return GitPart(name="files", open_branch=open_branch, absent_errors=(NoSuchBranch,))
 
 
-def web_url(api_url: str) -> str:
-    """Where people and git go: https://github.com for https://api.github.com, and the host itself of a
-    GitHub Enterprise Server, whose API is below /api."""
-    url = checked_url(api_url)
+def get_web_url(api_url: str) -> str:
+    """Return the URL of the pages and of git: https://github.com for https://api.github.com.
+
+    A GitHub Enterprise Server has its API below /api on the same host.
+    """
+    url = validate_url(api_url)
     host = url.host if url.path.strip("/") else url.host.removeprefix("api.")
     return str(url.copy_with(host=host, path="/", query=None)).rstrip("/")
 
 
-def _branch(
-    account: Account, settings: GitHubSettings, home: Home, suffix: str, shelf: Shelf
+def _open_branch(
+    account: ApiAccount,
+    settings: GitHubSettings,
+    context: RepositoryContext,
+    suffix: str,
+    shelf: Shelf,
 ) -> Branch:
-    address = f"{web_url(account.api_url)}/{home.repository.name}{suffix}"
+    url = f"{get_web_url(account.api_url)}/{context.repository.name}{suffix}"
     way = Way(
         source=account.source,
-        remote=remote_of(address),
+        remote=remote_of(url),
         sign_in=Token(token=SecretStr(account.token)),
-        reach=account.reach,
-        pace=github_pace,
+        reach=account.allowed_networks,
+        pace=read_github_rate_limit,
     )
     return Branch(
         way=way,
         name="",
-        kept=_kept(account, settings, home.repository, suffix),
+        kept=_get_mirror_path(account, settings, context.repository, suffix),
         shelf=shelf,
-        rules=lambda copy, commit: lambda parts: home.rights.access,  # noqa: ARG005
+        rules=lambda copy, commit: lambda parts: context.access.access,  # noqa: ARG005
     )
 
 
-def _kept(
-    account: Account, settings: GitHubSettings, repository: Repository, suffix: str
+def _get_mirror_path(
+    account: ApiAccount, settings: GitHubSettings, repository: Repository, suffix: str
 ) -> Path | None:
-    """By the number of the repository: it stays when that is renamed. One folder may serve several
-    servers."""
+    # By the id of the repository, which survives a rename, and by the server: several may share the
+    # folder.
     server = hashlib.sha256(account.api_url.encode()).hexdigest()[:20]
     return settings.mirror and settings.mirror / f"github-{server}-{repository.id}{suffix}"
 
 
-def _is_page(parts: Parts) -> bool:
+def _is_wiki_page(parts: Parts) -> bool:
     name = PurePosixPath(parts[-1])
     hidden = any(one.startswith(".") for one in parts)
-    return not hidden and name.suffix.lower() in _PAGES and name.stem.lower() not in _BARS
+    return (
+        not hidden and name.suffix.lower() in _PAGE_SUFFIXES and name.stem.lower() not in _SIDEBARS
+    )
 
 
-def _page_name(parts: Parts) -> str:
-    """A page is read by its name alone, whatever folder it lies in."""
-    return _quoted([PurePosixPath(parts[-1]).stem.replace(" ", "-")])
+def _quote_page_name(parts: Parts) -> str:
+    # The URL of a page has its name only, not its folder.
+    return _quote_path([PurePosixPath(parts[-1]).stem.replace(" ", "-")])
 
 
-def _page_title(parts: Parts, extracted: Extracted) -> str:
-    """Its name, as GitHub shows it above the page."""
+def _get_page_title(parts: Parts, extracted: Extracted) -> str:
+    """Return the name of the file, which GitHub shows above the page."""
     del extracted
     return titled(parts[-1])
 
 
-def _quoted(parts: Sequence[str]) -> str:
+def _quote_path(parts: Sequence[str]) -> str:
     return quote_from_bytes(os.fsencode("/".join(parts)))

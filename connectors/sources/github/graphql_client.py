@@ -1,6 +1,6 @@
-"""Questions to GitHub's GraphQL API: the data, or what its errors ask a person or a run to do.
+"""The client of GitHub's GraphQL API.
 
-Errors come under status 200, in the body. The rate limit is counted in points, of which a query costs
+Its errors are in the body under status 200. Its rate limit is counted in points, of which a query costs
 one or more: docs.github.com/graphql, "Rate limits and query limits for the GraphQL API".
 """
 
@@ -10,124 +10,144 @@ from datetime import timedelta
 from typing import Any
 
 from connectors.extraction.result import parsed_time
-from connectors.http_client.pagination import cursor_pages
-from connectors.http_client.rate_limits import UNSAID, github_pace, server_time
-from connectors.http_client.response import Answer, BadAnswer, Malformed, RateLimited
-from connectors.sources.github.client import Api
+from connectors.http_client.api_client import find_text
+from connectors.http_client.pagination import iterate_cursor_pages
+from connectors.http_client.rate_limits import DEFAULT_WAIT, get_server_time
+from connectors.http_client.response import (
+    MalformedResponse,
+    RateLimitedError,
+    Response,
+    ResponseError,
+)
+from connectors.sources.github.client import GitHubClient, read_github_rate_limit
 
 _LIMITS = {"RATE_LIMIT", "RATE_LIMITED"}
 
 
-class NotThere(BadAnswer):
-    """There is no such thing, or none that the token may see."""
+class GraphQLNotFoundError(ResponseError):
+    """The object does not exist, or the token may not see it."""
 
 
-class BadCursor(BadAnswer):
-    """It leads nowhere any more: one begins from the first page."""
+class InvalidCursorError(ResponseError):
+    """The cursor is no longer valid: start from the first page."""
 
 
-class Graph:
-    """Asks over the connection of one run."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
+class GraphQLClient:
+    def __init__(self, client: GitHubClient) -> None:
+        self._client = client
         self._wait: timedelta | None = None
 
-    def ask(self, query: str, variables: Mapping[str, object]) -> dict[str, Any]:
-        """The data. A query that asks for `rateLimit { remaining resetAt }` is the last one before the
-        points come back, where it took the last of them.
+    def query(self, query: str, variables: Mapping[str, object]) -> dict[str, Any]:
+        """Return the data.
+
+        If a query that asks for `rateLimit { remaining resetAt }` uses the last points, the next query
+        raises RateLimitedError without a request.
 
         Raises:
-            NotThere, BadCursor: see there.
-            ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+            GraphQLNotFoundError: the object does not exist.
+            InvalidCursorError: the cursor is no longer valid.
+            SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
         """
-        return self._data(self._asked(query, variables))
+        return self._extract_data(self._send(query, variables))
 
-    def pages(
+    def iterate_pages(
         self,
         query: str,
         variables: Mapping[str, object],
-        connection: Callable[[dict[str, Any]], dict[str, Any]],
+        get_connection: Callable[[dict[str, Any]], dict[str, Any]],
         after: str | None = None,
     ) -> Iterator[tuple[list[dict[str, Any]], str]]:
-        """The nodes of each page of a connection, and the cursor of the next one, empty at the last.
+        """Yield the nodes of each page and the cursor of the next page, empty at the last.
 
         Args:
             query: has a variable `$after`.
-            connection: what is paged, from the data.
+            get_connection: returns the paged connection from the data.
         """
-        page: dict[str, Any] = {}
+        connection: dict[str, Any] = {}
 
-        def fetch(cursor: str | None) -> Answer:
-            nonlocal page
-            answer = self._asked(query, {**variables, "after": cursor})
-            page = connection(self._data(answer))
-            return answer
+        def fetch(cursor: str | None) -> Response:
+            nonlocal connection
+            response = self._send(query, {**variables, "after": cursor})
+            connection = get_connection(self._extract_data(response))
+            return response
 
-        for one in cursor_pages(fetch, lambda _: next_cursor(page), after):
-            yield nodes(page), one.next or ""
+        for page in iterate_cursor_pages(fetch, lambda _: get_next_cursor(connection), after):
+            yield get_nodes(connection), page.next or ""
 
-    def _asked(self, query: str, variables: Mapping[str, object]) -> Answer:
+    def _send(self, query: str, variables: Mapping[str, object]) -> Response:
         if self._wait is not None:
-            raise RateLimited("GitHub's GraphQL API has no points left for this token", self._wait)
-        return self._api.query({"query": query, "variables": variables})
+            raise RateLimitedError(
+                "GitHub's GraphQL API has no points left for this token", self._wait
+            )
+        return self._client.query_graphql({"query": query, "variables": variables})
 
-    def _data(self, answer: Answer) -> dict[str, Any]:
-        told = answer.json_object()
-        match told:
+    def _extract_data(self, response: Response) -> dict[str, Any]:
+        match response.json_object():
             case {"errors": [dict() as error, *_]}:
-                raise self._trouble(answer, error)
+                raise self._to_error(response, error)
             case {"data": dict() as data}:
-                self._wait = _until_points(answer, data)
+                self._wait = _find_wait(response, data)
                 return data
             case _:
-                raise Malformed("GitHub's GraphQL API answers without data")
+                raise MalformedResponse("GitHub's GraphQL API responds without data")
 
-    def _trouble(self, answer: Answer, error: Mapping[str, Any]) -> Exception:
-        kind, said = str(error.get("type", "")), str(error.get("message", ""))[:200]
-        if kind in _LIMITS or "rate limit" in said.lower():
-            # With a status of its own it tells how long in the headers: it does so with this one too.
-            wait = github_pace(replace(answer, status=429))
-            return RateLimited(f"GitHub's GraphQL API: {said}", UNSAID if wait is None else wait)
+    def _to_error(self, response: Response, error: Mapping[str, Any]) -> Exception:
+        kind, message = find_text(error, "type"), find_text(error, "message")[:200]
+        if kind in _LIMITS or "rate limit" in message.lower():
+            # The headers say how long to wait, as they do under a status of its own.
+            wait = read_github_rate_limit(replace(response, status=429))
+            return RateLimitedError(
+                f"GitHub's GraphQL API: {message}", DEFAULT_WAIT if wait is None else wait
+            )
         match kind:
             case "NOT_FOUND":
-                return NotThere(said)
+                return GraphQLNotFoundError(message)
             case "INVALID_CURSOR_ARGUMENTS":
-                return BadCursor(said)
+                return InvalidCursorError(message)
             case "FORBIDDEN" | "INSUFFICIENT_SCOPES":
-                asked = error.get("path")
-                path = asked if isinstance(asked, list) else ["what was asked"]
-                return self._api.refused(".".join(map(str, path)), said)
+                path = error.get("path")
+                what = ".".join(map(str, path)) if isinstance(path, list) else "this"
+                return self._client.access_denied_error(what, message)
             case _:
-                return Malformed(f"GitHub's GraphQL API: {said or 'an error without a message'}")
+                return MalformedResponse(
+                    f"GitHub's GraphQL API: {message or 'an error without a message'}"
+                )
 
 
-def nodes(connection: object) -> list[dict[str, Any]]:
-    """Of one page; one that the token may not see is told as null. Raises Malformed."""
+def get_nodes(connection: object) -> list[dict[str, Any]]:
+    """Return the nodes of a page; those that the token may not see are null and left out.
+
+    Raises:
+        MalformedResponse: there is no list of nodes.
+    """
     match connection:
         case {"nodes": list() as found}:
             return [one for one in found if isinstance(one, dict)]
         case _:
-            raise Malformed("GitHub's GraphQL API answers a list without nodes")
+            raise MalformedResponse("GitHub's GraphQL API returns a list without nodes")
 
 
-def next_cursor(connection: object) -> str | None:
-    """Raises Malformed."""
+def get_next_cursor(connection: object) -> str | None:
+    """Return the cursor of the next page, None at the last.
+
+    Raises:
+        MalformedResponse: the page does not say.
+    """
     match connection:
         case {"pageInfo": {"hasNextPage": False}}:
             return None
         case {"pageInfo": {"hasNextPage": True, "endCursor": str(cursor)}}:
             return cursor
         case _:
-            raise Malformed("GitHub's GraphQL API answers a page without what follows it")
+            raise MalformedResponse("GitHub's GraphQL API returns a page without pageInfo")
 
 
-def _until_points(answer: Answer, data: Mapping[str, Any]) -> timedelta | None:
-    """How long to wait where no point is left. A server without limits tells null."""
+def _find_wait(response: Response, data: Mapping[str, Any]) -> timedelta | None:
+    """Return how long to wait if no points are left. A server without limits returns null."""
     match data:
-        case {"rateLimit": {"remaining": int(left), "resetAt": str(moment)}} if left <= 0:
-            reset = parsed_time(moment)
-            wait = UNSAID if reset is None else reset - server_time(answer)
+        case {"rateLimit": {"remaining": int(points), "resetAt": str(reset_at)}} if points <= 0:
+            reset = parsed_time(reset_at)
+            wait = DEFAULT_WAIT if reset is None else reset - get_server_time(response)
             return max(wait, timedelta())
         case _:
             return None

@@ -1,110 +1,183 @@
-"""An issue or a pull request with all that was said on it, as one document."""
+"""An issue or a pull request with its comments and reviews, as one document."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
 
 from connectors.checkpoints import stamp
 from connectors.document import Document, Section
 from connectors.extraction.media_types import MARKDOWN
 from connectors.extraction.result import one_line, shortened
-from connectors.sources.github.client import Api
-from connectors.sources.github.comment_sections import Saying, author, heading, sections
-from connectors.sources.github.content_reader import Home
-from connectors.sources.github.issue_pagination import Item, login_of, time_of
-from connectors.sources.github.repositories import Repository
+from connectors.http_client.api_client import find_text, get_field, get_time
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.github.comment_sections import (
+    Comment,
+    format_heading,
+    get_owners,
+    to_sections,
+)
+from connectors.sources.github.content_reader import RepositoryContext
 
-_READING = 1
-"""Goes up when the same answers are read into another document."""
-_VERDICTS: Mapping[str, str] = {
+_FORMAT = 1
+"""Raised when the same responses give another document, so that all are read again."""
+_MAX_NUMBER = 1 << 31
+_REVIEW_STATES: Mapping[str, str] = {
     "APPROVED": "approved",
     "CHANGES_REQUESTED": "changes requested",
     "DISMISSED": "review dismissed",
 }
 
 
-def said_until(version: str) -> str:
-    """When the latest comment in a document of that version was made or edited; empty where there is
-    none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """An issue or a pull request without its comments, as lists return it."""
+
+    number: int
+    title: str
+    body: str
+    author: str
+    """The login; empty if the account was deleted."""
+    link: str
+    is_pull_request: bool
+    comment_count: int | None
+    """None if the list does not say."""
+    created_at: datetime
+    updated_at: datetime
+    state: str
+    labels: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, raw: dict[str, Any]) -> Self:
+        """Parse an issue of the API; raise MalformedResponse if a required field is missing."""
+        number = get_field(raw, "number", int)
+        if not 0 < number < _MAX_NUMBER:
+            raise MalformedResponse(f"GitHub returns an issue with the number {number}")
+        return cls(
+            number=number,
+            title=get_field(raw, "title", str),
+            body=find_text(raw, "body"),
+            author=find_text(raw, "user", "login"),
+            link=get_field(raw, "html_url", str),
+            is_pull_request="pull_request" in raw or "head" in raw,
+            comment_count=_get_comment_count(raw),
+            created_at=get_time(raw, "created_at"),
+            updated_at=get_time(raw, "updated_at"),
+            state=find_text(raw, "state"),
+            labels=tuple(_iterate_labels(raw.get("labels"))),
+        )
+
+    @property
+    def version(self) -> str:
+        """The version without the comments.
+
+        Every edit and comment sets the time of the last change, but with a resolution of one second:
+        the digest detects a second edit in it.
+        """
+        count = "" if self.comment_count is None else self.comment_count
+        content = repr((self.title, self.body, self.state, self.labels))
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        return f"{_FORMAT}:{stamp(self.updated_at)}:{count}:{digest}"
+
+
+def get_issue_version(version: str) -> str:
+    """Return the part of a document's version that is the `Issue.version`."""
+    return version.rpartition("/")[0]
+
+
+def get_last_comment_time(version: str) -> str:
+    """Return the part of a document's version that is the stamp of the latest comment, or empty."""
     return version.rpartition("/")[2]
 
 
-def is_of(version: str, item: Item) -> bool:
-    """Whether a document of that version was made from the item as it is, whatever its comments."""
-    return version.rpartition("/")[0] == mark(item)
+def format_issue_name(context: RepositoryContext, issue: Issue) -> str:
+    return f"{context.repository.name}#{issue.number} {one_line(issue.title)}"
 
 
-def mark(item: Item) -> str:
-    """Every edit and comment sets the time at which the item changed, but to the second only: what was
-    edited twice within one is told by its text."""
-    count = "" if item.comments is None else item.comments
-    told = repr((item.title, item.body, item.state, item.labels))
-    digest = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{_READING}:{stamp(item.updated_at)}:{count}:{digest}"
+def read_issue(context: RepositoryContext, issue: Issue) -> Document:
+    """Read the comments and return the whole document.
 
-
-def document(home: Home, item: Item) -> Document:
-    """
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
-    kind = "pull request" if item.is_pull else "issue"
-    said = sorted(_sayings(home.api, home.repository, item))
-    until = max((one.edited for one in said), default="")
-    says = (
-        *sections(item.body, item.link),
-        *(one for each in said for one in sections(each.text, each.link, [each.heading])),
+    comments = sorted(_read_comments(context, issue))
+    last_edit = max((one.edited for one in comments), default="")
+    sections = (
+        *to_sections(issue.body, issue.link),
+        *(one for each in comments for one in to_sections(each.text, each.link, [each.heading])),
     )
-    title = one_line(item.title) or f"#{item.number}"
+    title = one_line(issue.title) or f"#{issue.number}"
     return Document(
-        id=home.id_of(str(item.number)),
-        source=home.source,
+        id=context.to_document_id(str(issue.number)),
+        source=context.source,
         title=shortened(title),
-        sections=says or (Section(text=title, link=item.link),),
-        link=item.link,
+        sections=sections or (Section(text=title, link=issue.link),),
+        link=issue.link,
         media_type=MARKDOWN,
-        access=home.rights.access,
-        version=f"{mark(item)}/{until}",
+        access=context.access.access,
+        version=f"{issue.version}/{last_edit}",
         metadata={
-            "repository": home.repository.name,
-            "kind": kind,
-            "number": str(item.number),
-            "state": item.state,
-            **({"labels": item.labels} if item.labels else {}),
+            "repository": context.repository.name,
+            "kind": "pull request" if issue.is_pull_request else "issue",
+            "number": str(issue.number),
+            "state": issue.state,
+            **({"labels": issue.labels} if issue.labels else {}),
         },
-        owners=author(item.author, home.rights),
-        created_at=item.created_at,
-        updated_at=item.updated_at,
-        parents=home.repository.parents,
+        owners=get_owners(issue.author, context.access),
+        created_at=issue.created_at,
+        updated_at=issue.updated_at,
+        parents=context.repository.parents,
     )
 
 
-def item_name(repository: Repository, item: Item) -> str:
-    return f"{repository.name}#{item.number} {one_line(item.title)}"
-
-
-def _sayings(api: Api, repository: Repository, item: Item) -> Iterator[Saying]:
-    if item.comments != 0:
-        for raw in api.present(f"{repository.path}/issues/{item.number}/comments"):
-            yield _saying(raw, "created_at")
-    if item.is_pull:
-        pull = f"{repository.path}/pulls/{item.number}"
-        for raw in api.present(f"{pull}/reviews"):
-            # One that is still being written has no date, and is its author's alone.
+def _read_comments(context: RepositoryContext, issue: Issue) -> Iterator[Comment]:
+    path, list_existing = context.repository.path, context.client.list_existing
+    if issue.comment_count != 0:
+        for raw in list_existing(f"{path}/issues/{issue.number}/comments"):
+            yield _parse_comment(raw, "created_at")
+    if issue.is_pull_request:
+        for raw in list_existing(f"{path}/pulls/{issue.number}/reviews"):
+            # A pending review has no date, and only its author may see it.
             if raw.get("state") != "PENDING":
-                yield _saying(raw, "submitted_at", _VERDICTS.get(str(raw.get("state")), ""))
-        for raw in api.present(f"{pull}/comments"):
-            yield _saying(raw, "created_at", str(raw.get("path") or ""))
+                yield _parse_review(raw)
+        for raw in list_existing(f"{path}/pulls/{issue.number}/comments"):
+            yield _parse_comment(raw, "created_at", find_text(raw, "path"))
 
 
-def _saying(raw: dict[str, Any], dated: str, besides: str = "") -> Saying:
-    """Raises Malformed."""
-    at = time_of(raw, dated)
-    return Saying(
-        at=at,
-        edited=stamp(time_of(raw, "updated_at") if "updated_at" in raw else at),
-        link=str(raw.get("html_url") or ""),
-        heading=heading(login_of(raw), at, besides),
-        # The verdict of a review counts where it says nothing more.
-        text=str(raw.get("body") or "") or (besides if dated == "submitted_at" else ""),
+def _parse_review(raw: dict[str, Any]) -> Comment:
+    state = _REVIEW_STATES.get(find_text(raw, "state"), "")
+    # The state of a review counts also if it has no text.
+    return _parse_comment({**raw, "body": raw.get("body") or state}, "submitted_at", state)
+
+
+def _parse_comment(raw: dict[str, Any], date_field: str, suffix: str = "") -> Comment:
+    created_at = get_time(raw, date_field)
+    return Comment(
+        created_at=created_at,
+        edited=stamp(get_time(raw, "updated_at") if "updated_at" in raw else created_at),
+        link=find_text(raw, "html_url"),
+        heading=format_heading(find_text(raw, "user", "login"), created_at, suffix),
+        text=find_text(raw, "body"),
     )
+
+
+def _get_comment_count(raw: dict[str, Any]) -> int | None:
+    # A single pull request has a count, a list of them has none: ignoring it in both cases gives the
+    # same version.
+    match raw:
+        case {"head": _}:
+            return None
+        case {"comments": int(count)}:
+            return count
+        case _:
+            return None
+
+
+def _iterate_labels(labels: object) -> Iterator[str]:
+    for one in labels if isinstance(labels, list) else ():
+        match one:
+            case {"name": str(name)} | str(name):
+                yield name
+            case _:
+                pass

@@ -1,118 +1,249 @@
-"""Issues and pull requests of a repository, each with all that was said on it."""
+"""The issues and pull requests of a repository, in the order in which they changed, none left out.
+
+GitHub's list is paged by number, so an item that changes or is deleted meanwhile shifts all that follow.
+Therefore no second page is requested: after each page the list is requested again from the time at which
+that page ended. Only among items of one second the pages are followed.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from connectors.checkpoints import is_stamp
+from connectors.checkpoints import is_stamp, stamp
 from connectors.connector import Change, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
-from connectors.http_client.response import Answer
-from connectors.sources.github.client import needed
-from connectors.sources.github.content_reader import At, Home, Read, Start, read
-from connectors.sources.github.issue_document import document, is_of, item_name, mark, said_until
-from connectors.sources.github.issue_pagination import Gone, Item, talked, walk
+from connectors.http_client.api_client import check_objects, find_text, get_time, required
+from connectors.http_client.response import Response
+from connectors.sources.github.client import GitHubClient
+from connectors.sources.github.content_reader import (
+    PartCompleted,
+    PartPosition,
+    PartStart,
+    RepositoryContext,
+    read_or_report,
+)
+from connectors.sources.github.issue_document import (
+    Issue,
+    format_issue_name,
+    get_issue_version,
+    get_last_comment_time,
+    read_issue,
+)
 from connectors.sources.github.repositories import Repository
 from connectors.sources.github.settings import Content
 
+_SECOND = timedelta(seconds=1)
+
+
+class RepositoryGoneError(Exception):
+    """The repository does not exist any more."""
+
 
 @dataclass(frozen=True, slots=True)
-class Conversations:
-    """Implements `connectors.sources.github.content_reader.Part`. A document is called by its number."""
+class IssuePage:
+    issues: Sequence[Issue]
+    resume_since: str
+    """The time from which to request the following page; empty if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuesPart:
+    """Implements `connectors.sources.github.content_reader.Part`. A document is named by its number."""
 
     contents: tuple[Content, ...]
     name: str = "issues"
 
-    def owns(self, own: str) -> bool:
-        return re.fullmatch(r"\d{1,10}", own) is not None
+    def owns(self, name: str) -> bool:
+        return re.fullmatch(r"\d{1,10}", name) is not None
 
-    def changes(self, home: Home, start: Start, known: Known) -> Iterator[Change | At | Read]:
-        """A checkpoint for each page of 100."""
-        before: Mapping[int, str] = {}
-        begin = start.at if is_stamp(start.at) else start.since
-        for items, then in self._leaves(home, begin):
-            fresh = [one for one in items if before.get(one.number) != mark(one)]
-            yield from self._batch(home, fresh, known)
-            before = {one.number: mark(one) for one in items}
-            yield At(then)
+    def changes(
+        self, context: RepositoryContext, start: PartStart, known: Known
+    ) -> Iterator[Change | PartPosition | PartCompleted]:
+        """Yield what changed, with a position after each page of 100."""
+        previous: Mapping[int, str] = {}
+        since = start.position if is_stamp(start.position) else start.since
+        for page in self._iterate_pages(context, since):
+            fresh = [one for one in page.issues if previous.get(one.number) != one.version]
+            yield from self._compare(context, fresh, known)
+            previous = {one.number: one.version for one in page.issues}
+            yield PartPosition(page.resume_since)
         if start.since:
-            yield from self._talked(home, start.since, known)
-        yield Read()
+            yield from self._read_commented(context, start.since, known)
+        yield PartCompleted()
 
-    def again(self, home: Home, document_ids: Sequence[str]) -> Iterator[Change]:
-        for one in document_ids:
-            yield self._anew(home, int(home.own_of(one)))
+    def refetch(self, context: RepositoryContext, document_ids: Sequence[str]) -> Iterator[Change]:
+        for document_id in document_ids:
+            yield self._refetch_issue(context, int(context.to_name(document_id)))
 
-    def listing(self, home: Home) -> Iterator[Listed]:
-        """Each once, although what changes meanwhile is told again."""
+    def listing(self, context: RepositoryContext) -> Iterator[Listed]:
+        """Yield each issue once, although one that changes meanwhile is listed again."""
+        # A bit for each number: a repository may have millions.
         seen = bytearray()
-        for items, _ in self._leaves(home, ""):
-            for item in items:
-                place, bit = item.number >> 3, 1 << (item.number & 7)
-                seen.extend(bytes(max(0, place + 1 - len(seen))))
-                if not seen[place] & bit:
-                    seen[place] |= bit
-                    yield Listed(home.id_of(str(item.number)), home.rights.access)
+        for page in self._iterate_pages(context, ""):
+            for issue in page.issues:
+                index, bit = issue.number >> 3, 1 << (issue.number & 7)
+                seen.extend(bytes(max(0, index + 1 - len(seen))))
+                if not seen[index] & bit:
+                    seen[index] |= bit
+                    document_id = context.to_document_id(str(issue.number))
+                    yield Listed(document_id, context.access.access)
 
-    def probe(self, home: Home) -> None:
-        next(self._leaves(home, ""), None)
+    def probe(self, context: RepositoryContext) -> None:
+        next(self._iterate_pages(context, ""), None)
 
-    def _talked(self, home: Home, since: str, known: Known) -> Iterator[Change]:
-        """Items with comments that are newer than those in the documents that are held."""
-        of_pulls = ["pulls"] if "pull requests" in self.contents else []
-        for list_of in ["issues", *of_pulls]:
-            with needed(f"the comments of {home.repository.name}"):
-                for latest in talked(home.api, home.repository, list_of, since):
-                    ids = {home.id_of(str(one)): one for one in latest}
-                    for held_id, held in (known(list(ids)) if ids else {}).items():
-                        if said_until(held) < latest[ids[held_id]]:
-                            yield self._anew(home, ids[held_id])
+    def _read_commented(
+        self, context: RepositoryContext, since: str, known: Known
+    ) -> Iterator[Change]:
+        """Read issues with comments newer than in the known documents.
 
-    def _leaves(self, home: Home, since: str) -> Iterator[tuple[list[Item], str]]:
-        """Items that the settings take in, page by page, and from where in time to go on after each.
-        Nothing of a repository that went away meanwhile."""
-        with needed(f"the issues of {home.repository.name}"):
+        An edited comment does not always count as a change of its issue.
+        """
+        repository = context.repository
+        pulls = ["pulls"] if "pull requests" in self.contents else []
+        for kind in ["issues", *pulls]:
+            with required(f"the comments of {repository.name}"):
+                for latest in iterate_commented(context.client, repository, kind, since):
+                    numbers = {context.to_document_id(str(number)): number for number in latest}
+                    for document_id, version in (known(list(numbers)) if numbers else {}).items():
+                        number = numbers[document_id]
+                        if get_last_comment_time(version) < latest[number]:
+                            yield self._refetch_issue(context, number)
+
+    def _iterate_pages(self, context: RepositoryContext, since: str) -> Iterator[IssuePage]:
+        """Yield the issues that the settings select; none if the repository was deleted meanwhile."""
+        what = f"the issues of {context.repository.name}"
+        with required(what):
             try:
-                for leaf in walk(home.api, home.repository, since):
-                    yield list(filter(self._includes, leaf.items)), leaf.then
-            except Gone:
-                home.check_gone(f"the issues of {home.repository.name}")
+                for page in iterate_changed_issues(context.client, context.repository, since):
+                    selected = list(filter(self._is_selected, page.issues))
+                    yield IssuePage(selected, page.resume_since)
+            except RepositoryGoneError:
+                context.check_repository_gone(what)
 
-    def _includes(self, item: Item) -> bool:
-        return ("pull requests" if item.is_pull else "issues") in self.contents
+    def _is_selected(self, issue: Issue) -> bool:
+        return ("pull requests" if issue.is_pull_request else "issues") in self.contents
 
-    def _batch(self, home: Home, items: Sequence[Item], known: Known) -> Iterator[Change]:
-        ids = {one.number: home.id_of(str(one.number)) for one in items}
-        held = known(list(ids.values())) if ids else {}
-        for item in items:
-            if not is_of(held.get(ids[item.number], ""), item):
-                yield self._read(home, item)
+    def _compare(
+        self, context: RepositoryContext, issues: Sequence[Issue], known: Known
+    ) -> Iterator[Change]:
+        """Read those issues whose known version differs."""
+        ids = {one.number: context.to_document_id(str(one.number)) for one in issues}
+        versions = known(list(ids.values())) if ids else {}
+        for issue in issues:
+            if get_issue_version(versions.get(ids[issue.number], "")) != issue.version:
+                yield self._read(context, issue)
 
-    def _read(self, home: Home, item: Item) -> Document | Unreadable:
-        unread = Unreadable(
-            document_id=home.id_of(str(item.number)),
-            item=item_name(home.repository, item),
+    def _read(self, context: RepositoryContext, issue: Issue) -> Document | Unreadable:
+        unreadable = Unreadable(
+            document_id=context.to_document_id(str(issue.number)),
+            item=format_issue_name(context, issue),
             reason="",
-            link=item.link,
+            link=issue.link,
         )
-        return read(lambda: document(home, item), unread)
+        return read_or_report(lambda: read_issue(context, issue), unreadable)
 
-    def _anew(self, home: Home, number: int) -> Change:
-        api, repository = home.api, home.repository
-        with needed(f"{repository.name}#{number}"):
-            answer = api.get(f"{repository.path}/issues/{number}")
-            if answer.status == 410:
-                answer = api.get(f"{repository.path}/pulls/{number}")
-            item = _item(answer, repository, number)
-        if item is None or not self._includes(item):
-            return Deletion(home.id_of(str(number)))
-        return self._read(home, item)
+    def _refetch_issue(self, context: RepositoryContext, number: int) -> Change:
+        client, repository = context.client, context.repository
+        with required(f"{repository.name}#{number}"):
+            response = client.get(f"{repository.path}/issues/{number}")
+            if response.status == 410:
+                response = client.get(f"{repository.path}/pulls/{number}")
+            issue = _parse_issue(response, repository, number)
+        if issue is None or not self._is_selected(issue):
+            return Deletion(context.to_document_id(str(number)))
+        return self._read(context, issue)
 
 
-def _item(answer: Answer, repository: Repository, number: int) -> Item | None:
-    """Nothing where it is gone, or was transferred to another repository, to which GitHub leads on."""
-    if answer.gone:
+def iterate_changed_issues(
+    client: GitHubClient, repository: Repository, since: str
+) -> Iterator[IssuePage]:
+    """Yield what changed since a time, the oldest change first; everything if `since` is empty.
+
+    An issue that changes meanwhile comes again; one may come twice, unchanged, on two consecutive pages.
+
+    Raises:
+        RepositoryGoneError: the repository does not exist.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
+    """
+    pages = _iterate_by_update_time(client, f"{repository.path}/issues", {"state": "all"}, since)
+    for response, resume_since in pages:
+        if response.not_found:
+            yield from _iterate_pull_requests(client, repository, response)
+        else:
+            yield IssuePage(_parse_issues(response), resume_since)
+
+
+def iterate_commented(
+    client: GitHubClient, repository: Repository, kind: str, since: str
+) -> Iterator[dict[int, str]]:
+    """Yield the issues with comments created or edited since a time, page by page.
+
+    Args:
+        kind: `issues` or, for comments on lines of a change, `pulls`.
+
+    Yields:
+        The numbers with the time of the latest comment.
+
+    Raises:
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
+    """
+    path = f"{repository.path}/{kind}/comments"
+    for response, _ in _iterate_by_update_time(client, path, {}, since):
+        latest: dict[int, str] = {}
+        for raw in [] if response.not_found else check_objects(response.json_list()):
+            issue_url = find_text(raw, "issue_url") or find_text(raw, "pull_request_url")
+            number = issue_url.rpartition("/")[2]
+            if re.fullmatch("[0-9]{1,10}", number):
+                latest[int(number)] = stamp(get_time(raw, "updated_at"))
+        yield latest
+
+
+def _iterate_by_update_time(
+    client: GitHubClient, path: str, params: dict[str, str], since: str
+) -> Iterator[tuple[Response, str]]:
+    """Yield the pages of a list with the time to resume from; one that is not found is the last."""
+    params = {**params, "sort": "updated", "direction": "asc"}
+    while True:
+        window = {**params, "since": since} if since else params
+        for page in client.iterate_pages(path, window):
+            resume_since = since
+            if not page.response.not_found and (found := check_objects(page.response.json_list())):
+                last = get_time(found[-1], "updated_at")
+                resume_since = max(since, stamp(last - _SECOND))
+            yield page.response, resume_since
+            if page.next is None:
+                return
+            if resume_since > since:
+                since = resume_since
+                break
+
+
+def _iterate_pull_requests(
+    client: GitHubClient, repository: Repository, response: Response
+) -> Iterator[IssuePage]:
+    """Yield the pull requests of a repository whose issues are disabled (410).
+
+    That list has no `since`; but as nobody can delete a pull request, its pages in the order of creation
+    do not shift.
+    """
+    if response.status != 410:
+        raise RepositoryGoneError(repository.name)
+    params = {"state": "all", "sort": "created", "direction": "asc"}
+    for page in client.iterate_pages(f"{repository.path}/pulls", params):
+        if page.response.not_found:
+            raise RepositoryGoneError(repository.name)
+        yield IssuePage(_parse_issues(page.response), "")
+
+
+def _parse_issues(response: Response) -> list[Issue]:
+    return [Issue.parse(one) for one in check_objects(response.json_list())]
+
+
+def _parse_issue(response: Response, repository: Repository, number: int) -> Issue | None:
+    """Return the issue; None if it was deleted, or transferred to another repository (a redirect)."""
+    if response.not_found:
         return None
-    item = Item.of(answer.json_object())
-    home = f"{repository.link}/".lower()
-    return item if item.number == number and item.link.lower().startswith(home) else None
+    issue = Issue.parse(response.json_object())
+    is_here = issue.link.lower().startswith(f"{repository.link}/".lower())
+    return issue if issue.number == number and is_here else None

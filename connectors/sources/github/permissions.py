@@ -5,81 +5,85 @@ from dataclasses import dataclass
 from typing import Any
 
 from connectors.document import NOBODY, Access, reader_token
-from connectors.sources.github.client import Api, Refused, field_of
+from connectors.http_client.api_client import AccessDeniedError, get_field
+from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.repositories import Repository, Visibility
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class RepositoryAccess:
     access: Access
-    addresses: Mapping[str, str]
-    """E-mail addresses of those who may read it, where known, by login in lower case."""
-    fault: str | None = None
-    """Why nobody is known to have access."""
+    emails: Mapping[str, str]
+    """Known e-mail addresses of the readers, by login in lower case."""
+    error: str | None = None
+    """Why the readers are not known."""
 
 
-class People:
-    """Of one run: what was asked about a person is not asked again."""
+class PermissionReader:
+    """Reads who may read repositories; each profile is requested once a run."""
 
-    def __init__(self, api: Api, source: str, public: Access, named: Mapping[str, str]) -> None:
+    def __init__(
+        self, client: GitHubClient, source: str, public: Access, emails: Mapping[str, str]
+    ) -> None:
         """
         Args:
             public: who may read public repositories.
-            named: e-mail addresses by login in lower case; they go before what profiles tell.
+            emails: addresses by login in lower case; they take precedence over profiles.
         """
-        self._api = api
+        self._client = client
         self._source = source
         self._public = public
-        self._addresses: dict[str, str | None] = dict(named)
-        self._named = named
+        self._known_emails = emails
+        self._emails: dict[str, str | None] = dict(emails)
 
-    def rights(self, repository: Repository) -> Rights:
-        """Those whom GitHub lists for it, directly, by a team or by the organisation; nobody where the
-        token may not see them.
+    def read_access(self, repository: Repository) -> RepositoryAccess:
+        """Return those who have access directly, by a team or by the organisation.
+
+        It is nobody if the token may not list them.
 
         Raises:
-            ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+            SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
         """
         if repository.visibility is Visibility.PUBLIC:
-            return Rights(self._public, self._named)
+            return RepositoryAccess(self._public, self._known_emails)
         try:
-            logins = sorted({one.lower() for one in self._logins(repository)})
-        except Refused as error:
-            return Rights(NOBODY, self._named, str(error))
-        found = {one: address for one in logins if (address := self._address(one))}
-        tokens = [f"external:{self._source}:{one}" for one in logins]
-        tokens += [f"user:{address}" for address in found.values()]
-        return Rights(Access.to(tokens), {**self._named, **found})
+            logins = sorted({one.lower() for one in self._list_logins(repository)})
+        except AccessDeniedError as error:
+            return RepositoryAccess(NOBODY, self._known_emails, str(error))
+        found = {login: email for login in logins if (email := self._find_email(login))}
+        tokens = [f"external:{self._source}:{login}" for login in logins]
+        tokens += [f"user:{email}" for email in found.values()]
+        return RepositoryAccess(Access.to(tokens), {**self._known_emails, **found})
 
-    def _logins(self, repository: Repository) -> Iterator[str]:
-        """Of an internal repository all members of its organisation; not those of the enterprise's other
-        organisations, whom this part of the API does not list."""
-        yield from _readers(self._api.all(f"{repository.path}/collaborators"))
+    def _list_logins(self, repository: Repository) -> Iterator[str]:
+        # An internal repository is readable by all members of its organisation. Those of the
+        # enterprise's other organisations may read it too, but this API does not list them.
+        yield from _get_logins(self._client.list_objects(f"{repository.path}/collaborators"))
         if repository.visibility is Visibility.INTERNAL:
-            yield from _readers(self._api.all(f"/orgs/{repository.owner}/members"))
+            yield from _get_logins(self._client.list_objects(f"/orgs/{repository.owner}/members"))
 
-    def _address(self, login: str) -> str | None:
-        """That of the profile, which a person chooses among those GitHub has verified."""
-        if login not in self._addresses:
-            answer = self._api.get(f"/users/{login}")
-            self._addresses[login] = None if answer.gone else _told(answer.json_object())
-        return self._addresses[login]
+    def _find_email(self, login: str) -> str | None:
+        """Return the public address of the profile; GitHub has verified that the person owns it."""
+        if login not in self._emails:
+            profile = self._client.get_object(f"/users/{login}")
+            self._emails[login] = None if profile is None else _parse_email(profile)
+        return self._emails[login]
 
 
-def _readers(listed: Iterable[dict[str, Any]]) -> Iterator[str]:
+def _get_logins(listed: Iterable[dict[str, Any]]) -> Iterator[str]:
     for one in listed:
         match one:
             case {"permissions": {"pull": False}}:
                 pass
             case _:
-                yield field_of(one, "login", str)
+                yield get_field(one, "login", str)
 
 
-def _told(profile: dict[str, Any]) -> str | None:
-    """Raises Malformed: it is no profile."""
-    field_of(profile, "login", str)
-    address = profile.get("email")
+def _parse_email(profile: dict[str, Any]) -> str | None:
+    """Return the address of a profile; raise MalformedResponse if it is not a profile."""
+    get_field(profile, "login", str)
+    email = profile.get("email")
     try:
-        return reader_token(f"user:{address}").removeprefix("user:") if address else None
+        return reader_token(f"user:{email}").removeprefix("user:") if email else None
     except ValueError:
         return None

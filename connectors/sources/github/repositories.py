@@ -1,12 +1,13 @@
-"""The repositories that a source reads: named one by one, or all of an owner."""
+"""The repositories that a source reads: listed by name, or all of an owner."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from connectors.http_client.response import Malformed
-from connectors.sources.github.client import Api, field_of
+from connectors.http_client.api_client import get_field
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.github.client import GitHubClient
 
 
 class Visibility(StrEnum):
@@ -18,23 +19,23 @@ class Visibility(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
     id: int
-    """Stays when the repository is renamed or moved to another owner."""
+    """Stays the same when the repository is renamed or moved to another owner."""
     name: str
-    """`owner/name`, as it is now."""
+    """The current `owner/name`."""
     link: str
     visibility: Visibility
     has_discussions: bool = True
     has_wiki: bool = True
-    """Whether it may have one: it comes into being with its first page."""
+    """Whether a wiki is enabled; it exists from its first page on."""
 
     @classmethod
-    def of(cls, raw: dict[str, Any]) -> Self:
-        """Raises Malformed."""
+    def parse(cls, raw: dict[str, Any]) -> Self:
+        """Parse a repository of the API; raise MalformedResponse if a required field is missing."""
         return cls(
-            id=field_of(raw, "id", int),
-            name=field_of(raw, "full_name", str),
-            link=field_of(raw, "html_url", str),
-            visibility=_visibility(raw),
+            id=get_field(raw, "id", int),
+            name=get_field(raw, "full_name", str),
+            link=get_field(raw, "html_url", str),
+            visibility=_parse_visibility(raw),
             has_discussions=raw.get("has_discussions") is not False,
             has_wiki=raw.get("has_wiki") is not False,
         )
@@ -44,8 +45,7 @@ class Repository:
         return self.name.partition("/")[0]
 
     @property
-    def named(self) -> dict[str, str]:
-        """As the variables of a GraphQL query."""
+    def graphql_variables(self) -> dict[str, str]:
         owner, _, name = self.name.partition("/")
         return {"owner": owner, "name": name}
 
@@ -59,72 +59,72 @@ class Repository:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RepositorySelection:
     repositories: Sequence[Repository]
-    """In the order of their ids."""
-    missing: Sequence[str] = field(default=())
-    """Names of the settings that lead nowhere."""
+    """Ordered by id."""
+    missing: Sequence[str]
+    """Names in the settings that do not exist or that the token may not see."""
 
 
-def find(api: Api, names: Sequence[str]) -> Found:
-    """Each name is `owner/name`, or `owner` for all of an organisation or a person.
+def find_repositories(client: GitHubClient, names: Sequence[str]) -> RepositorySelection:
+    """Find repositories by `owner/name`, or by `owner` all of an organisation or a person.
 
     Raises:
-        ActionRequiredError, TemporarilyUnavailableError, BadAnswer: see `Api.get`.
+        SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
     found: dict[int, Repository] = {}
     missing = []
     for name in names:
-        several = [one for one in _named(api, name) if one is not None]
-        found |= {one.id: one for one in several}
-        if not several and "/" in name:
+        matches = list(_find_by_name(client, name))
+        found |= {one.id: one for one in matches}
+        if not matches and "/" in name:
             missing.append(name)
-    return Found([found[one] for one in sorted(found)], missing)
+    return RepositorySelection([found[one] for one in sorted(found)], missing)
 
 
-def _named(api: Api, name: str) -> Iterator[Repository | None]:
+def _find_by_name(client: GitHubClient, name: str) -> Iterator[Repository]:
     if "/" not in name:
-        yield from _owned(api, name)
-        return
-    answer = api.get(f"/repos/{name}")
-    yield None if answer.gone else Repository.of(answer.json_object())
+        yield from _list_owned(client, name)
+    elif (raw := client.get_object(f"/repos/{name}")) is not None:
+        yield Repository.parse(raw)
 
 
-def _owned(api: Api, owner: str) -> Iterator[Repository]:
-    """All of the owner's. The list counts its pages: where there are several they are read twice, so
-    that one which moved to an earlier page meanwhile is there."""
-    path, params = _list_of(api, owner)
+def _list_owned(client: GitHubClient, owner: str) -> Iterator[Repository]:
+    # The list is paged by number. If there are several pages they are read twice, so that a
+    # repository is found that moved to an earlier page meanwhile.
+    path, params = _choose_list(client, owner)
     for _ in range(2):
         count = 0
-        for page in api.pages(path, {**params, "sort": "created", "direction": "asc"}):
+        for page in client.iterate_pages(path, {**params, "sort": "created", "direction": "asc"}):
             count += 1
-            if not page.answer.gone:
-                yield from map(Repository.of, page.answer.json_list())
+            if not page.response.not_found:
+                yield from map(Repository.parse, page.response.json_list())
         if count < 2:
             return
 
 
-def _list_of(api: Api, owner: str) -> tuple[str, dict[str, str]]:
-    """Of a person the token gives all repositories only where it is that person's own."""
-    account = api.get(f"/users/{owner}")
-    if account.gone:
+def _choose_list(client: GitHubClient, owner: str) -> tuple[str, dict[str, str]]:
+    """Return path and parameters of the list of an owner's repositories.
+
+    Private repositories of a person are listed only for that person's own token.
+    """
+    account = client.get_object(f"/users/{owner}")
+    if account is None or account.get("type") == "Organization":
         return f"/orgs/{owner}/repos", {"type": "all"}
-    if account.json_object().get("type") == "Organization":
-        return f"/orgs/{owner}/repos", {"type": "all"}
-    mine = api.get("/user").json_object().get("login", "")
-    if str(mine).lower() == owner.lower():
+    login = client.get("/user").json_object().get("login", "")
+    if str(login).lower() == owner.lower():
         return "/user/repos", {"affiliation": "owner"}
     return f"/users/{owner}/repos", {"type": "owner"}
 
 
-def _visibility(raw: dict[str, Any]) -> Visibility:
-    """Older servers tell only whether it is private."""
+def _parse_visibility(raw: dict[str, Any]) -> Visibility:
+    # Older servers say only whether it is private.
     match raw:
         case {"visibility": "internal"}:
             return Visibility.INTERNAL
         case {"private": True}:
             return Visibility.PRIVATE
-        case {"private": False, "visibility": "public"} | {"private": False}:
+        case {"private": False}:
             return Visibility.PUBLIC
         case _:
-            raise Malformed("GitHub does not tell whether a repository is private")
+            raise MalformedResponse("GitHub does not say whether a repository is private")

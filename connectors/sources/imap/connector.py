@@ -12,7 +12,7 @@ from connectors.connector import Change, Check, Checkpoint, Known, Listed, check
 from connectors.document import Access
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.glob_patterns import Glob
-from connectors.http_client.address_guard import checked_host, reach_of
+from connectors.http_client.address_guard import parse_allowed_networks, validate_host
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.mail import sync
 from connectors.mail.conversation_document import Conversations
@@ -85,7 +85,7 @@ class ImapSettings(BaseModel):
     @classmethod
     def _spelled(cls, host: str) -> str:
         try:
-            return checked_host(host.strip())
+            return validate_host(host.strip())
         except ActionRequiredError as error:
             raise ValueError(str(error)) from error
 
@@ -108,7 +108,7 @@ class ImapSettings(BaseModel):
             host=self.host,
             port=self.port or _PORTS[self.security],
             security=self.security,
-            reach=reach_of(self.private_hosts),
+            reach=parse_allowed_networks(self.private_hosts),
             authority=self.authority,
         )
 

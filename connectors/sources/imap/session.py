@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.address_guard import Reach, checked_addresses
-from connectors.http_client.response import BadCertificate
-from connectors.http_client.transport import system_resolver, within
+from connectors.http_client.address_guard import AllowedNetworks, resolve_addresses
+from connectors.http_client.response import CertificateError
+from connectors.http_client.transport import request_timeout, resolve_host
 from connectors.sources.imap.errors import (
     BUSY,
     SHUT_OUT,
@@ -55,7 +55,7 @@ class Server:
     host: str
     port: int
     security: Security
-    reach: Reach
+    reach: AllowedNetworks
     authority: Path | None
     """A file of certificates that may have signed the server's, besides the public ones."""
 
@@ -260,7 +260,7 @@ class Session:
         try:
             yield
         except ssl.SSLCertVerificationError as error:
-            raise BadCertificate(
+            raise CertificateError(
                 f"{host} does not prove who it is: {error.verify_message}. Where a private authority"
                 " signed its certificate, name the authority's file in the settings of the source."
             ) from error
@@ -301,8 +301,8 @@ def _trust(authority: Path | None) -> ssl.SSLContext:
 
 def _line(server: Server) -> Line:
     try:
-        with within(_LOOK_UP_SECONDS):
-            found = checked_addresses(server.host, server.port, server.reach, system_resolver)
+        with request_timeout(_LOOK_UP_SECONDS):
+            found = resolve_addresses(server.host, server.port, server.reach, resolve_host)
         _check_plain(server, found)
         return Line.to(found, server.port)
     except OSError as error:

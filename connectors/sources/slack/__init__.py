@@ -1,1 +1,1 @@
-"""Slack, as its API and its exports tell it: what was said where, by whom, and who may read it."""
+"""Slack: threads of channels and conversations with their readers, by the Web API or from an export."""

@@ -1,7 +1,7 @@
-"""A workspace by Slack's Web API.
+"""A workspace read with Slack's Web API.
 
-A channel is paged by the moments of its messages, not by cursors, which may expire: the next page
-begins where the last one ended, with it. So a run can go on at the same place at any later time.
+A channel is paged by the timestamps of its messages, not by cursors, which may expire: the next page
+begins where the last one ended. So a run can resume at the same position at any later time.
 """
 
 import hashlib
@@ -15,29 +15,29 @@ from connectors.document import NOBODY
 from connectors.extraction.media_types import HEAD, UNKNOWN, media_type_of
 from connectors.extraction.registry import can_read, extract, not_read_yet
 from connectors.extraction.result import CannotRead, Extracted
+from connectors.http_client.api_client import get_field
 from connectors.http_client.request import Params
-from connectors.http_client.response import Malformed
-from connectors.sources.slack.checkpoint import Mark
-from connectors.sources.slack.client import Calls, items
-from connectors.sources.slack.message_text import Names
-from connectors.sources.slack.models import BEGINNING, File, Message, order, ts_of
-from connectors.sources.slack.pagination import Steps
-from connectors.sources.slack.runs import Run
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.slack.checkpoint import ApiRunState, SyncCheckpoint
+from connectors.sources.slack.client import SlackClient, SlackNotFoundError
+from connectors.sources.slack.message_text import NameLookup
+from connectors.sources.slack.models import BEGINNING, File, Message, format_ts, parse_ts
+from connectors.sources.slack.pagination import TimestampPager
 from connectors.sources.slack.users_and_channels import (
     Channel,
+    ChannelAccess,
     ChannelKind,
-    People,
     PublicReaders,
-    Reading,
     User,
-    named_by_id,
+    UserDirectory,
+    get_channel_names,
 )
-from connectors.sources.slack.workspace import NoSuchPlace, Page, Place, Round, Thread
+from connectors.sources.slack.workspace import ChannelContext, Page, RunPlan, Thread
 
-PAGE = 200
-"""Messages asked for at once: what Slack recommends; it may give fewer."""
+PAGE_SIZE = 200
+"""Slack's recommendation; it may return fewer messages."""
 
-_TYPES = {
+_CHANNEL_TYPES = {
     ChannelKind.PUBLIC: "public_channel",
     ChannelKind.PRIVATE: "private_channel",
     ChannelKind.GROUP: "mpim",
@@ -47,182 +47,195 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What of a workspace is read, and how far back it is compared."""
+    """Which part of a workspace is read, and how far back it is compared."""
 
     kinds: Sequence[ChannelKind]
-    chosen: Callable[[Channel], bool]
+    is_selected: Callable[[Channel], bool]
     public: PublicReaders
     look_back: timedelta
-    settles: timedelta
-    """Answers that are older are not looked at again for edits."""
-    compare: timedelta
-    """All is compared again after that time; with zero it never is."""
-    largest_file: int
-    """Bytes; with 0 files are only named."""
+    settles_after: timedelta
+    """Older replies are not checked again for edits."""
+    compare_interval: timedelta
+    """After that time everything is compared again; zero means never."""
+    max_file_bytes: int
+    """With 0, only the names of files are indexed."""
 
 
-class OnlineWorkspace:
-    """See `Workspace`."""
+class ApiWorkspace:
+    """Implements `connectors.sources.slack.workspace.Workspace`."""
 
-    def __init__(self, calls: Calls, scope: Scope) -> None:
-        self._calls = calls
+    def __init__(self, client: SlackClient, scope: Scope) -> None:
+        self._client = client
         self._scope = scope
-        self._place: Place | None = None
-        self.reads_files = scope.largest_file > 0
+        self._context: ChannelContext | None = None
+        self.reads_files = scope.max_file_bytes > 0
 
     @cached_property
     def url(self) -> str:
-        return str(self._self.get("url") or "https://slack.com").rstrip("/")
+        return str(self._account.get("url") or "https://slack.com").rstrip("/")
 
     @cached_property
-    def people(self) -> People:
-        return People(self._calls.all("users.list", "members"), self._stranger)
+    def users(self) -> UserDirectory:
+        return UserDirectory(self._client.list_items("users.list", "members"), self._find_user)
 
     @cached_property
-    def _self(self) -> Mapping[str, Any]:
-        return self._calls.patient("auth.test")
+    def _account(self) -> Mapping[str, Any]:
+        return self._client.call_patiently("auth.test")
 
     @cached_property
-    def _found(self) -> Sequence[Channel]:
-        types = ",".join(_TYPES[kind] for kind in self._scope.kinds)
-        raws = self._calls.all("conversations.list", "channels", {"types": types})
-        # Pages may shift while they are asked for, and give one twice.
-        found = {one.id: one for one in map(Channel.of, raws)}
+    def _channels(self) -> Sequence[Channel]:
+        types = ",".join(_CHANNEL_TYPES[kind] for kind in self._scope.kinds)
+        listed = self._client.list_items("conversations.list", "channels", {"types": types})
+        # The pages may shift while they are requested, and return a channel twice.
+        found = {one.id: one for one in map(Channel.parse, listed)}
         return sorted(found.values(), key=lambda one: one.id)
 
     @cached_property
-    def _names(self) -> Names:
-        called = named_by_id(self._found)
-        return Names(self.people.name, lambda one: called.get(one, one))
+    def _names(self) -> NameLookup:
+        channel_names = get_channel_names(self._channels)
+        return NameLookup(self.users.get_name, lambda one: channel_names.get(one, one))
 
-    def begin(self, since: Mark | None) -> Round:
-        channels = self.channels()
+    def plan_run(self, since: SyncCheckpoint | None) -> RunPlan:
+        channels = self.list_channels()
         now = datetime.now(UTC).timestamp()
-        run = Run.of(since)
-        if since is None or run is None:
-            run, at = Run(began=now, compared=now, channels=_digest(channels)), None
-        elif since.at is not None:
-            at = since.at
-        else:
-            run, at = self._next(run, now, channels), None
-        settled = min(run.began, now) - self._settles(run).total_seconds()
-        return Round(
-            mark=Mark(run.state(), at),
+        state = ApiRunState.parse(since)
+        position = since.position if since and state else None
+        if state is None:
+            digest = _digest(channels)
+            state = ApiRunState(started_at=now, compared_at=now, channels_digest=digest)
+        elif position is None:
+            state = self._start_run(state, now, channels)
+        settled = min(state.started_at, now) - self._get_settle_time(state).total_seconds()
+        return RunPlan(
+            checkpoint=SyncCheckpoint(state.to_state(), position),
             channels=channels,
-            oldest=run.oldest,
-            settled=ts_of(settled),
-            has_new_channels=run.has_new_channels,
+            oldest=state.oldest,
+            settled=format_ts(settled),
+            has_new_channels=state.has_new_channels,
         )
 
-    def _settles(self, run: "Run") -> timedelta:
-        """In a comparison of all, edits are looked for further back."""
+    def _get_settle_time(self, state: ApiRunState) -> timedelta:
+        """Return how far back replies are checked for edits: further in a complete comparison."""
         scope = self._scope
-        return max(scope.settles, scope.look_back) if run.oldest == BEGINNING else scope.settles
+        if state.oldest == BEGINNING:
+            return max(scope.settles_after, scope.look_back)
+        return scope.settles_after
 
-    def _next(self, last: "Run", now: float, channels: Sequence[Channel]) -> "Run":
+    def _start_run(self, last: ApiRunState, now: float, channels: Sequence[Channel]) -> ApiRunState:
         digest = _digest(channels)
-        compare = self._scope.compare.total_seconds()
-        if compare and not 0 <= now - last.compared < compare:
-            return Run(began=now, compared=now, channels=digest)
-        oldest = min(last.began, now) - self._scope.look_back.total_seconds()
-        return Run(
-            began=now,
-            compared=last.compared,
-            channels=digest,
-            oldest=ts_of(oldest),
-            has_new_channels=digest != last.channels,
+        interval = self._scope.compare_interval.total_seconds()
+        if interval and not 0 <= now - last.compared_at < interval:
+            return ApiRunState(started_at=now, compared_at=now, channels_digest=digest)
+        oldest = min(last.started_at, now) - self._scope.look_back.total_seconds()
+        return ApiRunState(
+            started_at=now,
+            compared_at=last.compared_at,
+            channels_digest=digest,
+            oldest=format_ts(oldest),
+            has_new_channels=digest != last.channels_digest,
         )
 
-    def channels(self) -> Sequence[Channel]:
-        """An app reads only where it was invited; a person's token every public channel."""
-        is_app = bool(self._self.get("bot_id"))
+    def list_channels(self) -> Sequence[Channel]:
+        # An app reads only channels to which it was invited; the token of a person reads every
+        # public channel.
+        is_app = bool(self._account.get("bot_id"))
         return [
             one
-            for one in self._found
-            if self._scope.chosen(one) and (one.is_member or not (is_app and one.is_named))
+            for one in self._channels
+            if self._scope.is_selected(one) and (one.is_member or not (is_app and one.is_named))
         ]
 
-    def place(self, channel: Channel) -> Place:
-        if self._place is None or self._place.channel != channel:
-            self._place = self._made(channel)
-        return self._place
+    def get_context(self, channel: Channel) -> ChannelContext:
+        if self._context is None or self._context.channel != channel:
+            self._context = self._read_context(channel)
+        return self._context
 
-    def _made(self, channel: Channel) -> Place:
-        reading = Reading(self.people, self._scope.public)
+    def _read_context(self, channel: Channel) -> ChannelContext:
+        channel_access = ChannelAccess(self.users, self._scope.public)
         members: list[str] = []
         access = NOBODY
         try:
-            if reading.needs_members(channel):
-                asked = {"channel": channel.id}
-                members += map(str, self._calls.all("conversations.members", "members", asked))
-            access = reading.access(channel, members)
-        except NoSuchPlace:
+            if channel_access.needs_members(channel):
+                params = {"channel": channel.id}
+                listed = self._client.list_items("conversations.members", "members", params)
+                members += map(str, listed)
+            access = channel_access.get_access(channel, members)
+        except SlackNotFoundError:
             pass
-        return Place(channel, channel.label(self.people, members), access, self._names)
+        return ChannelContext(channel, channel.get_label(self.users, members), access, self._names)
 
-    def pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
-        asked: Params = {
+    def iterate_pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
+        params: Params = {
             "channel": channel.id,
-            "limit": PAGE,
+            "limit": PAGE_SIZE,
             "inclusive": "true",
             "oldest": oldest,
         }
-        steps = Steps("conversations.history", latest)
+        pager = TimestampPager("conversations.history", latest)
         while True:
-            bound = {"latest": steps.reached} if steps.reached else {}
-            answer = self._calls.quick("conversations.history", {**asked, **bound, **steps.cursor})
-            messages = _messages(answer, "conversations.history")
-            more = steps.go(answer, min((one.ts for one in messages), key=order, default=""))
+            bound = {"latest": pager.reached} if pager.reached else {}
+            result = self._client.call("conversations.history", {**params, **bound, **pager.cursor})
+            messages = _parse_messages(result)
+            edge = min((one.ts for one in messages), key=parse_ts, default="")
+            has_more = pager.advance(result, edge)
             if messages:
-                yield Page(tuple(messages), steps.reached)
-            if not more:
+                yield Page(tuple(messages), pager.reached)
+            if not has_more:
                 return
 
-    def thread(self, channel: Channel, root: Message) -> Thread:
-        asked: Params = {"channel": channel.id, "ts": root.ts, "limit": PAGE, "inclusive": "true"}
-        steps = Steps("conversations.replies", "", forwards=True)
+    def read_thread(self, channel: Channel, root: Message) -> Thread:
+        params: Params = {
+            "channel": channel.id,
+            "ts": root.ts,
+            "limit": PAGE_SIZE,
+            "inclusive": "true",
+        }
+        pager = TimestampPager("conversations.replies", "", forwards=True)
         found: dict[str, Message] = {}
-        call = self._calls.quick
+        call = self._client.call
         while True:
-            bound = {"oldest": steps.reached} if steps.reached else {}
-            answer = call("conversations.replies", {**asked, **bound, **steps.cursor})
-            messages = _messages(answer, "conversations.replies")
+            bound = {"oldest": pager.reached} if pager.reached else {}
+            result = call("conversations.replies", {**params, **bound, **pager.cursor})
+            messages = _parse_messages(result)
             found |= {one.ts: one for one in messages if one.thread_ts == root.ts}
-            if not steps.go(answer, max((one.ts for one in messages), key=order, default="")):
-                return _thread(found, root)
-            # A thread is had whole or not at all, however slowly its pages come.
-            call = self._calls.patient
+            if not pager.advance(
+                result, max((one.ts for one in messages), key=parse_ts, default="")
+            ):
+                return _build_thread(found, root)
+            # A thread that was begun is read to its end, however slowly: it cannot be resumed.
+            call = self._client.call_patiently
 
-    def extracted(self, file: File) -> Extracted:
-        largest = self._scope.largest_file
+    def extract_file(self, file: File) -> Extracted:
+        max_bytes = self._scope.max_file_bytes
         if not file.url:
-            raise CannotRead("it does not lie with Slack")
-        if not largest or file.size > largest:
-            raise CannotRead(f"it has {file.size:,} bytes; the limit is {largest:,}")
-        named = media_type_of(file.name, b"")
-        if not (can_read(named) or (named == UNKNOWN and file.is_text)):
-            raise not_read_yet(named)
-        data = self._calls.file(file.url, largest)
+            raise CannotRead("the file is not stored by Slack")
+        if not max_bytes or file.size > max_bytes:
+            raise CannotRead(f"it has {file.size:,} bytes; the limit is {max_bytes:,}")
+        by_name = media_type_of(file.name, b"")
+        if not (can_read(by_name) or (by_name == UNKNOWN and file.is_text)):
+            raise not_read_yet(by_name)
+        data = self._client.download(file.url, max_bytes)
         return extract(data, media_type_of(file.name, data[:HEAD]))
 
-    def _stranger(self, user_id: str) -> User | None:
-        """Somebody of another workspace, who is not among the users of this one."""
+    def _find_user(self, user_id: str) -> User | None:
+        """Request a user of another workspace, who is not in the list of users of this one."""
         try:
-            return User.of(self._calls.patient("users.info", {"user": user_id}).get("user"))
-        except (NoSuchPlace, Malformed):
+            result = self._client.call_patiently("users.info", {"user": user_id})
+            return User.parse(result.get("user"))
+        except (SlackNotFoundError, MalformedResponse):
             return None
 
 
-def _messages(answer: Mapping[str, Any], method: str) -> list[Message]:
-    return [Message.of(raw) for raw in items(answer, "messages", method)]
+def _parse_messages(result: Mapping[str, Any]) -> list[Message]:
+    return [Message.parse(raw) for raw in get_field(result, "messages", list)]
 
 
-def _thread(found: Mapping[str, Message], root: Message) -> Thread:
-    """Raises Malformed: the message that begins it is not among them."""
-    first, *answers = sorted(found.values(), key=lambda one: order(one.ts)) or (None,)
+def _build_thread(found: Mapping[str, Message], root: Message) -> Thread:
+    """Return the messages in order; raise MalformedResponse if the first of the thread is missing."""
+    first, *replies = sorted(found.values(), key=lambda one: parse_ts(one.ts)) or (None,)
     if first is None or first.ts != root.ts:
-        raise Malformed("Slack answers without the message that begins the thread")
-    return (first, *answers)
+        raise MalformedResponse("Slack returns a thread without its first message")
+    return (first, *replies)
 
 
 def _digest(channels: Sequence[Channel]) -> str:

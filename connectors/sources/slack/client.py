@@ -1,4 +1,4 @@
-"""Calls of Slack's Web API: one method, its answer, or what its error asks a person or a run to do."""
+"""The client of Slack's Web API, whose errors are in the body under status 200."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -6,32 +6,31 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
-from connectors.closing import Closing
-from connectors.errors import ActionRequiredError
+from connectors.errors import SourceAuthError, SourceError
 from connectors.extraction.result import CannotRead
-from connectors.http_client.address_guard import AddressRefused, checked_url
+from connectors.http_client.address_guard import AddressNotAllowedError, validate_url
+from connectors.http_client.api_client import ApiAccount, ApiClient, find_text, get_field
 from connectors.http_client.client import WebClient
-from connectors.http_client.rate_limits import UNSAID, Patience, standard_pace
-from connectors.http_client.request import Authorization, Bounds, Params, origin_of
+from connectors.http_client.rate_limits import DEFAULT_WAIT, read_standard_rate_limit
+from connectors.http_client.request import Authorization, Params, RequestLimits, get_origin
 from connectors.http_client.response import (
-    Answer,
-    BadAnswer,
-    Failing,
-    Malformed,
-    NotAuthorised,
-    RateLimited,
-    Rejected,
+    ClientError,
+    MalformedResponse,
+    NotAuthorizedError,
+    RateLimitedError,
+    Response,
+    ResponseError,
+    ServerError,
 )
-from connectors.http_client.token_account import Account
-from connectors.sources.slack.workspace import NoSuchPlace
+from connectors.http_client.retry_policy import RetryPolicy
 
-_SHORTLY = Patience(longest=30.0)
-_AT_LENGTH = Patience(longest=120.0, tries=8)
-"""For what must be had in one piece, such as a thread: a wait of a minute is sat out."""
-_A_MINUTE = timedelta(minutes=1)
-_MOST_ITEMS = 999
+_QUICK = RetryPolicy(max_total_delay=30.0)
+_PATIENT = RetryPolicy(max_total_delay=120.0, max_attempts=8)
+"""For what must be read in one piece, such as a thread: a wait of a minute is slept."""
+_RETRY_AFTER = timedelta(minutes=1)
+_PAGE_SIZE = 999
 
-_ENDED = {
+_INVALID_TOKEN = {
     "account_inactive",
     "ekm_access_denied",
     "enterprise_is_restricted",
@@ -45,7 +44,7 @@ _ENDED = {
     "two_factor_setup_required",
     "user_removed_from_team",
 }
-_NOT_THERE = {
+_NOT_FOUND = {
     "channel_is_limited_access",
     "channel_not_found",
     "is_archived",
@@ -56,7 +55,7 @@ _NOT_THERE = {
     "user_not_visible",
     "users_not_found",
 }
-_BUSY = {
+_SERVER_ERRORS = {
     "fatal_error",
     "fetch_members_failed",
     "internal_error",
@@ -66,176 +65,165 @@ _BUSY = {
 }
 
 
-class MissingScope(ActionRequiredError):
-    """The app may not do this; `needed` are the scopes that it lacks."""
+class SlackNotFoundError(ResponseError):
+    """The channel, the thread or the user does not exist, or the token may not see it."""
 
-    def __init__(self, message: str, needed: str) -> None:
-        super().__init__(message)
-        self.needed = needed
+
+class MissingScopeError(SourceAuthError):
+    """The app lacks permissions."""
+
+    def __init__(self, scopes: str, source: str) -> None:
+        super().__init__(
+            f"the Slack app lacks the scope {scopes}: add it (api.slack.com/apps, the app, OAuth &"
+            " Permissions), install the app to the workspace again and, if the token has changed,"
+            f" set it with `quarry sources edit {source}`"
+        )
+        self.scopes = scopes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackAccount(Account):
-    made_at = "api.slack.com/apps, the app, OAuth & Permissions, install to the workspace"
+class SlackAccount(ApiAccount):
+    service: str = "Slack"
+    token_page: str = "api.slack.com/apps, the app, OAuth & Permissions, install to the workspace"
 
     @property
     def files_url(self) -> str:
-        """Where the files lie: files.slack.com for slack.com."""
-        url = checked_url(self.api_url)
+        """Where files are stored: files.slack.com for slack.com."""
+        url = validate_url(self.api_url)
         return f"{url.scheme}://files.{url.host}"
 
 
-class Calls(Closing):
-    """Asks one workspace, for the length of one run. To be closed."""
-
+class SlackClient(ApiClient):
     def __init__(self, account: SlackAccount) -> None:
-        self._account = account
-        own = Authorization.bearer(account.api_url, account.token)
-        files = _beside(account.files_url, account.token)
-        self._shortly = _client(account, own, _SHORTLY)
-        self._at_length = _client(account, own, _AT_LENGTH)
-        self._files = None if files is None else _client(account, files, _SHORTLY)
+        super().__init__(account, retry_policy=_QUICK)
+        self._patient = ApiClient(account, retry_policy=_PATIENT)
+        self._files_url = account.files_url
+        self._files = _connect_to_files(account)
 
     def close(self) -> None:
-        for client in (self._shortly, self._at_length, self._files):
-            if client is not None:
-                client.close()
+        super().close()
+        self._patient.close()
+        if self._files is not None:
+            self._files.close()
 
-    def quick(self, method: str, params: Params = MappingProxyType({})) -> Mapping[str, Any]:
-        """What the method answers; a longer wait that Slack asks for ends the run for now.
+    def call(self, method: str, params: Params = MappingProxyType({})) -> Mapping[str, Any]:
+        """Return the result of a method; if Slack asks for a longer wait, the run ends for now.
 
         Raises:
-            RateLimited, Unavailable: it does not answer now.
-            ActionRequiredError: the token has ended; MissingScope: it may not do this.
-            BadAnswer: the answer is none; NoSuchPlace: there is no such channel, thread or user.
+            RateLimitedError, ServiceUnavailableError: Slack is not available now.
+            SourceAuthError: the token is not valid; MissingScopeError: it lacks a permission.
+            ResponseError: the response cannot be used; SlackNotFoundError: there is no such channel,
+                thread or user.
         """
-        return self._call(self._shortly, method, params)[1]
+        return self._call(self, method, params)[1]
 
-    def patient(self, method: str, params: Params = MappingProxyType({})) -> Mapping[str, Any]:
-        """As `quick`, but a minute or two are sat out."""
-        return self._call(self._at_length, method, params)[1]
+    def call_patiently(
+        self, method: str, params: Params = MappingProxyType({})
+    ) -> Mapping[str, Any]:
+        """Return the result of a method like `call`, but wait for up to two minutes."""
+        return self._call(self._patient, method, params)[1]
 
-    def scopes(self) -> tuple[Mapping[str, Any], frozenset[str] | None]:
-        """Who the token stands for, and what it may do, where Slack says so."""
-        answer, told = self._call(self._shortly, "auth.test", {})
-        listed = answer.headers.get("x-oauth-scopes")
-        return told, None if listed is None else frozenset(listed.replace(",", " ").split())
+    def get_scopes(self) -> frozenset[str] | None:
+        """Return the permissions of the token, None if Slack does not list them."""
+        response, _ = self._call(self, "auth.test", {})
+        listed = response.headers.get("x-oauth-scopes")
+        return None if listed is None else frozenset(listed.replace(",", " ").split())
 
-    def all(self, method: str, key: str, params: Params = MappingProxyType({})) -> Iterator[Any]:
-        """Every item of a list that comes in pages."""
+    def list_items(
+        self, method: str, key: str, params: Params = MappingProxyType({})
+    ) -> Iterator[Any]:
+        """Yield the items of all pages."""
         cursor = ""
         seen = {cursor}
         while True:
             more = {"cursor": cursor} if cursor else {}
-            answer = self.patient(method, {**params, "limit": _MOST_ITEMS, **more})
-            yield from items(answer, key, method)
-            cursor = next_cursor(answer)
+            result = self.call_patiently(method, {**params, "limit": _PAGE_SIZE, **more})
+            yield from get_field(result, key, list)
+            cursor = get_next_cursor(result)
             if not cursor:
                 return
             if cursor in seen:
-                raise Malformed(f"the pages of Slack's {method} go in a circle")
+                raise MalformedResponse(f"the pages of Slack's {method} form a loop")
             seen.add(cursor)
 
-    def file(self, url: str, most_bytes: int) -> bytes:
-        """
-        Raises:
-            CannotRead: it is not with Slack, not to be had by this token, or too large.
-            RateLimited, Unavailable: Slack does not answer.
-        """
-        try:
-            client = self._file_client(url)
-            answer = client.get(url, bounds=Bounds(most_bytes=most_bytes, redirects=0))
-        except (BadAnswer, NotAuthorised, AddressRefused, Failing) as error:
-            raise CannotRead(str(error)) from error
-        if answer.gone:
-            raise CannotRead("the file is not there any more")
-        if answer.status != 200:
-            # Who may not read a file is led to a page for people to sign in.
-            raise CannotRead("Slack does not give the file: the app may lack the scope files:read")
-        return answer.body
+    def download(self, url: str, max_bytes: int) -> bytes:
+        """Return the content of a file.
 
-    def _file_client(self, url: str) -> WebClient:
-        """The one that shows its token to where the file lies; others would be shown it in vain."""
-        if origin_of(url) == origin_of(self._account.api_url):
-            return self._shortly
-        if self._files is not None and origin_of(url) == origin_of(self._account.files_url):
+        Raises:
+            CannotRead: it is not stored by Slack, the token may not read it, or it is too large.
+            RateLimitedError, ServiceUnavailableError: Slack is not available now.
+        """
+        limits = RequestLimits(max_bytes=max_bytes, max_redirects=0)
+        try:
+            response = self._client_for(url).get(url, limits=limits)
+        except (ResponseError, NotAuthorizedError, AddressNotAllowedError, ServerError) as error:
+            raise CannotRead(str(error)) from error
+        if response.not_found:
+            raise CannotRead("the file no longer exists")
+        if response.status != 200:
+            # Without the permission Slack redirects to a login page.
+            raise CannotRead(
+                "Slack does not return the file: the app may lack the scope files:read"
+            )
+        return response.body
+
+    def _client_for(self, url: str) -> WebClient:
+        """Return the client whose token is sent to the origin of a file."""
+        if get_origin(url) == get_origin(self.account.api_url):
+            return self._client
+        if self._files is not None and get_origin(url) == get_origin(self._files_url):
             return self._files
-        raise CannotRead("it does not lie with Slack itself")
+        raise CannotRead("the file is not stored by Slack")
 
     def _call(
-        self, client: WebClient, method: str, params: Params
-    ) -> tuple[Answer, Mapping[str, Any]]:
+        self, client: ApiClient, method: str, params: Params
+    ) -> tuple[Response, Mapping[str, Any]]:
+        api_url = self.account.api_url
         try:
-            answer = client.get(f"{self._account.api_url}/{method}", params=params)
-        except NotAuthorised as error:
-            raise ActionRequiredError(f"{error}; {self._account.mend}") from error
-        except Rejected as error:
-            raise ActionRequiredError(
-                f"{error}: check api_url by quarry sources edit {self._account.source}"
+            response = client.get(f"/{method}", params)
+        except ClientError as error:
+            raise SourceError(
+                f"{error}: check api_url with `quarry sources edit {self.account.source}`"
             ) from error
-        if answer.gone:
-            raise Malformed(f"{self._account.api_url} has no method {method}; check api_url")
-        told = answer.json_object()
-        if told.get("ok") is True:
-            return answer, told
-        raise self._error(method, answer, told)
+        if response.not_found:
+            raise MalformedResponse(f"{api_url} has no method {method}; check api_url")
+        result = response.json_object()
+        if result.get("ok") is True:
+            return response, result
+        raise self._to_error(method, response, result)
 
-    def _error(self, method: str, answer: Answer, told: Mapping[str, Any]) -> Exception:
-        """What an answer that is not ok asks for."""
-        match told:
+    def _to_error(self, method: str, response: Response, result: Mapping[str, Any]) -> Exception:
+        match result:
             case {"ok": False, "error": "missing_scope"}:
-                needed = str(told.get("needed") or "that the method wants")
-                return MissingScope(lacking(needed, self._account.source), needed)
+                scopes = find_text(result, "needed") or f"that {method} needs"
+                return MissingScopeError(scopes, self.account.source)
             case {"ok": False, "error": "ratelimited"}:
-                wait = standard_pace(replace(answer, status=429)) or UNSAID
-                return RateLimited(f"Slack asks to wait before the next {method}", wait)
-            case {"ok": False, "error": str(code)} if code in _ENDED:
-                return ActionRequiredError(
-                    f"Slack does not take the token ({code}): {self._account.mend}"
-                )
-            case {"ok": False, "error": str(code)} if code in _NOT_THERE:
-                return NoSuchPlace(f"Slack's {method} says {code}")
-            case {"ok": False, "error": str(code)} if code in _BUSY:
-                return Failing(f"Slack's {method} fails ({code})", _A_MINUTE)
+                wait = read_standard_rate_limit(replace(response, status=429)) or DEFAULT_WAIT
+                return RateLimitedError(f"Slack asks to wait before the next {method}", wait)
+            case {"ok": False, "error": str(code)} if code in _INVALID_TOKEN:
+                return self.invalid_token_error(code)
+            case {"ok": False, "error": str(code)} if code in _NOT_FOUND:
+                return SlackNotFoundError(f"Slack's {method} returns the error {code}")
+            case {"ok": False, "error": str(code)} if code in _SERVER_ERRORS:
+                return ServerError(f"Slack's {method} fails ({code})", _RETRY_AFTER)
             case {"ok": False, "error": str(code)}:
-                return BadAnswer(f"Slack's {method} says {code}")
+                return ResponseError(f"Slack's {method} returns the error {code}")
             case _:
-                return Malformed(f"Slack's {method} says neither ok nor what is wrong")
+                return MalformedResponse(f"Slack's {method} returns neither ok nor an error")
 
 
-def lacking(scopes: str, source: str) -> str:
-    return (
-        f"the Slack app lacks the scope {scopes}: add it (api.slack.com/apps, the app, OAuth &"
-        " Permissions), install the app to the workspace again, and set the new token, where it"
-        f" is another, by quarry sources edit {source}"
-    )
+def get_next_cursor(result: Mapping[str, Any]) -> str:
+    return find_text(result, "response_metadata", "next_cursor")
 
 
-def items(answer: Mapping[str, Any], key: str, method: str) -> list[Any]:
-    """Raises Malformed: there is no such list in the answer."""
-    match answer.get(key):
-        case list() as found:
-            return found
-        case _:
-            raise Malformed(f"Slack's {method} answers without {key}")
-
-
-def next_cursor(answer: Mapping[str, Any]) -> str:
-    match answer:
-        case {"response_metadata": {"next_cursor": str(cursor)}}:
-            return cursor
-        case _:
-            return ""
-
-
-def _beside(origin: str, token: str) -> Authorization | None:
-    """None where the API is at an address without a name, beside which none can be."""
+def _connect_to_files(account: SlackAccount) -> WebClient | None:
+    """Open a client for the host of the files; None if the API has an IP address, not a name."""
     try:
-        origin_of(origin)
-    except AddressRefused:
+        get_origin(account.files_url)
+    except AddressNotAllowedError:
         return None
-    return Authorization.bearer(origin, token)
-
-
-def _client(account: SlackAccount, own: Authorization, patience: Patience) -> WebClient:
-    return WebClient(reach=account.reach, authorization=own, patience=patience)
+    return WebClient(
+        allowed_networks=account.allowed_networks,
+        authorization=Authorization.bearer(account.files_url, account.token),
+        retry_policy=_QUICK,
+    )

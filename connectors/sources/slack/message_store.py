@@ -1,6 +1,6 @@
-"""The messages of one channel of an export, put in order on disk.
+"""A temporary store that orders the messages of one channel of an export.
 
-An export has a file a day, and the answers to a message stand in the files of their own days.
+An export has a file for each day, and the replies to a message are in the files of their own days.
 """
 
 import json
@@ -9,66 +9,68 @@ from collections.abc import Iterable
 from typing import Any
 
 from connectors.closing import Closing
-from connectors.sources.slack.models import Message, order
+from connectors.sources.slack.models import Message, parse_ts
 from connectors.sources.slack.workspace import Thread
 
 _TABLE = """
 create table message (
     seconds integer, micros integer, ts text, thread text, raw text, primary key (thread, ts)
 ) without rowid;
-create index by_moment on message (seconds, micros) where thread = ts;
+create index by_time on message (seconds, micros) where thread = ts;
 """
-_BEGINNING = """
+_SELECT_ROOTS = """
 select raw from message
 where thread = ts and (seconds, micros) >= (?, ?) and (seconds, micros) <= (?, ?)
 order by seconds desc, micros desc, ts limit ?
 """
-_ANSWERS = """
+_SELECT_LAST_REPLY = """
 select ts, count(*) over () from message where thread = ? and ts != thread
 order by seconds desc, micros desc limit 1
 """
-_THREAD = "select raw from message where thread = ? order by ts != thread, seconds, micros"
-_LATEST = (2**62, 0)
+_SELECT_THREAD = "select raw from message where thread = ? order by ts != thread, seconds, micros"
+_END_OF_TIME = (2**62, 0)
 
 
-class Spool(Closing):
-    """To be closed; its file goes away with it."""
+class MessageStore(Closing):
+    """To be closed; its file is deleted then."""
 
     def __init__(self) -> None:
-        # An empty name is a file of SQLite's own that nobody else sees.
+        # With an empty name, SQLite uses a private temporary file.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.executescript(_TABLE)
 
     def close(self) -> None:
         self._database.close()
 
-    def fill(self, messages: Iterable[Message]) -> None:
-        """In place of what it held before. A message that comes twice counts once."""
+    def replace_all(self, messages: Iterable[Message]) -> None:
+        """Store these messages instead of the previous ones. A message that comes twice counts once."""
         self._database.execute("begin")
         self._database.execute("delete from message")
         self._database.executemany(
-            "insert or replace into message values (?, ?, ?, ?, ?)", map(_row, messages)
+            "insert or replace into message values (?, ?, ?, ?, ?)", map(_to_row, messages)
         )
         self._database.execute("commit")
 
-    def roots(self, oldest: str, latest: str, most: int) -> list[Message]:
-        """Those that begin a thread between the two, both included, newest first; they know of their
-        answers what Slack tells of them."""
-        until = order(latest) if latest else _LATEST
-        found = self._database.execute(_BEGINNING, (*order(oldest), *until, most)).fetchall()
-        return [self._known(json.loads(raw)) for (raw,) in found]
+    def get_roots(self, oldest: str, latest: str, limit: int) -> list[Message]:
+        """Return messages that begin a thread between two times, both included, newest first.
 
-    def thread(self, root: Message) -> Thread:
-        rows = self._database.execute(_THREAD, (root.ts,))
-        first, *answers = (Message.of(json.loads(raw)) for (raw,) in rows)
-        return (self._known(first.raw), *answers)
+        They have the number of replies and the last reply, as in responses of the API.
+        """
+        until = parse_ts(latest) if latest else _END_OF_TIME
+        rows = self._database.execute(_SELECT_ROOTS, (*parse_ts(oldest), *until, limit)).fetchall()
+        return [self._with_replies(json.loads(raw)) for (raw,) in rows]
 
-    def _known(self, raw: Any) -> Message:
-        message = Message.of(raw)
-        answered = self._database.execute(_ANSWERS, (message.ts,)).fetchone()
-        latest, count = answered or (None, 0)
-        return Message.of({**raw, "reply_count": count, "latest_reply": latest})
+    def get_thread(self, root: Message) -> Thread:
+        rows = self._database.execute(_SELECT_THREAD, (root.ts,))
+        first, *replies = (Message.parse(json.loads(raw)) for (raw,) in rows)
+        return (self._with_replies(first.raw), *replies)
+
+    def _with_replies(self, raw: Any) -> Message:
+        message = Message.parse(raw)
+        row = self._database.execute(_SELECT_LAST_REPLY, (message.ts,)).fetchone()
+        latest, count = row or (None, 0)
+        return Message.parse({**raw, "reply_count": count, "latest_reply": latest})
 
 
-def _row(message: Message) -> tuple[int, int, str, str, str]:
-    return (*order(message.ts), message.ts, message.thread_ts, json.dumps(message.raw))
+def _to_row(message: Message) -> tuple[int, int, str, str, str]:
+    return (*parse_ts(message.ts), message.ts, message.thread_ts, json.dumps(message.raw))

@@ -1,14 +1,14 @@
-"""What a message says, as a person reads it: names for ids, and the text that stands in blocks.
+"""Conversion of a message to plain text: names instead of ids, text of blocks and attachments.
 
-Slack writes text in a markup of its own ("mrkdwn"), in which <…> is a mention or a link, and &, < and >
-are escaped. Emoji stay in their names (:tada:), by which people search for them.
+Slack writes text in its own markup ("mrkdwn"), in which <…> is a mention or a link, and &, < and > are
+escaped. Emoji keep their names (:tada:), by which people search for them.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from connectors.sources.slack.models import Message, Raw, object_at, objects_at, text_at
+from connectors.sources.slack.models import Message, Raw, get_object, get_objects, get_text
 
 _MARKED = re.compile(r"<([^<>\n]+)>")
 _SPECIAL = re.compile(r"[<&]|:skin-tone-")
@@ -18,62 +18,62 @@ _BULLET = "• "
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """How ids are called."""
+class NameLookup:
+    """Returns the names of users and channels for their ids."""
 
-    person: Callable[[str], str]
-    channel: Callable[[str], str]
-
-
-AS_IDS = Names(str, str)
-"""What is said, however people and channels are called at the time."""
+    get_user: Callable[[str], str]
+    get_channel: Callable[[str], str]
 
 
-def said(message: Message, names: Names) -> str:
-    """All that the message says, but for what stands in files; empty where that is nothing.
+IDS_AS_NAMES = NameLookup(str, str)
+"""For text that does not change when a user or a channel is renamed."""
 
-    Programs mostly say the same twice, as text and as blocks or attachments: it is told once.
+
+def get_message_text(message: Message, names: NameLookup) -> str:
+    """Return the whole text of a message without its files.
+
+    Apps usually send the same text twice, as text and as blocks or attachments: it is returned once.
     """
     raw = message.raw
     parts: list[str] = []
-    own = worded(text_at(raw, "text"), names).strip()
-    for part in (own, *_in_blocks(raw, names, beside=own), *_attached(raw, names)):
-        if part and not any(_within(part, other) for other in parts):
+    own = convert_markup(get_text(raw, "text"), names).strip()
+    for part in (own, *_iterate_blocks(raw, names, beside=own), *_iterate_attachments(raw, names)):
+        if part and not any(_is_within(part, other) for other in parts):
             parts.append(part)
     return "\n\n".join(parts)
 
 
-def worded(text: str, names: Names) -> str:
-    """Slack's markup as plain text; the signs of bold, italics, lists and code stay."""
+def convert_markup(text: str, names: NameLookup) -> str:
+    """Convert Slack's markup to plain text; the signs of bold, italics, lists and code are kept."""
     if not _SPECIAL.search(text):
         return text
-    plain = _MARKED.sub(lambda match: _marked(match[1], names), text)
+    plain = _MARKED.sub(lambda match: _convert_tag(match[1], names), text)
     plain = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return _SKIN.sub("", plain)
 
 
-def _marked(inner: str, names: Names) -> str:
+def _convert_tag(inner: str, names: NameLookup) -> str:
     target, _, label = inner.partition("|")
     match target[0], target[1:]:
-        case "@", person:
-            return f"@{names.person(person)}"
+        case "@", user:
+            return f"@{names.get_user(user)}"
         case "#", channel:
-            return f"#{label or names.channel(channel)}"
+            return f"#{label or names.get_channel(channel)}"
         case "!", command:
-            return _command(command, label)
+            return _convert_command(command, label)
         case _:
-            return linked(target, label)
+            return format_link(target, label)
 
 
-def _command(command: str, label: str) -> str:
-    """A group, a date, or one of @here, @channel and @everyone."""
+def _convert_command(command: str, label: str) -> str:
+    """Convert a group, a date, or one of @here, @channel and @everyone."""
     kind, *_ = command.split("^")
     if kind == "date":
         return label
     return f"@{(label or ('group' if kind == 'subteam' else kind)).removeprefix('@')}"
 
 
-def linked(target: str, label: str) -> str:
+def format_link(target: str, label: str) -> str:
     if not target:
         return label
     bare = _SCHEME.sub("", target)
@@ -84,109 +84,115 @@ def linked(target: str, label: str) -> str:
     return f"{label} ({target})"
 
 
-def _within(part: str, other: str) -> bool:
+def _is_within(part: str, other: str) -> bool:
     return " ".join(part.split()) in " ".join(other.split())
 
 
-def _in_blocks(raw: Raw, names: Names, beside: str) -> Iterator[str]:
-    """Rich text is what people type: the text of their message says the same."""
-    for block in objects_at(raw, "blocks"):
-        if not (beside and text_at(block, "type") == "rich_text"):
-            yield _block(block, names).strip()
+def _iterate_blocks(raw: Raw, names: NameLookup, beside: str) -> Iterator[str]:
+    # Rich text is what people type: the text of the message is the same.
+    for block in get_objects(raw, "blocks"):
+        if not (beside and get_text(block, "type") == "rich_text"):
+            yield _format_block(block, names).strip()
 
 
-def _block(block: Raw, names: Names) -> str:
-    match text_at(block, "type"):
+def _format_block(block: Raw, names: NameLookup) -> str:
+    match get_text(block, "type"):
         case "rich_text":
-            return _lines(_rich(one, names) for one in objects_at(block, "elements"))
+            return _join_lines(
+                _format_rich_text(one, names) for one in get_objects(block, "elements")
+            )
         case "table":
-            return _lines(_row(row, names) for row in _rows(block))
+            return _join_lines(_format_row(row, names) for row in _get_rows(block))
         case "markdown":
-            return text_at(block, "text")
+            return get_text(block, "text")
         case "context":
-            return _lines(_text_object(one, names) for one in objects_at(block, "elements"))
+            return _join_lines(
+                _format_text_object(one, names) for one in get_objects(block, "elements")
+            )
         case _:
-            named = (object_at(block, name) for name in ("title", "text", "description"))
-            whole = [*named, *objects_at(block, "fields"), {"alt_text": block.get("alt_text")}]
-            return _lines(_text_object(one, names) for one in whole)
+            named = (get_object(block, name) for name in ("title", "text", "description"))
+            whole = [*named, *get_objects(block, "fields"), {"alt_text": block.get("alt_text")}]
+            return _join_lines(_format_text_object(one, names) for one in whole)
 
 
-def _text_object(raw: Raw, names: Names) -> str:
-    if text_at(raw, "type") == "mrkdwn":
-        return worded(text_at(raw, "text"), names)
-    return text_at(raw, "text", "alt_text")
+def _format_text_object(raw: Raw, names: NameLookup) -> str:
+    if get_text(raw, "type") == "mrkdwn":
+        return convert_markup(get_text(raw, "text"), names)
+    return get_text(raw, "text", "alt_text")
 
 
-def _rows(block: Raw) -> list[list[Raw]]:
+def _get_rows(block: Raw) -> list[list[Raw]]:
     rows = block.get("rows")
     lists = (row for row in rows if isinstance(row, list)) if isinstance(rows, list) else ()
     return [[cell for cell in row if isinstance(cell, dict)] for row in lists]
 
 
-def _row(row: list[Raw], names: Names) -> str:
-    cells = (text_at(cell, "text") or _cell(cell, names) for cell in row)
+def _format_row(row: list[Raw], names: NameLookup) -> str:
+    cells = (get_text(cell, "text") or _format_cell(cell, names) for cell in row)
     return " | ".join(cells)
 
 
-def _cell(cell: Raw, names: Names) -> str:
-    return " ".join(_rich(one, names) for one in objects_at(cell, "elements"))
+def _format_cell(cell: Raw, names: NameLookup) -> str:
+    return " ".join(_format_rich_text(one, names) for one in get_objects(cell, "elements"))
 
 
-def _rich(element: Raw, names: Names) -> str:
-    """A paragraph, a quotation, code, or a list, whose items are paragraphs."""
-    inner = objects_at(element, "elements")
-    if text_at(element, "type") == "rich_text_list":
-        return "\n".join(f"{_BULLET}{_inline(objects_at(one, 'elements'), names)}" for one in inner)
-    return _inline(inner, names)
+def _format_rich_text(element: Raw, names: NameLookup) -> str:
+    """Format a paragraph, a quotation, code, or a list, whose items are paragraphs."""
+    inner = get_objects(element, "elements")
+    if get_text(element, "type") == "rich_text_list":
+        return "\n".join(
+            f"{_BULLET}{_format_inline(get_objects(one, 'elements'), names)}" for one in inner
+        )
+    return _format_inline(inner, names)
 
 
-def _inline(elements: Iterable[Raw], names: Names) -> str:
-    return "".join(_piece(one, names) for one in elements)
+def _format_inline(elements: Iterable[Raw], names: NameLookup) -> str:
+    return "".join(_format_element(one, names) for one in elements)
 
 
-def _piece(raw: Raw, names: Names) -> str:
-    match text_at(raw, "type"):
+def _format_element(raw: Raw, names: NameLookup) -> str:
+    match get_text(raw, "type"):
         case "link":
-            return linked(text_at(raw, "url"), text_at(raw, "text"))
+            return format_link(get_text(raw, "url"), get_text(raw, "text"))
         case "user":
-            return f"@{names.person(text_at(raw, 'user_id'))}"
+            return f"@{names.get_user(get_text(raw, 'user_id'))}"
         case "channel":
-            return f"#{names.channel(text_at(raw, 'channel_id'))}"
+            return f"#{names.get_channel(get_text(raw, 'channel_id'))}"
         case "usergroup":
             return "@group"
         case "broadcast":
-            return f"@{text_at(raw, 'range')}"
+            return f"@{get_text(raw, 'range')}"
         case "emoji":
-            return f":{text_at(raw, 'name')}:"
+            return f":{get_text(raw, 'name')}:"
         case "date":
-            return text_at(raw, "fallback")
+            return get_text(raw, "fallback")
         case _:
             text = raw.get("text")
             return text if isinstance(text, str) else ""
 
 
-def _attached(raw: Raw, names: Names) -> Iterator[str]:
-    """What a program attached, and the previews of links and of other messages."""
-    for attachment in objects_at(raw, "attachments"):
-        blocks = [*objects_at(attachment, "blocks")]
-        for message in objects_at(attachment, "message_blocks"):
-            blocks += objects_at(object_at(message, "message"), "blocks")
-        own = _lines(_attachment(attachment, names))
-        beside = [_block(one, names).strip() for one in blocks]
-        whole = _lines([own, *(one for one in beside if not _within(one, own))])
-        yield whole or worded(text_at(attachment, "fallback"), names).strip()
+def _iterate_attachments(raw: Raw, names: NameLookup) -> Iterator[str]:
+    """Yield what an app attached, and the previews of links and of other messages."""
+    for attachment in get_objects(raw, "attachments"):
+        blocks = [*get_objects(attachment, "blocks")]
+        for message in get_objects(attachment, "message_blocks"):
+            blocks += get_objects(get_object(message, "message"), "blocks")
+        own = _join_lines(_iterate_fields(attachment, names))
+        beside = [_format_block(one, names).strip() for one in blocks]
+        whole = _join_lines([own, *(one for one in beside if not _is_within(one, own))])
+        yield whole or convert_markup(get_text(attachment, "fallback"), names).strip()
 
 
-def _attachment(raw: Raw, names: Names) -> Iterator[str]:
+def _iterate_fields(raw: Raw, names: NameLookup) -> Iterator[str]:
     for name in ("pretext", "author_name"):
-        yield worded(text_at(raw, name), names)
-    if title := worded(text_at(raw, "title"), names):
-        yield linked(text_at(raw, "title_link", "from_url"), title)
-    yield worded(text_at(raw, "text"), names)
-    for one in objects_at(raw, "fields"):
-        told = (text_at(one, "title"), worded(text_at(one, "value"), names))
-        yield ": ".join(filter(None, told))
+        yield convert_markup(get_text(raw, name), names)
+    if title := convert_markup(get_text(raw, "title"), names):
+        yield format_link(get_text(raw, "title_link", "from_url"), title)
+    yield convert_markup(get_text(raw, "text"), names)
+    for one in get_objects(raw, "fields"):
+        parts = (get_text(one, "title"), convert_markup(get_text(one, "value"), names))
+        yield ": ".join(filter(None, parts))
 
 
-def _lines(parts: Iterable[str]) -> str:
+def _join_lines(parts: Iterable[str]) -> str:
     return "\n".join(part for part in parts if part.strip())

@@ -1,16 +1,15 @@
-"""From page to page by the moments of messages."""
+"""Paging through messages by their timestamps."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from connectors.http_client.response import Malformed
-from connectors.sources.slack.client import next_cursor
-from connectors.sources.slack.models import order
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.slack.client import get_next_cursor
+from connectors.sources.slack.models import parse_ts
 
 
-class Steps:
-    """From page to page: by the moment that was reached, and by a cursor where a page does not get
-    further (it is empty, though more is to come)."""
+class TimestampPager:
+    """Moves from page to page by timestamp, and by cursor past a page that has no messages."""
 
     def __init__(self, method: str, reached: str, *, forwards: bool = False) -> None:
         self._method = method
@@ -19,25 +18,29 @@ class Steps:
         self.reached = reached
         self.cursor: Mapping[str, str] = {}
 
-    def go(self, answer: Mapping[str, Any], edge: str) -> bool:
-        """Whether there is another page. `edge` is the outermost `ts` of this one; empty if it is.
+    def advance(self, result: Mapping[str, Any], edge: str) -> bool:
+        """Move past a page, and return whether there is another.
+
+        Args:
+            edge: the outermost `ts` of the page; empty if it has no messages.
 
         Raises:
-            Malformed: the pages go in a circle.
+            MalformedResponse: the pages form a loop.
         """
-        following = next_cursor(answer)
+        following = get_next_cursor(result)
+        has_more = result.get("has_more") is True or bool(following)
         if edge and self._is_beyond(edge):
             self.reached, self.cursor = edge, {}
             self._seen.clear()
         elif following and following not in self._seen:
             self.cursor = {"cursor": following}
             self._seen.add(following)
-        elif answer.get("has_more") is True or following:
-            raise Malformed(f"the pages of Slack's {self._method} go in a circle")
-        return answer.get("has_more") is True or bool(following)
+        elif has_more:
+            raise MalformedResponse(f"the pages of Slack's {self._method} form a loop")
+        return has_more
 
     def _is_beyond(self, edge: str) -> bool:
         if not self.reached:
             return True
-        ends = order(edge), order(self.reached)
-        return ends[0] > ends[1] if self._forwards else ends[0] < ends[1]
+        new, old = parse_ts(edge), parse_ts(self.reached)
+        return new > old if self._forwards else new < old

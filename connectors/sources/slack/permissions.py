@@ -1,87 +1,87 @@
-"""What a token may do, told before a run needs it."""
+"""A test of what a token may do, before a run needs it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.response import BadAnswer
-from connectors.sources.slack.api_workspace import OnlineWorkspace, Scope
-from connectors.sources.slack.client import Calls, items, lacking
-from connectors.sources.slack.users_and_channels import ChannelKind, PublicReaders, Standing, User
+from connectors.http_client.api_client import get_field
+from connectors.http_client.response import ResponseError
+from connectors.sources.slack.api_workspace import ApiWorkspace, Scope
+from connectors.sources.slack.client import MissingScopeError, SlackClient
+from connectors.sources.slack.users_and_channels import (
+    ChannelKind,
+    PublicReaders,
+    User,
+    UserStatus,
+)
 
-_CALLED = {
+_SCOPE_PREFIXES = {
     ChannelKind.PUBLIC: "channels",
     ChannelKind.PRIVATE: "groups",
     ChannelKind.GROUP: "mpim",
     ChannelKind.DIRECT: "im",
 }
-"""By what the names of their scopes begin."""
-_SOME = 100
-"""Users that are looked at for an e-mail address."""
+_MAX_CHECKED = 100
+"""Users that are checked for an e-mail address."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
-    """Of one token, tried by a few small requests. Each gives what hinders, and how to mend it; none
-    where nothing does."""
+class PermissionCheck:
+    """Tests a token with a few small requests. Each test returns a problem, or None."""
 
     source: str
-    calls: Calls
+    client: SlackClient
     scope: Scope
 
-    def content(self) -> str | None:
-        """Of reading what is said."""
-        return _spoken(self._reading)
+    def find_content_problem(self) -> str | None:
+        """Test whether messages can be read."""
+        return _catch_problem(self._check_content)
 
-    def access(self) -> str | None:
-        """Of telling who may read it."""
-        return _spoken(self._addresses)
+    def find_access_problem(self) -> str | None:
+        """Test whether the readers of messages can be determined."""
+        return _catch_problem(self._check_access)
 
-    def _reading(self) -> str | None:
-        _, granted = self.calls.scopes()
-        needed = ["users:read", *self._for_channels()]
-        if self.scope.largest_file:
-            needed.append("files:read")
-        if missing := self._missing(granted, needed):
-            return missing
-        workspace = OnlineWorkspace(self.calls, self.scope)
-        channels = workspace.channels()
+    def _check_content(self) -> str | None:
+        files = ["files:read"] if self.scope.max_file_bytes else []
+        self._check_scopes(["users:read", *self._iterate_channel_scopes(), *files])
+        workspace = ApiWorkspace(self.client, self.scope)
+        channels = workspace.list_channels()
         if not channels:
             return (
                 "there is no channel to read: invite the app to one (/invite in the channel), or"
-                f" change what is chosen by quarry sources edit {self.source}"
+                f" change the selection with `quarry sources edit {self.source}`"
             )
-        self.calls.quick("conversations.history", {"channel": channels[0].id, "limit": 1})
+        self.client.call("conversations.history", {"channel": channels[0].id, "limit": 1})
         return None
 
-    def _addresses(self) -> str | None:
-        _, granted = self.calls.scopes()
-        if self.scope.public is PublicReaders.EVERYBODY and self.scope.kinds == (
-            ChannelKind.PUBLIC,
-        ):
+    def _check_access(self) -> str | None:
+        is_all_public = self.scope.kinds == (ChannelKind.PUBLIC,)
+        if is_all_public and self.scope.public is PublicReaders.EVERYBODY:
             return None
-        if missing := self._missing(granted, ["users:read", "users:read.email"]):
-            return missing
-        people = self.calls.quick("users.list", {"limit": _SOME})
-        users = [User.of(raw) for raw in items(people, "members", "users.list")]
-        own = [user for user in users if user.standing is not Standing.OUTSIDE]
+        self._check_scopes(["users:read", "users:read.email"])
+        result = self.client.call("users.list", {"limit": _MAX_CHECKED})
+        users = [User.parse(raw) for raw in get_field(result, "members", list)]
+        own = [user for user in users if user.status is not UserStatus.OUTSIDE]
         if own and not any(user.email for user in own):
-            return f"Slack tells no e-mail address: {lacking('users:read.email', self.source)}"
+            missing = MissingScopeError("users:read.email", self.source)
+            return f"Slack returns no e-mail addresses: {missing}"
         return None
 
-    def _for_channels(self) -> Iterator[str]:
+    def _iterate_channel_scopes(self) -> Iterator[str]:
         for kind in self.scope.kinds:
-            yield f"{_CALLED[kind]}:read"
-            yield f"{_CALLED[kind]}:history"
+            yield f"{_SCOPE_PREFIXES[kind]}:read"
+            yield f"{_SCOPE_PREFIXES[kind]}:history"
 
-    def _missing(self, granted: frozenset[str] | None, needed: Sequence[str]) -> str | None:
-        """Nothing is known to be missing where Slack does not say what it granted."""
-        absent = [] if granted is None else [one for one in needed if one not in granted]
-        return lacking(", ".join(absent), self.source) if absent else None
+    def _check_scopes(self, needed: Sequence[str]) -> None:
+        """Raise MissingScopeError if Slack lists the scopes of the token and one is missing."""
+        granted = self.client.get_scopes()
+        missing = [] if granted is None else [one for one in needed if one not in granted]
+        if missing:
+            raise MissingScopeError(", ".join(missing), self.source)
 
 
-def _spoken(fault: Callable[[], str | None]) -> str | None:
+def _catch_problem(check: Callable[[], str | None]) -> str | None:
     try:
-        return fault()
-    except (ActionRequiredError, TemporarilyUnavailableError, BadAnswer) as error:
+        return check()
+    except (ActionRequiredError, TemporarilyUnavailableError, ResponseError) as error:
         return str(error)

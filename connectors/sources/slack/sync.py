@@ -1,4 +1,4 @@
-"""What changed in a workspace, what there is, and single threads by their ids."""
+"""Changes, listing and refetching of threads, for both kinds of workspace."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,152 +6,163 @@ from dataclasses import dataclass
 from connectors.connector import Change, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
-from connectors.http_client.response import BadAnswer, Failing
-from connectors.sources.slack.checkpoint import Mark, Position
-from connectors.sources.slack.models import BEGINNING, Message, is_ts, order
-from connectors.sources.slack.thread_document import Threads
+from connectors.http_client.response import ResponseError, ServerError
+from connectors.sources.slack.checkpoint import Position, SyncCheckpoint
+from connectors.sources.slack.client import SlackNotFoundError
+from connectors.sources.slack.models import BEGINNING, Message, is_ts, parse_ts
+from connectors.sources.slack.thread_document import ThreadConverter
 from connectors.sources.slack.users_and_channels import Channel
-from connectors.sources.slack.workspace import NoSuchPlace, Page, Place, Round, Thread, Workspace
+from connectors.sources.slack.workspace import ChannelContext, Page, RunPlan, Thread, Workspace
 
 
-def changes(threads: Threads, since: Checkpoint | None, known: Known) -> Iterator[Change]:
-    """See `Connector.changes`. Channel by channel, in each the newest first, a checkpoint a page."""
-    whole_run = threads.workspace.begin(Mark.of(since))
-    at = whole_run.mark.at
-    for channel in whole_run.channels:
-        if at is None or channel.id >= at.channel:
-            start = at if at and at.channel == channel.id else Position(channel.id, "")
-            yield from _Comparison(threads, whole_run, known).channel(channel, start)
-    yield whole_run.mark.done()
+def iterate_changes(
+    threads: ThreadConverter, since: Checkpoint | None, known: Known
+) -> Iterator[Change]:
+    """Yield what changed, channel by channel, newest first, with a checkpoint after each page."""
+    plan = threads.workspace.plan_run(SyncCheckpoint.parse(since))
+    position = plan.checkpoint.position
+    for channel in plan.channels:
+        if position is None or channel.id >= position.channel:
+            is_current = position is not None and position.channel == channel.id
+            start = position if position and is_current else Position(channel.id, "")
+            yield from _Comparison(threads, plan, known).compare_channel(channel, start)
+    yield plan.checkpoint.complete()
 
 
-def listing(threads: Threads) -> Iterator[Listed]:
-    """See `Connector.listing`."""
+def list_threads(threads: ThreadConverter) -> Iterator[Listed]:
     workspace = threads.workspace
-    for channel in workspace.channels():
-        place: Place | None = None
-        for page in _pages(workspace, channel, BEGINNING, ""):
-            place = place or workspace.place(channel)
+    for channel in workspace.list_channels():
+        context: ChannelContext | None = None
+        for page in _iterate_pages(workspace, channel, BEGINNING, ""):
+            context = context or workspace.get_context(channel)
             for message in page.messages:
-                if message.is_read:
-                    yield Listed(threads.id_of(channel.id, message.ts), place.access)
+                if message.is_indexed:
+                    yield Listed(threads.to_document_id(channel.id, message.ts), context.access)
 
 
-def again(threads: Threads, document_ids: Sequence[str]) -> Iterator[Change]:
-    """See `Connector.again`."""
+def refetch(threads: ThreadConverter, document_ids: Sequence[str]) -> Iterator[Change]:
     workspace = threads.workspace
-    channels = {channel.id: channel for channel in workspace.channels()}
+    channels = {channel.id: channel for channel in workspace.list_channels()}
     for document_id in document_ids:
-        channel_id, ts = threads.own_id(document_id)
+        channel_id, ts = threads.split_document_id(document_id)
         change = None
         if is_ts(ts) and channel_id in channels:
-            place = workspace.place(channels[channel_id])
-            root = _root(workspace, place.channel, ts)
-            change = root and _read(threads, place, root)
+            context = workspace.get_context(channels[channel_id])
+            root = _find_root(workspace, context.channel, ts)
+            change = root and _read_thread(threads, context, root)
         yield change or Deletion(document_id)
 
 
-def _root(workspace: Workspace, channel: Channel, ts: str) -> Message | None:
-    for page in _pages(workspace, channel, ts, ts):
+def _find_root(workspace: Workspace, channel: Channel, ts: str) -> Message | None:
+    for page in _iterate_pages(workspace, channel, ts, ts):
         for message in page.messages:
-            if message.ts == ts and message.is_read:
+            if message.ts == ts and message.is_indexed:
                 return message
     return None
 
 
-def _read(
-    threads: Threads, place: Place, root: Message, version: str = ""
+def _read_thread(
+    threads: ThreadConverter, context: ChannelContext, root: Message, known_version: str = ""
 ) -> Document | Unreadable | None:
-    """The thread; nothing where it is of that version, or went away meanwhile."""
+    """Return the thread; None if its version is known, or if it was deleted meanwhile."""
     try:
-        thread = _whole(threads.workspace, place.channel, root)
-        present = threads.version(thread)
-        return None if version == present else threads.change(place, thread, present)
-    except NoSuchPlace:
+        thread = _get_messages(threads.workspace, context.channel, root)
+        version = threads.get_version(thread)
+        return None if version == known_version else threads.convert(context, thread, version)
+    except SlackNotFoundError:
         return None
-    except (BadAnswer, Failing) as error:
-        return threads.unreadable(place, root, str(error))
+    except (ResponseError, ServerError) as error:
+        return threads.report_unreadable(context, root, str(error))
 
 
-def _whole(workspace: Workspace, channel: Channel, root: Message) -> Thread:
-    return workspace.thread(channel, root) if root.reply_count else (root,)
+def _get_messages(workspace: Workspace, channel: Channel, root: Message) -> Thread:
+    return workspace.read_thread(channel, root) if root.reply_count else (root,)
 
 
-def _pages(workspace: Workspace, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
-    """Each message once; none of a channel that is not there any more, or not for us."""
-    before: frozenset[str] = frozenset()
+def _iterate_pages(
+    workspace: Workspace, channel: Channel, oldest: str, latest: str
+) -> Iterator[Page]:
+    """Yield each message once; none of a channel that no longer exists or may no longer be read."""
+    previous: frozenset[str] = frozenset()
     try:
-        for page in workspace.pages(channel, oldest, latest):
-            fresh = tuple(one for one in page.messages if one.ts not in before)
-            yield Page(tuple({one.ts: one for one in fresh}.values()), page.lowest)
-            before = frozenset(one.ts for one in page.messages)
-    except NoSuchPlace:
+        for page in workspace.iterate_pages(channel, oldest, latest):
+            fresh = {one.ts: one for one in page.messages if one.ts not in previous}
+            yield Page(tuple(fresh.values()), page.lowest)
+            previous = frozenset(one.ts for one in page.messages)
+    except SlackNotFoundError:
         return
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Of what Slack has with what Quarry holds."""
+    """Compares the channels of a workspace with the known versions."""
 
-    threads: Threads
-    round: Round
+    threads: ThreadConverter
+    plan: RunPlan
     known: Known
 
-    def channel(self, channel: Channel, start: Position) -> Iterator[Change]:
-        """From where it broke off. What was asked for is never asked for again, though it were all that
-        Slack answers in one run."""
-        oldest, latest = self.round.oldest, start.latest
-        if not latest or order(latest) > order(oldest):
-            for page in self._pages(channel, oldest, latest):
-                yield from self._page(channel, page, Position(channel.id, page.lowest, start.whole))
-            latest = oldest
-            yield self._reached(Position(channel.id, latest, start.whole))
-        if self.round.has_new_channels and order(latest) > order(BEGINNING):
-            yield from self._older(channel, Position(channel.id, latest, start.whole))
-            yield self._reached(Position(channel.id, BEGINNING))
+    def compare_channel(self, channel: Channel, start: Position) -> Iterator[Change]:
+        """Compare a channel from where the last run was interrupted.
 
-    def _older(self, channel: Channel, start: Position) -> Iterator[Change]:
-        """Of a channel of which nothing older than this run reads is held: it is new."""
-        whole = start.whole
-        for page in self._pages(channel, BEGINNING, start.latest):
-            if not whole:
-                ids = [self.threads.id_of(channel.id, one.ts) for one in page.messages]
+        A message that was read is never requested again by a resumed run, even if Slack allows only one
+        request a run.
+        """
+        oldest, latest = self.plan.oldest, start.latest
+        if not latest or parse_ts(latest) > parse_ts(oldest):
+            for page in self._iterate_pages(channel, oldest, latest):
+                end = Position(channel.id, page.lowest, start.is_new_channel)
+                yield from self._compare_page(channel, page, end)
+            latest = oldest
+            yield self._save(Position(channel.id, latest, start.is_new_channel))
+        if self.plan.has_new_channels and parse_ts(latest) > parse_ts(BEGINNING):
+            position = Position(channel.id, latest, start.is_new_channel)
+            yield from self._read_older(channel, position)
+            yield self._save(Position(channel.id, BEGINNING))
+
+    def _read_older(self, channel: Channel, start: Position) -> Iterator[Change]:
+        """Read a channel back to its first message if it is new: if none of its messages is known."""
+        is_new = start.is_new_channel
+        for page in self._iterate_pages(channel, BEGINNING, start.latest):
+            if not is_new:
+                ids = [self.threads.to_document_id(channel.id, one.ts) for one in page.messages]
                 if self.known(ids):
                     return
-                whole = any(one.is_read for one in page.messages)
-            yield from self._page(channel, page, Position(channel.id, page.lowest, whole))
+                is_new = any(one.is_indexed for one in page.messages)
+            yield from self._compare_page(channel, page, Position(channel.id, page.lowest, is_new))
 
-    def _reached(self, position: Position) -> Checkpoint:
-        return self.round.mark.moved(position)
+    def _save(self, position: Position) -> Checkpoint:
+        return self.plan.checkpoint.advance(position)
 
-    def _pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
-        return _pages(self.threads.workspace, channel, oldest, latest)
+    def _iterate_pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
+        return _iterate_pages(self.threads.workspace, channel, oldest, latest)
 
-    def _page(self, channel: Channel, page: Page, end: Position) -> Iterator[Change]:
-        place = self.threads.workspace.place(channel)
-        roots = [one for one in page.messages if one.is_read]
-        held = self.known([self.threads.id_of(channel.id, one.ts) for one in roots])
+    def _compare_page(self, channel: Channel, page: Page, end: Position) -> Iterator[Change]:
+        context = self.threads.workspace.get_context(channel)
+        roots = [one for one in page.messages if one.is_indexed]
+        versions = self.known([self.threads.to_document_id(channel.id, one.ts) for one in roots])
         for root in roots:
             try:
-                change = self._changed(place, root, held)
+                change = self._compare_thread(context, root, versions)
             except TemporarilyUnavailableError:
-                # What was read of this page need not be read again: even where Slack answers once a
-                # minute, each run gets further than the one before.
-                yield self._reached(Position(channel.id, root.ts, end.whole))
+                # The threads of this page that were read need not be read again: even if Slack allows
+                # one request a minute, each run gets further than the one before.
+                yield self._save(Position(channel.id, root.ts, end.is_new_channel))
                 raise
             if change is not None:
                 yield change
-        yield self._reached(end)
+        yield self._save(end)
 
-    def _changed(
-        self, place: Place, root: Message, held: Mapping[str, str]
+    def _compare_thread(
+        self, context: ChannelContext, root: Message, versions: Mapping[str, str]
     ) -> Document | Unreadable | None:
-        version = held.get(self.threads.id_of(place.channel.id, root.ts), "")
-        if root.reply_count and self._is_settled(root, version):
+        document_id = self.threads.to_document_id(context.channel.id, root.ts)
+        known_version = versions.get(document_id, "")
+        if root.reply_count and self._is_settled(root, known_version):
             return None
-        return _read(self.threads, place, root, version)
+        return _read_thread(self.threads, context, root, known_version)
 
-    def _is_settled(self, root: Message, version: str) -> bool:
-        shape, _, _ = version.partition(".")
-        is_old = order(root.latest_reply) < order(self.round.settled)
-        return is_old and shape == self.threads.shape(root)
+    def _is_settled(self, root: Message, known_version: str) -> bool:
+        """Return whether a thread is old and its first message is as it was: no need to read replies."""
+        root_version, _, _ = known_version.partition(".")
+        is_old = parse_ts(root.latest_reply) < parse_ts(self.plan.settled)
+        return is_old and root_version == self.threads.get_root_version(root)

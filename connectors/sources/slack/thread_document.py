@@ -1,4 +1,4 @@
-"""A thread as one document: what was said, by whom, with the files that were brought."""
+"""A thread as one document: its messages with their authors, and the content of files."""
 
 import hashlib
 import json
@@ -9,214 +9,210 @@ from datetime import datetime
 from connectors.connector import Unreadable
 from connectors.document import Document, Metadata, Person, Place, Section
 from connectors.extraction.media_types import TEXT
-from connectors.extraction.result import (
-    CannotRead,
-    Extracted,
-    one_line,
-    safe,
-    section,
-    shortened,
-)
-from connectors.sources.slack.message_text import AS_IDS, said
-from connectors.sources.slack.models import File, Message, moment, order
+from connectors.extraction.result import CannotRead, one_line, safe, section, shortened
+from connectors.sources.slack.message_text import IDS_AS_NAMES, get_message_text
+from connectors.sources.slack.models import File, Message, parse_ts, to_datetime
 from connectors.sources.slack.users_and_channels import Channel
-from connectors.sources.slack.workspace import Place as Where
-from connectors.sources.slack.workspace import Thread, Workspace
+from connectors.sources.slack.workspace import ChannelContext, Thread, Workspace
 
-# Raise it when messages read again would say something else than before.
-_READING = 1
-_SECTION = 2000
-"""Characters. Messages that follow each other are read, and cited, together up to that length."""
-_MOST_PEOPLE = 100
-_LONGEST_TITLE = 120
+_FORMAT = 1
+"""Raised when the same messages give another document, so that all are read again."""
+_SECTION_LENGTH = 2000
+"""Characters. Consecutive messages form a section, which is searched and cited, up to that length."""
+_MAX_AUTHORS = 100
+_MAX_TITLE = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Threads:
-    """How the threads of one source become documents."""
+class ThreadConverter:
+    """Converts the threads of a source to documents."""
 
     source: str
     workspace: Workspace
 
-    def id_of(self, channel_id: str, ts: str) -> str:
+    def to_document_id(self, channel_id: str, ts: str) -> str:
         return f"{self.source}:{channel_id}/{ts}"
 
-    def own_id(self, document_id: str) -> tuple[str, str]:
-        """Channel and `ts`; where the id is none of ours, what nothing has."""
+    def split_document_id(self, document_id: str) -> tuple[str, str]:
+        """Return channel and `ts`; parts of an id that is invalid match no channel or message."""
         channel, _, ts = document_id.removeprefix(f"{self.source}:").partition("/")
         return channel, ts
 
-    def shape(self, root: Message) -> str:
-        """What can be told of a thread from the message that begins it."""
-        told = [_READING, *self._content(root), root.reply_count]
-        return _digest([*told, root.latest_reply if root.reply_count else ""])
+    def get_root_version(self, root: Message) -> str:
+        """Return the part of the version that its first message determines, without the replies."""
+        values = [_FORMAT, *self._get_content(root), root.reply_count]
+        return _digest([*values, root.latest_reply if root.reply_count else ""])
 
-    def version(self, thread: Thread) -> str:
-        """Without the names of people and channels, which change at any time."""
-        root, *answers = thread
-        if not answers:
-            return self.shape(root)
-        return f"{self.shape(root)}.{_digest([self._content(one) for one in answers])}"
+    def get_version(self, thread: Thread) -> str:
+        """Return the version, which does not change if a user or a channel is renamed."""
+        root, *replies = thread
+        if not replies:
+            return self.get_root_version(root)
+        return (
+            f"{self.get_root_version(root)}.{_digest([self._get_content(one) for one in replies])}"
+        )
 
-    def _content(self, message: Message) -> list[object]:
+    def _get_content(self, message: Message) -> list[object]:
         author = (message.user, message.raw.get("bot_id"), message.raw.get("username"))
         files = [one.key for one in message.files]
-        reads = bool(files) and self.workspace.reads_files
-        return [message.ts, author, message.edited, said(message, AS_IDS), files, reads]
+        reads_files = bool(files) and self.workspace.reads_files
+        text = get_message_text(message, IDS_AS_NAMES)
+        return [message.ts, author, message.edited, text, files, reads_files]
 
-    def change(self, where: Where, thread: Thread, version: str) -> Document | Unreadable:
+    def convert(
+        self, context: ChannelContext, thread: Thread, version: str
+    ) -> Document | Unreadable:
         root = thread[0]
-        read = _Read()
-        sections = tuple(self._sections(where, thread, read))
+        files = _FileReader(self.workspace)
+        sections = tuple(self._iterate_sections(context, thread, files))
         if not sections:
-            return self.unreadable(where, root, read.reason)
+            reason = files.failures[0] if files.failures else "it has no text"
+            return self.report_unreadable(context, root, reason)
         return Document(
-            id=self.id_of(where.channel.id, root.ts),
+            id=self.to_document_id(context.channel.id, root.ts),
             source=self.source,
-            title=self._title(where, thread),
+            title=self._get_title(context, thread),
             sections=sections,
-            link=self.link(where.channel, root, thread),
+            link=self._get_link(context.channel, root, thread),
             media_type=TEXT,
-            access=where.access,
+            access=context.access,
             version=version,
-            metadata=self._metadata(where, thread, read),
-            owners=self._owners(root),
-            created_at=moment(root.ts),
-            updated_at=_updated(thread),
-            parents=(where.label,),
+            metadata=self._get_metadata(context, thread, files),
+            owners=self._get_owners(root),
+            created_at=to_datetime(root.ts),
+            updated_at=_get_last_change(thread),
+            parents=(context.label,),
         )
 
-    def unreadable(self, where: Where, root: Message, reason: str) -> Unreadable:
+    def report_unreadable(self, context: ChannelContext, root: Message, reason: str) -> Unreadable:
         return Unreadable(
-            document_id=self.id_of(where.channel.id, root.ts),
-            item=f"{where.label}: {self._title(where, (root,))}",
+            document_id=self.to_document_id(context.channel.id, root.ts),
+            item=f"{context.label}: {self._get_title(context, (root,))}",
             reason=reason,
-            link=self.link(where.channel, root, (root,)),
+            link=self._get_link(context.channel, root, (root,)),
         )
 
-    def link(self, channel: Channel, message: Message, thread: Thread) -> str:
-        """A permalink; of a message with answers it opens the thread."""
-        place = f"{self.workspace.url}/archives/{channel.id}/p{_digits(message.ts)}"
+    def _get_link(self, channel: Channel, message: Message, thread: Thread) -> str:
+        """Return a permalink, which opens the thread of a message with replies."""
+        digits = "{}{:06}".format(*parse_ts(message.ts))
+        url = f"{self.workspace.url}/archives/{channel.id}/p{digits}"
         if len(thread) == 1:
-            return place
-        return f"{place}?thread_ts={thread[0].ts}&cid={channel.id}"
+            return url
+        return f"{url}?thread_ts={thread[0].ts}&cid={channel.id}"
 
-    def _title(self, where: Where, thread: Thread) -> str:
-        """The first words that are said."""
+    def _get_title(self, context: ChannelContext, thread: Thread) -> str:
+        """Return the first line of text, else the name of a file, else author and channel."""
         for message in (one for one in thread if not one.is_notice):
-            for line in said(message, where.names).splitlines():
+            for line in get_message_text(message, context.names).splitlines():
                 if title := one_line(line):
-                    return _cut(title)
+                    return _shorten_title(title)
         titles = (file.title for message in thread for file in message.files)
-        author = self.workspace.people.author(thread[0])
-        return shortened(one_line(next(filter(None, titles), f"{author} in {where.label}")))
+        author = self.workspace.users.get_author(thread[0])
+        return shortened(one_line(next(filter(None, titles), f"{author} in {context.label}")))
 
-    def _sections(self, where: Where, thread: Thread, read: "_Read") -> Iterator[Section]:
-        """Messages that follow each other stand together; what is in a file stands by itself."""
-        gathered: list[str] = []
-        begins = thread[0]
+    def _iterate_sections(
+        self, context: ChannelContext, thread: Thread, files: "_FileReader"
+    ) -> Iterator[Section]:
+        """Join consecutive messages; the content of a file has sections of its own."""
+        texts: list[str] = []
+        first = thread[0]
         for message in thread:
-            told = self._told(where, message)
-            if gathered and sum(map(len, gathered)) + len(told) > _SECTION:
-                yield self._section(where, gathered, begins, thread)
-                gathered = []
-            if told:
-                begins = begins if gathered else message
-                gathered.append(told)
-            if message.files and (brought := [*self._files(where, message, thread, read)]):
-                if gathered:
-                    yield self._section(where, gathered, begins, thread)
-                gathered = []
-                yield from brought
-        if gathered:
-            yield self._section(where, gathered, begins, thread)
+            text = self._format_message(context, message)
+            if texts and sum(map(len, texts)) + len(text) > _SECTION_LENGTH:
+                yield self._build_section(context, texts, first, thread)
+                texts = []
+            if text:
+                first = first if texts else message
+                texts.append(text)
+            if message.files and (found := [*self._read_files(context, message, thread, files)]):
+                if texts:
+                    yield self._build_section(context, texts, first, thread)
+                texts = []
+                yield from found
+        if texts:
+            yield self._build_section(context, texts, first, thread)
 
-    def _section(self, where: Where, told: list[str], begins: Message, thread: Thread) -> Section:
-        place = Place(heading_path=(_when(begins),))
-        made = section("\n\n".join(told), place)
-        return replace(made, link=self.link(where.channel, begins, thread))
+    def _build_section(
+        self, context: ChannelContext, texts: list[str], first: Message, thread: Thread
+    ) -> Section:
+        built = section("\n\n".join(texts), Place(heading_path=(_format_time(first),)))
+        return replace(built, link=self._get_link(context.channel, first, thread))
 
-    def _told(self, where: Where, message: Message) -> str:
-        """One message with its author and the names of its files; empty where it says nothing, and
-        where it is Slack's own, such as the stone in the place of a deleted one."""
+    def _format_message(self, context: ChannelContext, message: Message) -> str:
+        """Return author, text and names of files; empty without these or for messages by Slack itself."""
         if message.is_notice:
             return ""
         files = [f"[{one_line(file.title)}]" for file in message.files if file.title]
-        if text := "\n".join(filter(None, [said(message, where.names), *files])):
-            return f"{self.workspace.people.author(message)}: {safe(text)}"
+        lines = [get_message_text(message, context.names), *files]
+        if text := "\n".join(filter(None, lines)):
+            return f"{self.workspace.users.get_author(message)}: {safe(text)}"
         return ""
 
-    def _files(
-        self, where: Where, message: Message, thread: Thread, read: "_Read"
+    def _read_files(
+        self, context: ChannelContext, message: Message, thread: Thread, files: "_FileReader"
     ) -> Iterator[Section]:
-        link = self.link(where.channel, message, thread)
+        link = self._get_link(context.channel, message, thread)
         for file in message.files:
             title = one_line(file.title) or file.id
-            heading = f"{self.workspace.people.author(message)}, {_when(message)}"
-            for one in read.sections(self.workspace, file, title):
+            heading = f"{self.workspace.users.get_author(message)}, {_format_time(message)}"
+            for one in files.read_sections(file, title):
                 path = (heading, title, *one.place.heading_path)
                 yield replace(one, link=link, place=replace(one.place, heading_path=path))
 
-    def _metadata(self, where: Where, thread: Thread, read: "_Read") -> Metadata:
-        people = self.workspace.people
-        authors = tuple(dict.fromkeys(people.author(one) for one in thread if not one.is_notice))
-        found: Mapping[str, str | tuple[str, ...]] = {
-            "channel": where.label,
-            "authors": authors[:_MOST_PEOPLE],
-            "files": tuple(read.titles),
-            "files_unread": tuple(read.faults),
+    def _get_metadata(
+        self, context: ChannelContext, thread: Thread, files: "_FileReader"
+    ) -> Metadata:
+        get_author = self.workspace.users.get_author
+        authors = tuple(dict.fromkeys(get_author(one) for one in thread if not one.is_notice))
+        values: Mapping[str, str | tuple[str, ...]] = {
+            "channel": context.label,
+            "authors": authors[:_MAX_AUTHORS],
+            "files": tuple(files.titles),
+            "files_unread": tuple(files.failures),
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in values.items() if value}
 
-    def _owners(self, root: Message) -> tuple[Person, ...]:
+    def _get_owners(self, root: Message) -> tuple[Person, ...]:
         if root.is_notice:
             return ()
-        people = self.workspace.people
-        user = people[root.user] if root.user else None
-        return (Person(people.author(root), user.email if user else None),)
+        users = self.workspace.users
+        user = users[root.user] if root.user else None
+        return (Person(users.get_author(root), user.email if user else None),)
 
 
-class _Read:
-    """What became of the files of one thread."""
+class _FileReader:
+    """Reads the files of one thread, and collects which could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self.titles: list[str] = []
-        self.faults: list[str] = []
+        self.failures: list[str] = []
 
-    @property
-    def reason(self) -> str:
-        return self.faults[0] if self.faults else "it holds no text"
-
-    def sections(self, workspace: Workspace, file: File, title: str) -> tuple[Section, ...]:
+    def read_sections(self, file: File, title: str) -> tuple[Section, ...]:
         self.titles.append(title)
         try:
-            found: Extracted = workspace.extracted(file)
+            return self._workspace.extract_file(file).sections
         except CannotRead as error:
-            self.faults.append(f"{title}: {error}")
+            self.failures.append(f"{title}: {error}")
             return ()
-        return found.sections
 
 
-def _updated(thread: Thread) -> datetime:
-    stamps = (stamp for message in thread for stamp in (message.ts, message.edited) if stamp)
-    return moment(max(stamps, key=order))
+def _get_last_change(thread: Thread) -> datetime:
+    times = (ts for message in thread for ts in (message.ts, message.edited) if ts)
+    return to_datetime(max(times, key=parse_ts))
 
 
-def _when(message: Message) -> str:
-    return f"{moment(message.ts):%Y-%m-%d %H:%M} UTC"
+def _format_time(message: Message) -> str:
+    return f"{to_datetime(message.ts):%Y-%m-%d %H:%M} UTC"
 
 
-def _digits(ts: str) -> str:
-    return "{}{:06}".format(*order(ts))
-
-
-def _cut(title: str) -> str:
-    """Of a length that fits above a text, between two words where there are any."""
-    if len(title) <= _LONGEST_TITLE:
+def _shorten_title(title: str) -> str:
+    """Shorten the title to what fits above a text, between two words if possible."""
+    if len(title) <= _MAX_TITLE:
         return title
-    head, _, _ = title[:_LONGEST_TITLE].rpartition(" ")
-    return f"{head or title[:_LONGEST_TITLE]}…"
+    head, _, _ = title[:_MAX_TITLE].rpartition(" ")
+    return f"{head or title[:_MAX_TITLE]}…"
 
 
-def _digest(told: list[object]) -> str:
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
+def _digest(values: list[object]) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]

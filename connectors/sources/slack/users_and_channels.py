@@ -1,4 +1,4 @@
-"""Who is in a workspace, and what the places are called in which they speak."""
+"""The users and channels of a workspace, and who may read a channel."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,20 +6,20 @@ from enum import StrEnum, auto
 
 from connectors.document import EVERYBODY, NOBODY, Access, reader_token
 from connectors.extraction.result import one_line
-from connectors.http_client.response import Malformed
-from connectors.sources.slack.models import Message, Raw, object_at, text_at
+from connectors.http_client.response import MalformedResponse
+from connectors.sources.slack.models import Message, Raw, get_object, get_text
 
 _SLACKBOT = "USLACKBOT"
-_MOST_NAMED = 8
+_MAX_LABEL_NAMES = 8
 
 
-class Standing(StrEnum):
+class UserStatus(StrEnum):
     MEMBER = auto()
-    """Reads every public channel of the workspace."""
+    """May read every public channel of the workspace."""
     GUEST = auto()
-    """Reads only where they are members."""
+    """May read only the channels of which they are a member."""
     OUTSIDE = auto()
-    """A program, somebody who left, or somebody of another workspace: reads nothing by this one."""
+    """An app, a deactivated user, or a user of another workspace: gets no access from this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,101 +27,103 @@ class User:
     id: str
     name: str
     email: str | None
-    standing: Standing
+    status: UserStatus
 
     @classmethod
-    def of(cls, raw: object) -> "User":
-        """Raises Malformed: it is not a user."""
-        if not (isinstance(raw, dict) and (own := text_at(raw, "id"))):
-            raise Malformed("Slack gives for a user what is none")
-        profile = object_at(raw, "profile")
-        display = text_at(profile, "display_name") or text_at(profile, "real_name")
-        name = one_line(display or text_at(raw, "real_name", "name")) or own
-        # An address that nobody has confirmed may be somebody else's.
-        address = "" if raw.get("is_email_confirmed") is False else text_at(profile, "email")
-        return cls(own, name, _email(address), _standing(raw))
+    def parse(cls, raw: object) -> "User":
+        """Parse a user; raise MalformedResponse if it is not one."""
+        if not (isinstance(raw, dict) and (own := get_text(raw, "id"))):
+            raise MalformedResponse("Slack returns an invalid user")
+        profile = get_object(raw, "profile")
+        display = get_text(profile, "display_name") or get_text(profile, "real_name")
+        name = one_line(display or get_text(raw, "real_name", "name")) or own
+        # An address that is not confirmed may belong to somebody else.
+        address = "" if raw.get("is_email_confirmed") is False else get_text(profile, "email")
+        return cls(own, name, _parse_email(address), _parse_status(raw))
 
     @property
     def token(self) -> str | None:
-        """Of the one who reads as this user."""
+        """The reader token of the user; None if the e-mail address is not known."""
         return f"user:{self.email}" if self.email else None
 
 
-def _standing(raw: Raw) -> Standing:
+def _parse_status(raw: Raw) -> UserStatus:
     outside = ("deleted", "is_bot", "is_workflow_bot", "is_stranger", "is_invited_user")
     if raw.get("id") == _SLACKBOT or any(raw.get(name) for name in outside):
-        return Standing.OUTSIDE
+        return UserStatus.OUTSIDE
     guest = raw.get("is_restricted") or raw.get("is_ultra_restricted")
-    return Standing.GUEST if guest else Standing.MEMBER
+    return UserStatus.GUEST if guest else UserStatus.MEMBER
 
 
-def _email(text: str) -> str | None:
+def _parse_email(text: str) -> str | None:
     try:
         return reader_token(f"user:{text}").removeprefix("user:")
     except ValueError:
         return None
 
 
-class People:
-    """All users of a workspace, and those of others as far as they are met."""
+class UserDirectory:
+    """All users of a workspace, and users of other workspaces who wrote messages."""
 
     def __init__(
-        self, raws: Iterable[object], stranger: Callable[[str], User | None] = lambda _: None
+        self, raws: Iterable[object], find_other: Callable[[str], User | None] = lambda _: None
     ) -> None:
-        """`stranger` is asked once for each id that is not among the users.
+        """
+        Args:
+            find_other: called once for each id that is not among the users.
 
         Raises:
-            Malformed: one is not a user.
+            MalformedResponse: one is not a user.
         """
-        self._stranger = stranger
+        self._find_other = find_other
         self._users: dict[str, User] = {}
-        self._strangers: dict[str, User | None] = {}
+        self._others: dict[str, User | None] = {}
         self._bots: dict[str, str] = {}
         for raw in raws:
-            user = User.of(raw)
+            user = User.parse(raw)
             self._users[user.id] = user
-            if isinstance(raw, dict) and (bot := text_at(object_at(raw, "profile"), "bot_id")):
+            if isinstance(raw, dict) and (bot := get_text(get_object(raw, "profile"), "bot_id")):
                 self._bots[bot] = user.name
         own = self._users.values()
-        self.members = frozenset(
-            one.token for one in own if one.token and one.standing is Standing.MEMBER
+        self.member_tokens = frozenset(
+            one.token for one in own if one.token and one.status is UserStatus.MEMBER
         )
-        self.has_guests = any(one.token and one.standing is Standing.GUEST for one in own)
+        self.has_guests = any(one.token and one.status is UserStatus.GUEST for one in own)
 
     def __getitem__(self, user_id: str) -> User | None:
         if user_id in self._users:
             return self._users[user_id]
-        if user_id not in self._strangers:
-            self._strangers[user_id] = self._stranger(user_id)
-        return self._strangers[user_id]
+        if user_id not in self._others:
+            self._others[user_id] = self._find_other(user_id)
+        return self._others[user_id]
 
-    def name(self, user_id: str) -> str:
+    def get_name(self, user_id: str) -> str:
         user = self[user_id]
         return user.name if user else user_id
 
-    def author(self, message: Message) -> str:
-        """The name under which the message was written."""
+    def get_author(self, message: Message) -> str:
+        """Return the name under which a message was written."""
         raw = message.raw
-        bot = text_at(raw, "bot_id")
-        written = text_at(raw, "username") or text_at(object_at(raw, "bot_profile"), "name")
-        if message.user and not text_at(raw, "username") and self[message.user]:
-            return self.name(message.user)
-        profile = object_at(raw, "user_profile")
-        written = written or text_at(profile, "display_name") or text_at(profile, "real_name")
+        bot = get_text(raw, "bot_id")
+        written = get_text(raw, "username") or get_text(get_object(raw, "bot_profile"), "name")
+        if message.user and not get_text(raw, "username") and self[message.user]:
+            return self.get_name(message.user)
+        profile = get_object(raw, "user_profile")
+        written = written or get_text(profile, "display_name") or get_text(profile, "real_name")
         return one_line(written) or self._bots.get(bot, "") or message.user or bot or "unknown"
 
-    def tokens(self, user_ids: Iterable[str]) -> frozenset[str]:
-        """Of those among them who may read by this workspace."""
+    def get_tokens(self, user_ids: Iterable[str]) -> frozenset[str]:
+        """Return the reader tokens of members and guests among the users."""
         found = (self._users.get(one) for one in user_ids)
         return frozenset(
             user.token
             for user in found
-            if user and user.token and user.standing is not Standing.OUTSIDE
+            if user and user.token and user.status is not UserStatus.OUTSIDE
         )
 
 
 class PublicReaders(StrEnum):
-    """Who reads the public channels."""
+    """Who may read the public channels."""
 
     WORKSPACE = "workspace"
     MEMBERS = "members"
@@ -137,51 +139,51 @@ class ChannelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """A channel, or a conversation between two or several."""
+    """A channel, or a conversation between two or more users."""
 
     id: str
     name: str
-    """Of a channel; of a conversation something technical or nothing."""
+    """Of a channel; of a conversation a technical name or nothing."""
     kind: ChannelKind
     is_member: bool = True
-    """Whether the token's own user is."""
-    listed: tuple[str, ...] = field(default=(), repr=False)
-    """Its members' ids, where they came with it."""
+    """Whether the user of the token is a member."""
+    members: tuple[str, ...] = field(default=(), repr=False)
+    """The ids of the members, if the response contains them."""
 
     @classmethod
-    def of(cls, raw: object, kind: ChannelKind | None = None) -> "Channel":
+    def parse(cls, raw: object, kind: ChannelKind | None = None) -> "Channel":
         """
         Args:
-            kind: what it is, where its own words do not tell (in an export).
+            kind: the kind, if the object does not contain it (in an export).
 
         Raises:
-            Malformed: it is not a channel.
+            MalformedResponse: it is not a channel.
         """
-        if not (isinstance(raw, dict) and (own := text_at(raw, "id"))):
-            raise Malformed("Slack gives for a channel what is none")
+        if not (isinstance(raw, dict) and (own := get_text(raw, "id"))):
+            raise MalformedResponse("Slack returns an invalid channel")
         members = raw.get("members")
         return cls(
             id=own,
-            name=one_line(text_at(raw, "name")),
-            kind=kind or _kind(raw),
+            name=one_line(get_text(raw, "name")),
+            kind=kind or _parse_kind(raw),
             is_member=raw.get("is_member") is not False,
-            listed=tuple(map(str, members)) if isinstance(members, list) else (),
+            members=tuple(map(str, members)) if isinstance(members, list) else (),
         )
 
     @property
     def is_named(self) -> bool:
         return self.kind in (ChannelKind.PUBLIC, ChannelKind.PRIVATE)
 
-    def label(self, people: People, members: Sequence[str]) -> str:
-        """As people call it: by its name, or by those who speak there."""
+    def get_label(self, users: UserDirectory, members: Sequence[str]) -> str:
+        """Return the name of a channel, or the members of a conversation."""
         if self.is_named:
             return f"#{self.name or self.id}"
-        names = sorted({people.name(one) for one in members})
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        return ", ".join(names[:_MOST_NAMED]) + more or self.id
+        names = sorted({users.get_name(one) for one in members})
+        more = f" and {len(names) - _MAX_LABEL_NAMES} more" if len(names) > _MAX_LABEL_NAMES else ""
+        return ", ".join(names[:_MAX_LABEL_NAMES]) + more or self.id
 
 
-def _kind(raw: Raw) -> ChannelKind:
+def _parse_kind(raw: Raw) -> ChannelKind:
     if raw.get("is_im"):
         return ChannelKind.DIRECT
     if raw.get("is_mpim"):
@@ -191,28 +193,33 @@ def _kind(raw: Raw) -> ChannelKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Who reads what is said in a channel."""
+class ChannelAccess:
+    """Determines who may read a channel."""
 
-    people: People
+    users: UserDirectory
     public: PublicReaders
 
     def needs_members(self, channel: Channel) -> bool:
-        """Whether that depends on who its members are."""
+        """Return whether the access depends on the members of the channel."""
         if channel.kind is not ChannelKind.PUBLIC or self.public is PublicReaders.MEMBERS:
             return True
-        return self.public is PublicReaders.WORKSPACE and self.people.has_guests
+        return self.public is PublicReaders.WORKSPACE and self.users.has_guests
 
-    def access(self, channel: Channel, members: Sequence[str]) -> Access:
-        """`members` are ids, where they are needed; one without a known e-mail address reads nothing."""
+    def get_access(self, channel: Channel, members: Sequence[str]) -> Access:
+        """Return the readers of a channel.
+
+        Args:
+            members: the ids of the members, if they are needed; one without a known e-mail address
+                gets no access.
+        """
         if channel.kind is not ChannelKind.PUBLIC or self.public is PublicReaders.MEMBERS:
-            tokens = self.people.tokens(members)
+            tokens = self.users.get_tokens(members)
         elif self.public is PublicReaders.EVERYBODY:
             return EVERYBODY
         else:
-            tokens = self.people.members | self.people.tokens(members)
+            tokens = self.users.member_tokens | self.users.get_tokens(members)
         return Access.to(tokens) if tokens else NOBODY
 
 
-def named_by_id(channels: Iterable[Channel]) -> Mapping[str, str]:
+def get_channel_names(channels: Iterable[Channel]) -> Mapping[str, str]:
     return {one.id: one.name or one.id for one in channels}

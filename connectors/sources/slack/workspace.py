@@ -1,4 +1,4 @@
-"""What both ways to a workspace offer: the API's and an export's."""
+"""The interface of a workspace, which the API and an export implement."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -6,92 +6,88 @@ from typing import Protocol, TypeAlias
 
 from connectors.document import Access
 from connectors.extraction.result import Extracted
-from connectors.http_client.response import BadAnswer
-from connectors.sources.slack.checkpoint import Mark
-from connectors.sources.slack.message_text import Names
+from connectors.sources.slack.checkpoint import SyncCheckpoint
+from connectors.sources.slack.message_text import NameLookup
 from connectors.sources.slack.models import BEGINNING, File, Message
-from connectors.sources.slack.users_and_channels import Channel, People
+from connectors.sources.slack.users_and_channels import Channel, UserDirectory
 
 Thread: TypeAlias = tuple[Message, ...]
-"""A message that begins one, and all answers to it, oldest first."""
-
-
-class NoSuchPlace(BadAnswer):
-    """The channel or the thread is not there, or not for us."""
+"""A message and all replies to it, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some of what was said in a channel, newest first: messages that begin threads."""
+    """Some messages of a channel that begin threads, newest first."""
 
     messages: tuple[Message, ...]
     lowest: str
-    """The `ts` down to which all was given; the next page begins there, with it."""
+    """The `ts` down to which all messages were returned; the next page begins with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What one run is to read."""
+class RunPlan:
+    """What one run reads."""
 
-    mark: Mark
+    checkpoint: SyncCheckpoint
     channels: Sequence[Channel]
-    """By id."""
+    """Ordered by id."""
     oldest: str = BEGINNING
     """Messages from then on are compared."""
     settled: str = BEGINNING
-    """A thread whose last answer is older is read again only if its number of answers, or the last
-    of them, is another."""
+    """A thread whose last reply is older is read again only if the number of replies, or the last of
+    them, has changed."""
     has_new_channels: bool = False
-    """Some of the channels may never have been read down to their beginning."""
+    """Some channels may never have been read back to their first message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A channel, as its documents are to show it."""
+class ChannelContext:
+    """A channel with what its documents show of it."""
 
     channel: Channel
     label: str
     access: Access
-    names: Names = field(repr=False)
+    names: NameLookup = field(repr=False)
 
 
 class Workspace(Protocol):
-    """One workspace, for the length of one run. Any of its methods raises:
+    """One workspace during one run.
 
-    TemporarilyUnavailableError: it does not answer now.
-    ActionRequiredError: a person must mend something first.
-    BadAnswer: what it answers is no sense; NoSuchPlace where a channel or a thread is not there.
+    Any method raises:
+        TemporarilyUnavailableError: the workspace is not available now.
+        ActionRequiredError: a person must correct something.
+        ResponseError: the data cannot be used; SlackNotFoundError: the channel or thread does not exist.
     """
 
     reads_files: bool
-    """Whether files can be had, not only their names."""
+    """Whether the content of files is available, not only their names."""
 
     @property
     def url(self) -> str:
-        """`https://acme.slack.com`, with no slash at the end."""
+        """`https://acme.slack.com`, without a final slash."""
         ...
 
     @property
-    def people(self) -> People: ...
+    def users(self) -> UserDirectory: ...
 
-    def begin(self, since: Mark | None) -> Round:
-        """What to read, after a run that ended or broke off at that mark."""
+    def plan_run(self, since: SyncCheckpoint | None) -> RunPlan:
+        """Return what to read after a run that ended or was interrupted at that checkpoint."""
         ...
 
-    def channels(self) -> Sequence[Channel]:
-        """Those that are read, by id."""
+    def list_channels(self) -> Sequence[Channel]:
+        """Return the channels to read, ordered by id."""
         ...
 
-    def place(self, channel: Channel) -> Place: ...
+    def get_context(self, channel: Channel) -> ChannelContext: ...
 
-    def pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
-        """All between, both included, newest first. An empty `latest` is now."""
+    def iterate_pages(self, channel: Channel, oldest: str, latest: str) -> Iterator[Page]:
+        """Yield the messages between two times, both included, newest first; empty `latest` is now."""
         ...
 
-    def thread(self, channel: Channel, root: Message) -> Thread:
-        """Of a message with answers."""
+    def read_thread(self, channel: Channel, root: Message) -> Thread:
+        """Return the thread of a message that has replies."""
         ...
 
-    def extracted(self, file: File) -> Extracted:
-        """What the file says. Raises CannotRead: it cannot be had or read."""
+    def extract_file(self, file: File) -> Extracted:
+        """Return the content of a file; raise CannotRead if it cannot be downloaded or read."""
         ...

@@ -29,11 +29,11 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.media_types import HTML
 from connectors.extraction.registry import extract
 from connectors.extraction.result import CannotRead, Extracted, parsed_time, utc
-from connectors.http_client.address_guard import reach_of
+from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.client import WebClient
-from connectors.http_client.rate_limits import PATIENCE, Patience
 from connectors.http_client.request import Authorization
-from connectors.http_client.response import Answer
+from connectors.http_client.response import Response
+from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
 from connectors.source_kind import Kind
 from connectors.sources.website.crawler import (
     Faulty,
@@ -78,7 +78,7 @@ class WebsiteConnector:
         settings: WebsiteSettings,
         credential: WebsiteCredential,
         *,
-        patience: Patience = PATIENCE,
+        patience: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
         """Raises ValueError: a credential would be sent in the clear to a host of the internet."""
         self._source = source
@@ -170,9 +170,9 @@ class WebsiteConnector:
             signed_in=mending if self._authorization else "",
         )
         with WebClient(
-            reach=reach_of(settings.private_hosts),
+            allowed_networks=parse_allowed_networks(settings.private_hosts),
             authorization=self._authorization,
-            patience=self._patience,
+            retry_policy=self._patience,
         ) as client:
             yield Fetcher(client, settings.scope(), manners)
 
@@ -300,7 +300,7 @@ def _told(moment: str | None) -> datetime | None:
     return parsed_time(moment) if moment else None
 
 
-def _last_modified(answer: Answer) -> datetime | None:
+def _last_modified(answer: Response) -> datetime | None:
     try:
         return utc(parsedate_to_datetime(answer.headers.get("last-modified", "")))
     except (ValueError, TypeError, IndexError, OverflowError):

@@ -13,7 +13,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction import media_types
 from connectors.extraction.encoding import decode
 from connectors.extraction.result import CannotRead
-from connectors.http_client.response import Answer, BadAnswer, Unavailable
+from connectors.http_client.response import Response, ResponseError, ServiceUnavailableError
 from connectors.sources.website.fetcher import (
     NO_HEADERS,
     Absent,
@@ -151,7 +151,7 @@ class Walk(Closing):
 
     def _count(self, fetched: Fetched) -> None:
         """A site that has gone is not asked for each of its pages."""
-        is_down = isinstance(fetched, Failed) and isinstance(fetched.error, Unavailable)
+        is_down = isinstance(fetched, Failed) and isinstance(fetched.error, ServiceUnavailableError)
         self._failures = self._failures + 1 if is_down else 0
         if self._failures < _FAILURES:
             return
@@ -211,7 +211,7 @@ def opened(fetched: Page, told: str | None = None) -> tuple[Step, Head]:
     return read, head
 
 
-def _charset(answer: Answer) -> str | None:
+def _charset(answer: Response) -> str | None:
     message = Message()
     message["content-type"] = answer.headers.get("content-type", "")
     return message.get_content_charset()
@@ -233,7 +233,7 @@ def raise_if_lost(begin: str, fetched: Fetched) -> None:
     match fetched:
         case Absent(reason):
             raise ActionRequiredError(f"{begin}, where reading begins, cannot be read: {reason}")
-        case Failed(BadAnswer() as error):
+        case Failed(ResponseError() as error):
             raise TemporarilyUnavailableError(
                 f"{begin}, where reading begins, cannot be read: {error}", _LATER
             )

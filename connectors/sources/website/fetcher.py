@@ -8,18 +8,23 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.address_guard import AddressRefused
-from connectors.http_client.client import MEBIBYTE, Bounds, WebClient
-from connectors.http_client.request import BOUNDS, REDIRECTS
+from connectors.http_client.address_guard import AddressNotAllowedError
+from connectors.http_client.client import WebClient
+from connectors.http_client.request import (
+    DEFAULT_LIMITS,
+    MEBIBYTE,
+    REDIRECT_STATUSES,
+    RequestLimits,
+)
 from connectors.http_client.response import (
-    Answer,
-    BadAnswer,
-    BadCertificate,
-    Malformed,
-    NotAuthorised,
-    Rejected,
-    TooLarge,
-    Unavailable,
+    CertificateError,
+    ClientError,
+    MalformedResponse,
+    NotAuthorizedError,
+    Response,
+    ResponseError,
+    ResponseTooLarge,
+    ServiceUnavailableError,
 )
 from connectors.sources.website.robots_txt import Robots
 from connectors.sources.website.urls import Scope, page_address, path_of, place_of
@@ -30,7 +35,7 @@ _HOPS = 10
 _LONGEST_PAUSE = 60.0
 """Seconds. A robots.txt that asks for more would have a site read in years."""
 _AN_HOUR = timedelta(hours=1)
-_ROBOTS = Bounds(most_bytes=5 * MEBIBYTE, redirects=5)
+_ROBOTS = RequestLimits(max_bytes=5 * MEBIBYTE, max_redirects=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Page:
     """It was answered, under this address after all redirects."""
 
     address: str
-    answer: Answer
+    answer: Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Absent:
 class Failed:
     """It is there, and cannot be read now."""
 
-    error: TemporarilyUnavailableError | ActionRequiredError | BadAnswer
+    error: TemporarilyUnavailableError | ActionRequiredError | ResponseError
 
 
 Fetched: TypeAlias = Page | Same | Absent | Failed
@@ -81,7 +86,9 @@ class Fetcher:
         self.scope = scope
         self._client = client
         self._manners = manners
-        self._bounds = Bounds(whole=BOUNDS.whole, most_bytes=manners.most_bytes, redirects=0)
+        self._bounds = RequestLimits(
+            total=DEFAULT_LIMITS.total, max_bytes=manners.most_bytes, max_redirects=0
+        )
         self._robots: dict[str, Robots] = {}
         self._asked: dict[str, float] = {}
 
@@ -108,25 +115,32 @@ class Fetcher:
             if target is None:
                 return _judged(address, answer)
             address, headers = page_address(target, address) or target, NO_HEADERS
-        return Failed(Malformed(f"{passed[0]} leads in a circle, or on and on"))
+        return Failed(MalformedResponse(f"{passed[0]} leads in a circle, or on and on"))
 
     def file(self, address: str, most_bytes: int) -> Fetched:
         """What is not a page, such as a sitemap: whatever robots.txt says of it."""
         if self.scope.shuns(address):
             return Absent("it is not of the site")
-        bounds = Bounds(most_bytes=most_bytes)
+        bounds = RequestLimits(max_bytes=most_bytes)
         answer = self._answer(address, NO_HEADERS, bounds)
         return answer if isinstance(answer, Failed) else _judged(address, answer)
 
-    def _answer(self, address: str, headers: Mapping[str, str], bounds: Bounds) -> Answer | Failed:
+    def _answer(
+        self, address: str, headers: Mapping[str, str], bounds: RequestLimits
+    ) -> Response | Failed:
         self._pause(place_of(address))
         try:
-            return self._client.get(address, headers=headers, bounds=bounds)
-        except NotAuthorised as error:
-            if error.answer.status == 401 and self._manners.signed_in:
+            return self._client.get(address, headers=headers, limits=bounds)
+        except NotAuthorizedError as error:
+            if error.response.status == 401 and self._manners.signed_in:
                 raise ActionRequiredError(f"{error}: {self._manners.signed_in}") from error
             return Failed(error)
-        except (Unavailable, BadAnswer, AddressRefused, BadCertificate) as error:
+        except (
+            ServiceUnavailableError,
+            ResponseError,
+            AddressNotAllowedError,
+            CertificateError,
+        ) as error:
             return Failed(error)
 
     def _pause(self, place: str) -> None:
@@ -147,25 +161,25 @@ class Fetcher:
 
     def _asked_robots(self, address: str) -> Robots:
         try:
-            answer = self._client.get(address, bounds=_ROBOTS)
-        except NotAuthorised:
+            answer = self._client.get(address, limits=_ROBOTS)
+        except NotAuthorizedError:
             return Robots()
-        except Rejected as error:
-            if error.answer.status < 500:
+        except ClientError as error:
+            if error.response.status < 500:
                 return Robots()
             raise TemporarilyUnavailableError(str(error), _AN_HOUR) from error
-        except (TooLarge, Malformed) as error:
+        except (ResponseTooLarge, MalformedResponse) as error:
             raise TemporarilyUnavailableError(
                 f"its robots.txt cannot be read: {error}", _AN_HOUR
             ) from error
-        return Robots() if answer.gone else Robots.of(answer.body)
+        return Robots() if answer.not_found else Robots.of(answer.body)
 
 
-def _target(answer: Answer) -> str | None:
-    return answer.headers.get("location") if answer.status in REDIRECTS else None
+def _target(answer: Response) -> str | None:
+    return answer.headers.get("location") if answer.status in REDIRECT_STATUSES else None
 
 
-def _judged(address: str, answer: Answer) -> Fetched:
+def _judged(address: str, answer: Response) -> Fetched:
     match answer.status:
         case 200:
             return Page(address, answer)
@@ -174,4 +188,4 @@ def _judged(address: str, answer: Answer) -> Fetched:
         case 404 | 410:
             return Absent(f"there is no such page (status {answer.status})")
         case status:
-            return Failed(Malformed(f"{address} is no page (status {status})"))
+            return Failed(MalformedResponse(f"{address} is no page (status {status})"))

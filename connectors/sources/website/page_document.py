@@ -21,7 +21,7 @@ from connectors.extraction.result import (
     parsed_time,
     people,
 )
-from connectors.http_client.response import Answer
+from connectors.http_client.response import Response
 from connectors.sources.website.page_links import named
 
 _LITTLE = 400
@@ -58,7 +58,7 @@ class Article:
     author: str | None
 
 
-def media_type_of(answer: Answer) -> str:
+def media_type_of(answer: Response) -> str:
     """What the body is: by its first bytes where they are plain, else as the server says, else by its
     name. Many servers call all they do not know text/plain or text/html."""
     name, head, declared = (

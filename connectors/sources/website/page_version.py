@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from connectors.extraction.result import Extracted
-from connectors.http_client.response import Answer
+from connectors.http_client.response import Response
 
 # Raise it when pages read again would say something else than before.
 _READING = 1
@@ -30,7 +30,7 @@ class Version:
     modified: str = ""
 
     @classmethod
-    def of(cls, extracted: Extracted, answer: Answer, *, is_leaf: bool) -> "Version":
+    def of(cls, extracted: Extracted, answer: Response, *, is_leaf: bool) -> "Version":
         etag = answer.headers.get("etag", "")
         return cls(
             digest=_digest(extracted),
@@ -79,7 +79,7 @@ def _digest(extracted: Extracted) -> str:
     return sha256(json.dumps(said).encode("utf-8")).hexdigest()[:32]
 
 
-def _settled(answer: Answer) -> str:
+def _settled(answer: Response) -> str:
     """Last-Modified, where it surely tells this state of the page."""
     modified = answer.headers.get("last-modified", "")
     try:

@@ -10,8 +10,8 @@ import httpx
 from lxml import etree
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.decompression import Inflation
-from connectors.http_client.response import BadAnswer
+from connectors.http_client.decompression import Decompressor
+from connectors.http_client.response import ResponseError
 from connectors.sources.website.fetcher import Absent, Failed, Fetcher, Page, Same
 from connectors.sources.website.frontier import Waiting
 from connectors.sources.website.urls import page_address
@@ -64,7 +64,7 @@ def _read(fetcher: Fetcher, address: str) -> Iterator[Entry]:
         case Page(answer=answer):
             try:
                 yield from entries(unpacked(answer.body, address), address)
-            except (NoSitemap, BadAnswer) as error:
+            except (NoSitemap, ResponseError) as error:
                 raise TemporarilyUnavailableError(
                     f"{address} cannot be read as a sitemap: {error}", _LATER
                 ) from error
@@ -73,7 +73,7 @@ def _read(fetcher: Fetcher, address: str) -> Iterator[Entry]:
                 f"the sitemap {address} cannot be read: {reason}. Mend the settings, or"
                 " the sitemap that names it"
             )
-        case Failed(BadAnswer() as error):
+        case Failed(ResponseError() as error):
             raise TemporarilyUnavailableError(
                 f"the sitemap cannot be read: {error}", _LATER
             ) from error
@@ -87,14 +87,14 @@ def unpacked(data: bytes, address: str) -> bytes:
     """A file that is packed by itself, whatever the server says.
 
     Raises:
-        Malformed: it is cut off or not gzip at all.
+        MalformedResponse: it is cut off or not gzip at all.
     """
     if not data.startswith(_GZIP):
         return data
-    inflation = Inflation(httpx.URL(address))
+    inflation = Decompressor(httpx.URL(address))
     inflated = inflation(data, _LARGEST)
     if len(inflated) > _LARGEST:
-        raise BadAnswer(f"it is larger than {_LARGEST:,} bytes")
+        raise ResponseError(f"it is larger than {_LARGEST:,} bytes")
     inflation.finish()
     return inflated
 

@@ -184,14 +184,14 @@ class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
 
 class ConfluenceCloudWorld(ConfluenceWorld):
     name = "confluence-cloud"
-    mending = "make a new token .*id.atlassian.com.* quarry sources edit 源"
+    mending = "create a new token .*id.atlassian.com.*quarry sources edit 源"
     site = CloudSite
     where = Cloud(email=EMAIL)
 
 
 class ConfluenceServerWorld(ConfluenceWorld):
     name = "confluence-server"
-    mending = "make a new token .*Personal access tokens.* quarry sources edit 源"
+    mending = "create a new token .*Personal access tokens.*quarry sources edit 源"
     site = DataCenterSite
     where = DataCenter()
 

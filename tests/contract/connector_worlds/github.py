@@ -46,7 +46,7 @@ _SAID = (Said(by="bob", body="Seen."),)
 class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
     name = "github"
     id_on_move = IdOnMove.KEPT
-    mending = "make a new token .* quarry sources edit 源"
+    mending = "create a new token .*quarry sources edit 源"
     shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
     _service: GitHub
 

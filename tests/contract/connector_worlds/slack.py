@@ -95,7 +95,7 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
 
     name = "slack"
     wait = timedelta(minutes=20)
-    mending = "make a new token .* quarry sources edit 源"
+    mending = "create a new token .*quarry sources edit 源"
     garblings = ("html", "cut", "another shape", "empty")
     shifts = tuple(Shift)
 

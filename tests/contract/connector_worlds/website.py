@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from connectors.connector import Connector
 from connectors.document import Access
-from connectors.http_client.rate_limits import Patience
 from connectors.http_client.request import Authorization
+from connectors.http_client.retry_policy import RetryPolicy
 from connectors.sources.website.connector import WebsiteConnector
 from connectors.sources.website.settings import Basic, WebsiteCredential, WebsiteSettings
 from tests.contract.connector_worlds.world import (
@@ -64,7 +64,7 @@ class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
             url=self._url, readers=("group:three",), pause=0, private_hosts=("127.0.0.1",)
         )
         credential = WebsiteCredential(sign_in=Basic(user="ann", password=SecretStr(_PASSWORD)))
-        return WebsiteConnector("源", settings, credential, patience=Patience(first=0.001))
+        return WebsiteConnector("源", settings, credential, patience=RetryPolicy(base_delay=0.001))
 
     def readers(self, number: int) -> Access:
         del number

@@ -6,7 +6,7 @@
         return reply_json({"path": asked.path, "page": asked.param("page", "1")})
 
     with running(answer) as service:
-        WebClient(reach=LOOPBACK).get(f"{service.url}/pages", params={"page": 2})
+        WebClient(allowed_networks=LOOPBACK).get(f"{service.url}/pages", params={"page": 2})
         assert [asked.path for asked in service.log] == ["/pages"]
 
 The function is called in a thread of the connection, so several may run at once. A service with

@@ -11,7 +11,12 @@ from connectors.git_repository.connection import Way
 from connectors.git_repository.credentials import Anonymous, GitCredential, SshKey, Token
 from connectors.git_repository.git_command import GitFailed, git_at
 from connectors.git_repository.remote_url import remote_of
-from connectors.http_client.address_guard import LOOPBACK, PUBLIC_ONLY, AddressRefused, reach_of
+from connectors.http_client.address_guard import (
+    LOOPBACK,
+    PUBLIC_ONLY,
+    AddressNotAllowedError,
+    parse_allowed_networks,
+)
 
 TOKEN = Token(token=SecretStr("right-token"))
 KEY = SshKey(
@@ -35,19 +40,19 @@ def way(url: str, **more: object) -> Way:
     ],
 )
 def test_an_address_inside_is_refused_before_git_runs(tmp_path: Path, url: str) -> None:
-    with pytest.raises(AddressRefused):
+    with pytest.raises(AddressNotAllowedError):
         way(url, reach=PUBLIC_ONLY).prepared(git_at(tmp_path))
 
 
 def test_so_is_one_behind_ssh(tmp_path: Path) -> None:
     inside = way("git@127.0.0.1:kb", reach=PUBLIC_ONLY, sign_in=KEY)
-    with pytest.raises(AddressRefused):
+    with pytest.raises(AddressNotAllowedError):
         inside.prepared(git_at(tmp_path))
     assert not (tmp_path / "key").exists()
 
 
 def test_git_connects_to_the_address_that_was_checked(tmp_path: Path) -> None:
-    here = way("http://localhost:8080/kb", reach=reach_of(["localhost"]))
+    here = way("http://localhost:8080/kb", reach=parse_allowed_networks(["localhost"]))
     pinned = here.prepared(git_at(tmp_path)).config["http.curloptResolve"]
     host, port, addresses = pinned.split(":", 2)
     assert (host, port) == ("localhost", "8080")

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from connectors.http_client.address_guard import (
     LOOPBACK,
     PUBLIC_ONLY,
-    AddressRefused,
-    Reach,
+    AddressNotAllowedError,
+    AllowedNetworks,
     Resolver,
-    checked_addresses,
-    checked_url,
-    reach_of,
+    parse_allowed_networks,
+    resolve_addresses,
+    validate_url,
 )
 
 PUBLIC = "93.184.216.34"
@@ -47,10 +47,10 @@ def _no_lookup(host: str, port: int) -> Sequence[str]:
     raise AssertionError(f"{host}:{port} was looked up")
 
 
-def _is_allowed(address: str, reach: Reach = PUBLIC_ONLY) -> bool:
+def _is_allowed(address: str, allowed: AllowedNetworks = PUBLIC_ONLY) -> bool:
     try:
-        checked_addresses("name.example", 443, reach, _resolver(address))
-    except AddressRefused:
+        resolve_addresses("name.example", 443, allowed, _resolver(address))
+    except AddressNotAllowedError:
         return False
     return True
 
@@ -71,8 +71,8 @@ def _is_allowed(address: str, reach: Reach = PUBLIC_ONLY) -> bool:
     ],
 )
 def test_an_address_has_one_spelling(written: str, checked: str) -> None:
-    assert str(checked_url(written)) == checked
-    assert str(checked_url(checked)) == checked
+    assert str(validate_url(written)) == checked
+    assert str(validate_url(checked)) == checked
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_an_address_has_one_spelling(written: str, checked: str) -> None:
     ],
 )
 def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
-    with pytest.raises(AddressRefused):
-        checked_url(url)
+    with pytest.raises(AddressNotAllowedError):
+        validate_url(url)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
 )
 def test_an_ip_address_in_a_roundabout_way_is_refused_unasked(host: str) -> None:
     for dot in ("", "."):
-        with pytest.raises(AddressRefused):
-            checked_url(f"http://{host}{dot}/")
-        with pytest.raises(AddressRefused):
-            checked_addresses(host + dot, 80, LOOPBACK, _no_lookup)
+        with pytest.raises(AddressNotAllowedError):
+            validate_url(f"http://{host}{dot}/")
+        with pytest.raises(AddressNotAllowedError):
+            resolve_addresses(host + dot, 80, LOOPBACK, _no_lookup)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_an_ip_address_in_a_roundabout_way_is_refused_unasked(host: str) -> None
     ],
 )
 def test_loopback_in_other_letters_is_refused(host: str) -> None:
-    with pytest.raises(AddressRefused):
-        checked_addresses(checked_url(f"http://{host}/").host, 80, PUBLIC_ONLY, _no_lookup)
+    with pytest.raises(AddressNotAllowedError):
+        resolve_addresses(validate_url(f"http://{host}/").host, 80, PUBLIC_ONLY, _no_lookup)
 
 
 def test_what_is_refused_is_not_told_with_its_password() -> None:
-    with pytest.raises(AddressRefused) as refused:
-        checked_url("ftp://user:hunter2@example.com/?key=hunter2")
+    with pytest.raises(AddressNotAllowedError) as refused:
+        validate_url("ftp://user:hunter2@example.com/?key=hunter2")
     assert "hunter2" not in str(refused.value)
 
 
@@ -281,8 +281,8 @@ def test_no_form_of_a_private_address_is_asked(address: IPv4Address, data: st.Da
             ]
         )
     )
-    with pytest.raises(AddressRefused):
-        checked_addresses(checked_url(f"http://{spelling}/").host, 80, PUBLIC_ONLY, _no_lookup)
+    with pytest.raises(AddressNotAllowedError):
+        resolve_addresses(validate_url(f"http://{spelling}/").host, 80, PUBLIC_ONLY, _no_lookup)
 
 
 @given(
@@ -296,8 +296,8 @@ def test_one_private_address_refuses_the_name(
     address: IPv4Address, others: list[str], place: int
 ) -> None:
     others.insert(place, str(address))
-    with pytest.raises(AddressRefused, match=r"name\.example leads to"):
-        checked_addresses("name.example", 443, PUBLIC_ONLY, _resolver(*others))
+    with pytest.raises(AddressNotAllowedError, match=r"name\.example resolves to"):
+        resolve_addresses("name.example", 443, PUBLIC_ONLY, _resolver(*others))
 
 
 @given(st.ip_addresses(v=4))
@@ -316,39 +316,39 @@ def test_what_the_registry_reserves_of_ipv6_is_refused(address: IPv6Address) -> 
 
 def test_the_addresses_come_in_order_and_once() -> None:
     resolve = _resolver(PUBLIC_6, PUBLIC, PUBLIC_6)
-    assert checked_addresses("Example.COM.", 443, PUBLIC_ONLY, resolve) == [PUBLIC_6, PUBLIC]
+    assert resolve_addresses("Example.COM.", 443, PUBLIC_ONLY, resolve) == [PUBLIC_6, PUBLIC]
 
 
 def test_a_name_without_addresses_is_not_found() -> None:
     with pytest.raises(OSError, match="no address"):
-        checked_addresses("example.com", 443, PUBLIC_ONLY, _resolver())
+        resolve_addresses("example.com", 443, PUBLIC_ONLY, _resolver())
 
 
 def test_a_network_is_allowed_by_name() -> None:
-    reach = reach_of(["10.1.0.0/16", "fd12::/16", "192.168.7.7"])
-    assert _is_allowed("10.1.2.3", reach)
-    assert _is_allowed("fd12::1", reach)
-    assert _is_allowed("192.168.7.7", reach)
-    assert not _is_allowed("10.2.0.1", reach)
-    assert not _is_allowed("192.168.7.8", reach)
+    allowed = parse_allowed_networks(["10.1.0.0/16", "fd12::/16", "192.168.7.7"])
+    assert _is_allowed("10.1.2.3", allowed)
+    assert _is_allowed("fd12::1", allowed)
+    assert _is_allowed("192.168.7.7", allowed)
+    assert not _is_allowed("10.2.0.1", allowed)
+    assert not _is_allowed("192.168.7.8", allowed)
     # The same machine by another form is not what was allowed.
-    assert not _is_allowed("::ffff:10.1.2.3", reach)
+    assert not _is_allowed("::ffff:10.1.2.3", allowed)
 
 
 def test_a_host_is_allowed_by_name_wherever_it_is() -> None:
-    reach = reach_of(["Wiki.corp.", "münchen.intern"])
-    assert reach.hosts == {"wiki.corp", "xn--mnchen-3ya.intern"}
-    assert checked_addresses("WIKI.corp", 80, reach, _resolver("10.9.9.9")) == ["10.9.9.9"]
-    with pytest.raises(AddressRefused):
-        checked_addresses("other.corp", 80, reach, _resolver("10.9.9.9"))
+    allowed = parse_allowed_networks(["Wiki.corp.", "münchen.intern"])
+    assert allowed.hosts == {"wiki.corp", "xn--mnchen-3ya.intern"}
+    assert resolve_addresses("WIKI.corp", 80, allowed, _resolver("10.9.9.9")) == ["10.9.9.9"]
+    with pytest.raises(AddressNotAllowedError):
+        resolve_addresses("other.corp", 80, allowed, _resolver("10.9.9.9"))
 
 
 @pytest.mark.parametrize(
     "address", ["169.254.169.254", "fd00:ec2::254", "0.0.0.0", "::ffff:169.254.169.254", "ff02::1"]
 )
 def test_nothing_allows_the_addresses_of_a_cloud(address: str) -> None:
-    assert not _is_allowed(address, reach_of(["0.0.0.0/0", "::/0"]))
-    assert not _is_allowed(address, reach_of(["name.example"]))
+    assert not _is_allowed(address, parse_allowed_networks(["0.0.0.0/0", "::/0"]))
+    assert not _is_allowed(address, parse_allowed_networks(["name.example"]))
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_nothing_allows_the_addresses_of_a_cloud(address: str) -> None:
 )
 def test_a_setting_that_allows_nothing_is_a_mistake(text: str) -> None:
     with pytest.raises(ValueError, match="cannot be allowed"):
-        reach_of([text])
+        parse_allowed_networks([text])
 
 
 def test_the_loopback_reach_allows_this_machine_only() -> None:
@@ -367,5 +367,5 @@ def test_the_loopback_reach_allows_this_machine_only() -> None:
 
 
 def test_a_parsed_address_is_checked_as_well() -> None:
-    with pytest.raises(AddressRefused):
-        checked_url(httpx.URL("https://user:word@example.com/"))
+    with pytest.raises(AddressNotAllowedError):
+        validate_url(httpx.URL("https://user:word@example.com/"))

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from connectors.http_client.address_guard import LOOPBACK, AddressRefused
+from connectors.http_client.address_guard import LOOPBACK, AddressNotAllowedError
 from connectors.http_client.client import WebClient
-from connectors.http_client.pagination import Page, cursor_pages, linked_pages, links
-from connectors.http_client.rate_limits import Patience
-from connectors.http_client.response import Answer, Malformed
+from connectors.http_client.pagination import (
+    Page,
+    iterate_cursor_pages,
+    iterate_linked_pages,
+    parse_links,
+)
+from connectors.http_client.response import MalformedResponse, Response
+from connectors.http_client.retry_policy import RetryPolicy
 from tests.support.services.serving import Answering, Asked, Reply, reply_json, running
 
 PAGES = 5
@@ -16,7 +21,7 @@ PAGES = 5
 
 @pytest.fixture
 def client() -> Iterator[WebClient]:
-    with WebClient(reach=LOOPBACK, patience=Patience(tries=1)) as client:
+    with WebClient(allowed_networks=LOOPBACK, retry_policy=RetryPolicy(max_attempts=1)) as client:
         yield client
 
 
@@ -33,23 +38,25 @@ def _linked(asked: Asked) -> Reply:
 def test_links_are_followed_to_the_last_page(client: WebClient) -> None:
     with running(_linked) as service:
         url = f"{service.url}/items"
-        pages = list(linked_pages(client, url, params={"size": 7}, headers={"Accept": "a/b"}))
-        assert [page.answer.json() for page in pages] == [[n, "7", "a/b"] for n in range(1, 6)]
+        pages = list(
+            iterate_linked_pages(client, url, params={"size": 7}, headers={"Accept": "a/b"})
+        )
+        assert [page.response.json() for page in pages] == [[n, "7", "a/b"] for n in range(1, 6)]
         assert pages[1].next == f"{url}?page=3&size=7"
         assert pages[-1].next is None
 
 
 def test_any_page_is_a_place_to_resume(client: WebClient) -> None:
     with running(_linked) as service:
-        second = next(linked_pages(client, f"{service.url}/items", params={"size": 7})).next
+        second = next(iterate_linked_pages(client, f"{service.url}/items", params={"size": 7})).next
         assert second is not None
-        rest = [page.answer.json()[0] for page in linked_pages(client, second)]
+        rest = [page.response.json()[0] for page in iterate_linked_pages(client, second)]
     assert rest == [2, 3, 4, 5]
 
 
 def test_a_page_is_asked_for_when_it_is_wanted(client: WebClient) -> None:
     with running(_linked) as service:
-        pages = linked_pages(client, f"{service.url}/items")
+        pages = iterate_linked_pages(client, f"{service.url}/items")
         next(pages)
         next(pages)
         assert len(service.log) == 2
@@ -80,8 +87,8 @@ def test_a_circle_or_a_way_out_ends_the_pages(
 ) -> None:
     read: list[Page] = []
     with running(_leading_to(*targets)) as service:
-        with pytest.raises(Malformed, match=r"circle|another server"):
-            read.extend(linked_pages(client, f"{service.url}/0"))
+        with pytest.raises(MalformedResponse, match=r"loop|another server"):
+            read.extend(iterate_linked_pages(client, f"{service.url}/0"))
         assert len(service.log) == good + 1
 
 
@@ -90,20 +97,20 @@ def test_a_circle_or_a_way_out_ends_the_pages(
 )
 def test_a_link_that_is_no_address_ends_the_pages(client: WebClient, target: str) -> None:
     with running(_leading_to(target)) as service:
-        with pytest.raises((Malformed, AddressRefused)):
-            list(linked_pages(client, f"{service.url}/0"))
+        with pytest.raises((MalformedResponse, AddressNotAllowedError)):
+            list(iterate_linked_pages(client, f"{service.url}/0"))
         assert len(service.log) == 1
 
 
 def test_pages_that_are_gone_end(client: WebClient) -> None:
     gone = Reply(status=404, headers={"Link": "</next>; rel=next"})
     with running(lambda _: gone) as service:
-        (page,) = linked_pages(client, service.url)
-    assert (page.answer.gone, page.next) == (True, None)
+        (page,) = iterate_linked_pages(client, service.url)
+    assert (page.response.not_found, page.next) == (True, None)
 
 
 def _cursored(client: WebClient, url: str, start: str | None = None) -> Iterator[Page]:
-    return cursor_pages(
+    return iterate_cursor_pages(
         lambda cursor: client.get(url, params={"cursor": cursor or ""}),
         lambda answer: str(answer.json_object()["next"]),
         start,
@@ -123,7 +130,7 @@ def test_cursors_are_followed_to_the_empty_one(client: WebClient) -> None:
 def test_a_cursor_that_comes_back_ends_the_pages(client: WebClient) -> None:
     following = {"": "a", "a": "b", "b": "a"}
     with running(lambda asked: reply_json({"next": following[asked.param("cursor")]})) as service:
-        with pytest.raises(Malformed, match="circle"):
+        with pytest.raises(MalformedResponse, match="loop"):
             list(_cursored(client, service.url))
         assert len(service.log) == 3
 
@@ -142,22 +149,22 @@ def test_a_cursor_that_comes_back_ends_the_pages(client: WebClient) -> None:
     ],
 )  # fmt: skip
 def test_link_headers(header: str, found: dict[str, str]) -> None:
-    answer = Answer(
+    answer = Response(
         status=200,
         headers=httpx.Headers({"Link": header}),
         body=b"",
         url="https://a.example/x/1",
     )
-    assert links(answer) == found
+    assert parse_links(answer) == found
 
 
 @pytest.mark.parametrize(
     "header", ["<" * 60_000, "<a>" + ";" * 60_000, "<a>" + ' ; rel = "' * 6_000, "<a>; a=" * 8_000]
 )
 def test_a_senseless_link_header_costs_no_time(header: str) -> None:
-    answer = Answer(
+    answer = Response(
         status=200, headers=httpx.Headers({"Link": header}), body=b"", url="https://a.example/"
     )
     began = time.process_time()
-    links(answer)
+    parse_links(answer)
     assert time.process_time() - began < 2

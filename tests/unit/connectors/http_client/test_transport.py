@@ -8,17 +8,18 @@ from contextlib import contextmanager, suppress
 import pytest
 import trustme
 
-from connectors.http_client.address_guard import LOOPBACK, AddressRefused, Resolver
-from connectors.http_client.client import Bounds, WebClient
-from connectors.http_client.rate_limits import Patience
-from connectors.http_client.response import BadCertificate, Unavailable
-from connectors.http_client.transport import system_resolver, within
+from connectors.http_client.address_guard import LOOPBACK, AddressNotAllowedError, Resolver
+from connectors.http_client.client import WebClient
+from connectors.http_client.request import RequestLimits
+from connectors.http_client.response import CertificateError, ServiceUnavailableError
+from connectors.http_client.retry_policy import RetryPolicy
+from connectors.http_client.transport import request_timeout, resolve_host
 from tests.support.services.serving import Answering, Asked, Reply, echo, running
 
 
 @pytest.fixture
 def client() -> Iterator[WebClient]:
-    with WebClient(reach=LOOPBACK, patience=Patience(tries=1)) as client:
+    with WebClient(allowed_networks=LOOPBACK, retry_policy=RetryPolicy(max_attempts=1)) as client:
         yield client
 
 
@@ -38,8 +39,8 @@ def _dripping(seconds: float) -> Answering:
 def test_a_server_that_drips_is_left(client: WebClient) -> None:
     with running(_dripping(30.0)) as service:
         began = time.monotonic()
-        with pytest.raises(Unavailable, match=r"too long|in time"):
-            client.get(service.url, bounds=Bounds(whole=0.4, read=0.3))
+        with pytest.raises(ServiceUnavailableError, match=r"too long|in time"):
+            client.get(service.url, limits=RequestLimits(total=0.4, read=0.3))
         assert time.monotonic() - began < 15
 
 
@@ -50,17 +51,17 @@ def test_a_server_that_says_nothing_is_left(client: WebClient) -> None:
         return Reply()
 
     with running(answer) as service:
-        for bounds in (Bounds(read=0.2), Bounds(whole=0.2)):
-            with pytest.raises(Unavailable, match=r"too long|in time"):
-                client.get(service.url, bounds=bounds)
+        for limits in (RequestLimits(read=0.2), RequestLimits(total=0.2)):
+            with pytest.raises(ServiceUnavailableError, match=r"too long|in time"):
+                client.get(service.url, limits=limits)
 
 
 def test_a_handshake_that_does_not_come_is_left(client: WebClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
-        for bounds in (Bounds(connect=0.2), Bounds(whole=0.2)):
-            with pytest.raises(Unavailable, match="in time"):
-                client.get(url, bounds=bounds)
+        for limits in (RequestLimits(connect=0.2), RequestLimits(total=0.2)):
+            with pytest.raises(ServiceUnavailableError, match="in time"):
+                client.get(url, limits=limits)
 
 
 # Servers that speak something else
@@ -112,8 +113,8 @@ def _raw(answer: bytes) -> Iterator[str]:
     ids=lambda said: said[:60].decode("latin-1"),
 )
 def test_what_is_no_http_is_left_for_later(client: WebClient, said: bytes) -> None:
-    with _raw(said) as url, pytest.raises(Unavailable):
-        client.get(url, bounds=Bounds(whole=5))
+    with _raw(said) as url, pytest.raises(ServiceUnavailableError):
+        client.get(url, limits=RequestLimits(total=5))
 
 
 # Names and the addresses they are pinned to
@@ -121,7 +122,10 @@ def test_what_is_no_http_is_left_for_later(client: WebClient, said: bytes) -> No
 
 def _asking(resolve: Resolver, certificates: ssl.SSLContext | None = None) -> WebClient:
     return WebClient(
-        reach=LOOPBACK, resolve=resolve, certificates=certificates, patience=Patience(tries=1)
+        allowed_networks=LOOPBACK,
+        resolver=resolve,
+        ssl_context=certificates,
+        retry_policy=RetryPolicy(max_attempts=1),
     )
 
 
@@ -158,7 +162,7 @@ def test_the_next_address_is_tried_where_one_takes_nothing() -> None:
 @pytest.mark.parametrize("answer", [[], ["127.0.0.1", "10.0.0.1"]])
 def test_a_name_without_a_good_address_is_not_asked(answer: list[str]) -> None:
     with running(echo) as service, _asking(lambda *_: answer) as client:
-        with pytest.raises((Unavailable, AddressRefused)):
+        with pytest.raises((ServiceUnavailableError, AddressNotAllowedError)):
             client.get(f"http://name.example:{service.port}/")
         assert service.connections == []
 
@@ -168,13 +172,13 @@ def test_a_name_that_does_not_exist_is_left_for_later() -> None:
         del host, port
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    with _asking(resolve) as client, pytest.raises(Unavailable, match="is not found"):
+    with _asking(resolve) as client, pytest.raises(ServiceUnavailableError, match="is not found"):
         client.get("http://name.example/")
 
 
 def test_the_system_knows_this_machine() -> None:
-    with within(10):
-        assert set(system_resolver("localhost", 80)) <= {"127.0.0.1", "::1"}
+    with request_timeout(10):
+        assert set(resolve_host("localhost", 80)) <= {"127.0.0.1", "::1"}
 
 
 def test_the_system_is_not_waited_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +189,8 @@ def test_the_system_is_not_waited_for_too_long(monkeypatch: pytest.MonkeyPatch) 
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", never)
-    with within(0.1), pytest.raises(TimeoutError):
-        system_resolver("name.example", 80)
+    with request_timeout(0.1), pytest.raises(TimeoutError):
+        resolve_host("name.example", 80)
     over.set()
 
 
@@ -209,7 +213,7 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned() -> N
     server.sni_callback = lambda _, name, __: asked_for.append(name)
     with running(echo, tls=server) as service, _asking(_local, trusting) as client:
         assert client.get(f"https://name.example:{service.port}/").status == 200
-        with pytest.raises(BadCertificate, match=r"other\.example"):
+        with pytest.raises(CertificateError, match=r"other\.example"):
             client.get(f"https://other.example:{service.port}/")
         assert len(service.log) == 1
     assert asked_for == ["name.example", "other.example"]
@@ -218,11 +222,15 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned() -> N
 def test_an_authority_that_nobody_knows_proves_nothing() -> None:
     server, _ = _secured("name.example")
     with running(echo, tls=server) as service, _asking(_local) as client:
-        with pytest.raises(BadCertificate, match="does not prove"):
+        with pytest.raises(CertificateError, match="not valid"):
             client.get(f"https://name.example:{service.port}/")
         assert service.log == []
 
 
 def test_a_server_without_tls_is_left_for_later() -> None:
-    with running(echo) as service, _asking(_local) as client, pytest.raises(Unavailable):
+    with (
+        running(echo) as service,
+        _asking(_local) as client,
+        pytest.raises(ServiceUnavailableError),
+    ):
         client.get(f"https://name.example:{service.port}/")

@@ -243,7 +243,7 @@ def test_what_the_token_may_not_see_of_rights_is_nobody_and_told(
         assert readers(source) == {"1": NOBODY}
         faults = {one.capability: one.fault for one in source.check()}
     assert faults[Capability.CONTENT] is None
-    assert "who may view HB is not told" in str(faults[Capability.ACCESS])
+    assert "the readers of HB are not known" in str(faults[Capability.ACCESS])
 
 
 def test_a_group_whose_members_are_hidden_is_nobody_and_told(kind: Callable[..., Site]) -> None:
@@ -253,7 +253,7 @@ def test_a_group_whose_members_are_hidden_is_nobody_and_told(kind: Callable[...,
         source = place.connect()
         assert readers(source) == {"1": people("ann")}
         assert [one.fault for one in source.check()][:2] == [None, None]
-        assert "board is not told" in str(list(source.check())[-1].fault)
+        assert "board are not known" in str(list(source.check())[-1].fault)
 
 
 def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile(
@@ -273,7 +273,7 @@ def test_user_names_of_a_server_make_addresses_of_a_domain_where_the_owner_says_
     service.shows_addresses = False
     with served(service) as place:
         assert readers(place.connect()) == {"1": NOBODY}
-        assert "no e-mail address is shown" in str(list(place.connect().check())[-1].fault)
+        assert "sees no e-mail address" in str(list(place.connect().check())[-1].fault)
         found = readers(place.connect(site={"mail_domain": "acme.example"}))
         assert found == {"1": Access.to(["user:ann@acme.example"])}
 
@@ -451,13 +451,13 @@ def test_no_attachment_is_fetched_from_elsewhere(kind: Callable[..., Site]) -> N
     with served(service) as place:
         held = Held()
         run(place.connect(), held)
-    assert "no address on the site" in held.unreadable["wiki:att31"].reason
+    assert "no path on the site" in held.unreadable["wiki:att31"].reason
 
 
 def test_a_token_that_stands_for_nobody_is_told(kind: Callable[..., Site]) -> None:
     with served(kind(handbook(lathe()))) as place:
         place.service.trouble = lambda _: reply_json({"type": "anonymous"})
-        with pytest.raises(ActionRequiredError, match="does not take the token of wiki"):
+        with pytest.raises(ActionRequiredError, match="rejects the token of wiki"):
             run(place.connect(), Held())
 
 
@@ -481,7 +481,7 @@ def test_ids_that_are_none_of_its_own_are_gone(kind: Callable[..., Site]) -> Non
     [
         ("site", {"kind": "cloud"}, "email"),
         ("site", {"kind": "cloud", "email": "ann"}, "not a reader"),
-        ("site", {"kind": "data center", "mail_domain": "@acme"}, "no domain"),
+        ("site", {"kind": "data center", "mail_domain": "@acme"}, "not a domain"),
         ("url", "file:///etc", "not a web address"),
         ("url", "http://a.example", "not encrypted"),
         ("accounts", ("ann",), "ACCOUNT=E-MAIL"),
@@ -503,7 +503,7 @@ def test_settings_that_cannot_stand_are_refused(field: str, value: object, says:
     ],
 )
 def test_a_site_of_the_cloud_may_be_named_with_or_without_its_path(url: str, base: str) -> None:
-    assert ConfluenceSettings.model_validate({**ACME, "url": url}).base == base
+    assert ConfluenceSettings.model_validate({**ACME, "url": url}).api_url == base
 
 
 def test_a_token_is_not_shown() -> None:

@@ -105,7 +105,7 @@ def test_what_is_refused_when_it_is_asked_for_anew_is_not_taken_for_deleted(
         (told,) = place.connect().again([f"wiki:{own}"])
     assert isinstance(told, Unreadable)
     assert told.document_id == f"wiki:{own}"
-    assert "may not see" in told.reason
+    assert "may not read" in told.reason
 
 
 def test_what_changed_and_is_refused_meanwhile_is_tried_again(kind: Callable[..., Site]) -> None:

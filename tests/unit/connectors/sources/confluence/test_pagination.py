@@ -6,24 +6,31 @@ from contextlib import contextmanager
 import pytest
 
 from connectors.http_client.address_guard import LOOPBACK
-from connectors.http_client.request import MEBIBYTE, Authorization
-from connectors.http_client.response import Malformed, Rejected
-from connectors.sources.confluence.client import Account, Api
-from connectors.sources.confluence.pagination import Listing, by_count, by_cursor, present
+from connectors.http_client.api_client import ApiAccount
+from connectors.http_client.request import MEBIBYTE
+from connectors.http_client.response import ClientError, MalformedResponse
+from connectors.sources.confluence.client import ConfluenceClient
+from connectors.sources.confluence.pagination import (
+    PageIterator,
+    iterate_by_cursor,
+    iterate_by_offset,
+    require_list,
+)
 from tests.support.services.serving import Asked, Reply, reply_json, running
 
 
 @contextmanager
-def api(answer: Callable[[Asked], Reply]) -> Iterator[Api]:
+def api(answer: Callable[[Asked], Reply]) -> Iterator[ConfluenceClient]:
     with running(answer) as door:
-        account = Account(
+        account = ApiAccount(
+            service="Confluence",
             source="wiki",
-            base=door.url,
-            authorization=Authorization.bearer(door.url, "x"),
-            reach=LOOPBACK,
-            where="there",
+            api_url=door.url,
+            token="x",
+            token_page="there",
+            allowed_networks=LOOPBACK,
         )
-        with Api(account) as made:
+        with ConfluenceClient(account) as made:
             yield made
 
 
@@ -47,7 +54,11 @@ class Shelf:
 
 def ids(shelf: Shelf, start: str = "") -> list[int]:
     with api(shelf) as one:
-        return [each["id"] for leaf in by_count(one, "/list", {}, start) for each in leaf.results]
+        return [
+            each["id"]
+            for leaf in iterate_by_offset(one, "/list", {}, start)
+            for each in leaf.results
+        ]
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 20, 50, 100])
@@ -76,7 +87,7 @@ def _nothing() -> None:
 def test_a_list_goes_on_from_where_it_was_although_much_was_removed_since() -> None:
     shelf = Shelf(400)
     with api(shelf) as one:
-        leaves = by_count(one, "/list", {}, "")
+        leaves = iterate_by_offset(one, "/list", {}, "")
         first = next(leaves)
         second = next(leaves)
     assert second.next is not None
@@ -87,8 +98,8 @@ def test_a_list_goes_on_from_where_it_was_although_much_was_removed_since() -> N
 
 def test_a_counted_list_that_goes_in_a_circle_is_told() -> None:
     answer = reply_json({"results": [{"id": 1}], "_links": {"next": "/list?start=0"}})
-    with api(lambda _: answer) as one, pytest.raises(Malformed, match="circle"):
-        list(by_count(one, "/list", {}, ""))
+    with api(lambda _: answer) as one, pytest.raises(MalformedResponse, match="loop"):
+        list(iterate_by_offset(one, "/list", {}, ""))
 
 
 def test_of_a_link_to_the_next_page_only_the_cursor_counts() -> None:
@@ -99,7 +110,7 @@ def test_of_a_link_to_the_next_page_only_the_cursor_counts() -> None:
         return reply_json({"results": [{"id": 1}]}, headers=headers)
 
     with api(answer) as one:
-        leaves = list(by_cursor(one, "/list", {"limit": 5}, ""))
+        leaves = list(iterate_by_cursor(one, "/list", {"limit": 5}, ""))
     assert [(leaf.results, leaf.next) for leaf in leaves] == [
         ([{"id": 1}], "a b"),
         ([{"id": 2}], None),
@@ -113,27 +124,27 @@ def test_a_cursor_that_is_too_old_begins_the_list_anew() -> None:
         return reply_json({"results": [{"id": 1}]})
 
     with api(answer) as one:
-        (leaf,) = by_cursor(one, "/list", {}, "of last year")
+        (leaf,) = iterate_by_cursor(one, "/list", {}, "of last year")
     assert leaf.results == [{"id": 1}]
-    with api(lambda _: reply_json({}, status=400)) as one, pytest.raises(Rejected):
-        list(by_cursor(one, "/list", {}, ""))
+    with api(lambda _: reply_json({}, status=400)) as one, pytest.raises(ClientError):
+        list(iterate_by_cursor(one, "/list", {}, ""))
 
 
 def test_a_list_that_is_gone_is_empty() -> None:
     with api(lambda _: reply_json({}, status=404)) as one:
-        for several in (by_count, by_cursor):
+        for several in (iterate_by_offset, iterate_by_cursor):
             (leaf,) = several(one, "/list", {}, "")
             assert (leaf.results, leaf.next) == ([], None)
 
 
 @pytest.mark.parametrize("body", [[], {"results": 1}, {"results": [1]}, {}])
 def test_what_is_no_list_is_told(body: object) -> None:
-    with api(lambda _: reply_json(body)) as one, pytest.raises(Malformed):
-        list(by_count(one, "/list", {}, ""))
+    with api(lambda _: reply_json(body)) as one, pytest.raises(MalformedResponse):
+        list(iterate_by_offset(one, "/list", {}, ""))
 
 
-@pytest.mark.parametrize("several", [by_count, by_cursor])
-def test_a_later_page_that_is_not_there_does_not_end_the_list(several: Listing) -> None:
+@pytest.mark.parametrize("several", [iterate_by_offset, iterate_by_cursor])
+def test_a_later_page_that_is_not_there_does_not_end_the_list(several: PageIterator) -> None:
     first = {
         "results": [{"id": one} for one in range(100)],
         "_links": {"next": "/list?start=100&cursor=c"},
@@ -143,21 +154,26 @@ def test_a_later_page_that_is_not_there_does_not_end_the_list(several: Listing) 
         later = asked.param("cursor") or asked.param("start", "0") != "0"
         return reply_json({}, status=404) if later else reply_json(first)
 
-    with api(answer) as one, pytest.raises(Malformed, match="ends in a page that is not there"):
+    with (
+        api(answer) as one,
+        pytest.raises(MalformedResponse, match="ends with a page that does not exist"),
+    ):
         list(several(one, "/list", {}, ""))
 
 
-@pytest.mark.parametrize("several", [by_count, by_cursor])
-def test_a_list_that_must_be_there_is_not_empty_where_it_is_gone(several: Listing) -> None:
+@pytest.mark.parametrize("several", [iterate_by_offset, iterate_by_cursor])
+def test_a_list_that_must_be_there_is_not_empty_where_it_is_gone(several: PageIterator) -> None:
     with (
         api(lambda _: reply_json({}, status=404)) as one,
-        pytest.raises(Malformed, match="no such list"),
+        pytest.raises(MalformedResponse, match="no such list"),
     ):
-        list(present(several(one, "/list", {}, "")))
+        list(require_list(several(one, "/list", {}, "")))
 
 
-@pytest.mark.parametrize("several", [by_count, by_cursor])
-def test_texts_that_are_too_much_for_one_answer_come_in_smaller_pages(several: Listing) -> None:
+@pytest.mark.parametrize("several", [iterate_by_offset, iterate_by_cursor])
+def test_texts_that_are_too_much_for_one_answer_come_in_smaller_pages(
+    several: PageIterator,
+) -> None:
     heavy = b" " * (33 * MEBIBYTE)
 
     def answer(asked: Asked) -> Reply:

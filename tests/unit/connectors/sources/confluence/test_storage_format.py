@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.extraction.result import CannotRead
-from connectors.sources.confluence.storage_format import html, sections
+from connectors.sources.confluence.storage_format import parse_sections, to_html
 
 PEOPLE = {"557058:ann": "Ann Lee", "8a7f-bob": "Bob Ek"}
 
@@ -17,7 +17,7 @@ def name(key: str) -> str:
 
 
 def text(stored: str) -> str:
-    return "\n".join(one.text for one in sections(stored, name))
+    return "\n".join(one.text for one in parse_sections(stored, name))
 
 
 def macro(kind: str, inside: str = "", **parameters: str) -> str:
@@ -41,7 +41,7 @@ def test_headings_and_tables_are_sections_of_their_own() -> None:
         "<table><tbody><tr><th><p>Who</p></th><th>Days</th></tr>"
         '<tr><td><p>Ann</p></td><td data-x="y">25</td></tr></tbody></table>'
     )
-    found = [(one.kind, one.place.heading_path, one.text) for one in sections(stored, name)]
+    found = [(one.kind, one.place.heading_path, one.text) for one in parse_sections(stored, name)]
     assert found == [
         ("text", (), "Above."),
         ("text", ("Leave",), "25 days & more."),
@@ -142,8 +142,8 @@ def test_what_is_badly_written_is_read_as_far_as_can_be() -> None:
 
 def test_no_entity_is_fetched_or_multiplied() -> None:
     stored = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><p>&e;</p>'
-    assert html(stored, name).endswith("<p>&amp;e;</p>")
-    assert html("<p>&amp;lt;script&amp;gt;</p>", name) == "<p>&amp;lt;script&amp;gt;</p>"
+    assert to_html(stored, name).endswith("<p>&amp;e;</p>")
+    assert to_html("<p>&amp;lt;script&amp;gt;</p>", name) == "<p>&amp;lt;script&amp;gt;</p>"
 
 
 @pytest.mark.parametrize("depth", [250, 2000])
@@ -154,14 +154,14 @@ def test_what_is_nested_too_deeply_is_told(depth: int) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_in_any_place_is_read_without_an_error(said: str) -> None:
-    html(said, name)
-    html(f"<p>{said}</p>", name)
-    html(macro("code", plain(said.replace("]]>", ""))), name)
+    to_html(said, name)
+    to_html(f"<p>{said}</p>", name)
+    to_html(macro("code", plain(said.replace("]]>", ""))), name)
 
 
 def test_verbatim_text_that_never_ends_is_looked_through_once() -> None:
     began = time.thread_time()
-    html("<![CDATA[" * 40_000, str)
+    to_html("<![CDATA[" * 40_000, str)
     assert time.thread_time() - began < 5
 
 
@@ -171,5 +171,5 @@ def test_verbatim_text_that_never_ends_is_looked_through_once() -> None:
 )
 def test_much_that_stands_deep_is_read_in_time(stored: str) -> None:
     began = time.thread_time()
-    html(stored, name)
+    to_html(stored, name)
     assert time.thread_time() - began < 5

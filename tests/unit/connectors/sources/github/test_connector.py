@@ -156,7 +156,7 @@ def test_readers_that_the_token_may_not_see_are_nobody_and_told() -> None:
         faults = {one.capability: one.fault for one in source.check()}
     assert faults[Capability.CONTENT] is None
     assert faults[Capability.LISTING] is None
-    assert "acme/board is not told" in str(faults[Capability.ACCESS])
+    assert "acme/board are not known" in str(faults[Capability.ACCESS])
     assert "Must have push access" in str(faults[Capability.ACCESS])
 
 
@@ -321,7 +321,7 @@ def test_the_rights_that_a_token_lacks_are_named() -> None:
             "Resource not accessible by personal access token",
             X_Accepted_GitHub_Permissions="issues=read",
         )
-        with pytest.raises(ActionRequiredError, match="it wants issues=read"):
+        with pytest.raises(ActionRequiredError, match="it needs issues=read"):
             read(place.connect("acme/handbook"))
 
 

@@ -8,7 +8,7 @@ import pytest
 from connectors.connector import Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.sources.github.client import graphql_url
+from connectors.sources.github.client import get_graphql_url
 from connectors.sources.github.connector import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run, taking
 from tests.support.services.github import GitHub
@@ -192,7 +192,9 @@ def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so
     private.may_see_discussions = False
     with served(GitHub(private)) as place:
         source, held = place.connect("acme/board"), Held()
-        says = "may not see repository.discussions .* give it the right, or make a new token"
+        says = (
+            "may not read repository.discussions .* grant it the permission, or create a new token"
+        )
         with pytest.raises(ActionRequiredError, match=says):
             run(source, held)
         assert held.documents.keys() == {"hub:2/1"}
@@ -260,5 +262,5 @@ def test_an_answer_that_cannot_be_used_is_not_taken_for_no_discussions(body: obj
 
 
 def test_a_server_of_ones_own_has_another_address() -> None:
-    assert graphql_url("https://api.github.com") == "https://api.github.com/graphql"
-    assert graphql_url("https://git.example/api/v3") == "https://git.example/api/graphql"
+    assert get_graphql_url("https://api.github.com") == "https://api.github.com/graphql"
+    assert get_graphql_url("https://git.example/api/v3") == "https://git.example/api/graphql"

@@ -7,9 +7,9 @@ import pytest
 from connectors.connector import Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, Access, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.address_guard import AddressRefused
+from connectors.http_client.address_guard import AddressNotAllowedError
 from connectors.sources.github.connector import GitHubConnector
-from connectors.sources.github.git_content import web_url
+from connectors.sources.github.git_content import get_web_url
 from tests.contract.connector_worlds.held import Held, documents, run, taking
 from tests.support.repository import Delete, Move, Repository, Write
 from tests.support.services.github import TOKEN, GitHub
@@ -286,7 +286,7 @@ def test_git_is_asked_where_it_may_be_asked_alone(code: Repository, service: Git
     """The host of the API is the one that is asked, whatever address the API tells."""
     code.commit(Write("a.md", b"1"))
     with served(service) as place:
-        with pytest.raises(AddressRefused, match=r"127\.0\.0\.1"):
+        with pytest.raises(AddressNotAllowedError, match=r"127\.0\.0\.1"):
             read(files(place, private_hosts=("10.0.0.0/8",)))
         assert place.door.log == []
 
@@ -301,4 +301,4 @@ def test_git_is_asked_where_it_may_be_asked_alone(code: Repository, service: Git
     ],
 )
 def test_people_and_git_go_to_the_web_address(api: str, web: str) -> None:
-    assert web_url(api) == web
+    assert get_web_url(api) == web

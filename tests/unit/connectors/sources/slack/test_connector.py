@@ -395,10 +395,14 @@ def test_a_short_wait_amid_a_thread_is_sat_out(service: SlackService, url: str) 
         (
             {"error": "invalid_auth"},
             ActionRequiredError,
-            "make a new token .* quarry sources edit s",
+            "create a new token .*quarry sources edit s",
         ),
-        ({"error": "token_revoked"}, ActionRequiredError, "token_revoked.*make a new token"),
-        ({"error": "account_inactive"}, ActionRequiredError, "account_inactive.*make a new token"),
+        ({"error": "token_revoked"}, ActionRequiredError, "token_revoked.*create a new token"),
+        (
+            {"error": "account_inactive"},
+            ActionRequiredError,
+            "account_inactive.*create a new token",
+        ),
         (
             {"error": "missing_scope", "needed": "users:read"},
             ActionRequiredError,

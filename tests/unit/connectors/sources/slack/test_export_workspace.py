@@ -122,7 +122,7 @@ def test_a_file_is_named_but_not_fetched(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "export.zip", export_of(service))
     first = documents(run(exported(archive), Held()))[0]
     assert [one.text for one in first.sections] == ["Ann Lee: Look\n[The plan]"]
-    assert first.metadata["files_unread"] == ("The plan: an export holds only the names of files",)
+    assert first.metadata["files_unread"] == ("The plan: an export has only the names of files",)
 
 
 def test_what_is_odd_in_an_export_ends_nothing(tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: 
             {"users.json": b"[", "channels.json": _CHANNEL},
             "users.json .*export the workspace again",
         ),
-        ({"users.json": b"{}", "channels.json": _CHANNEL}, "users.json .*holds no list"),
-        ({"users.json": b"[]", "channels.json": b"[1]"}, "for a channel what is none"),
-        ({"users.json": b"[3]", "channels.json": _CHANNEL}, "for a user"),
+        ({"users.json": b"{}", "channels.json": _CHANNEL}, "users.json .*not a list"),
+        ({"users.json": b"[]", "channels.json": b"[1]"}, "invalid channel"),
+        ({"users.json": b"[3]", "channels.json": _CHANNEL}, "invalid user"),
     ],
 )
 def test_what_is_no_export_says_so(tmp_path: Path, files: dict[str, bytes], says: str) -> None:
@@ -184,7 +184,7 @@ def test_a_check_misses_channels_that_are_chosen(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "export.zip", export_of(acme()))
     assert all(one.fault is None for one in exported(archive).check())
     faults = {one.fault or "" for one in exported(archive, include=("none",)).check()}
-    assert all("no channel of the export is chosen" in fault for fault in faults)
+    assert all("no channel of the export is selected" in fault for fault in faults)
 
 
 def test_a_resumed_run_reads_another_export_from_the_start(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from connectors.sources.slack.message_text import Names, said
+from connectors.sources.slack.message_text import NameLookup, get_message_text
 from connectors.sources.slack.models import Message
 
-_NAMES = Names({"U1": "Ann Lee"}.get, {"C1": "general"}.get)  # type: ignore[arg-type]
+_NAMES = NameLookup({"U1": "Ann Lee"}.get, {"C1": "general"}.get)  # type: ignore[arg-type]
 
 
 def told(**raw: Any) -> str:
-    return said(Message.of({"ts": "1700000000.000100", **raw}), _NAMES)
+    return get_message_text(Message.parse({"ts": "1700000000.000100", **raw}), _NAMES)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from connectors.document import EVERYBODY, NOBODY, Access, Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import CannotRead
 from connectors.http_client.address_guard import LOOPBACK
-from connectors.sources.slack.client import Calls, SlackAccount
+from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import Api
 from tests.contract.connector_worlds.held import Held, documents, run
@@ -155,14 +155,14 @@ def test_a_file_without_words_around_it_is_titled_by_itself(
     ("more", "says"),
     [
         ({"size": 20_000_001}, "20,000,001 bytes; the limit is 20,000,000"),
-        ({"mode": "tombstone"}, "does not lie with Slack"),
-        ({"mode": "hidden_by_limit"}, "does not lie with Slack"),
-        ({"is_external": True}, "does not lie with Slack"),
+        ({"mode": "tombstone"}, "not stored by Slack"),
+        ({"mode": "hidden_by_limit"}, "not stored by Slack"),
+        ({"is_external": True}, "not stored by Slack"),
         ({"name": "photo.png"}, "image/png is not a format"),
         ({"name": "blob", "mimetype": "application/x"}, "is not a format"),
-        ({"url_private_download": "http://files.example/x"}, "does not lie with Slack itself"),
+        ({"url_private_download": "http://files.example/x"}, "not stored by Slack"),
         ({"url_private_download": "file:///etc/passwd"}, "not a web address"),
-        ({"url_private_download": None, "url_private": ""}, "does not lie with Slack"),
+        ({"url_private_download": None, "url_private": ""}, "not stored by Slack"),
     ],
 )
 def test_what_is_no_file_of_slack_is_only_named(
@@ -222,9 +222,11 @@ def test_a_file_is_not_followed_elsewhere() -> None:
         running(lambda _: Reply(body=b"stolen")) as other,
         running(lambda _: redirect(f"{other.url}/plan.txt")) as door,
     ):
-        account = SlackAccount(source="s", api_url=f"{door.url}/api", token=TOKEN, reach=LOOPBACK)
-        with Calls(account) as calls, pytest.raises(CannotRead, match="files:read"):
-            calls.file(f"{door.url}/plan.txt", 100)
+        account = SlackAccount(
+            source="s", api_url=f"{door.url}/api", token=TOKEN, allowed_networks=LOOPBACK
+        )
+        with SlackClient(account) as client, pytest.raises(CannotRead, match="files:read"):
+            client.download(f"{door.url}/plan.txt", 100)
         assert other.log == []
 
 
@@ -233,6 +235,6 @@ def test_the_files_of_a_workspace_lie_beside_its_api() -> None:
         "https://slack.com/api": "https://files.slack.com",
         "https://slack-gov.com/api": "https://files.slack-gov.com",
     }.items():
-        account = SlackAccount(source="s", api_url=api, token=TOKEN, reach=LOOPBACK)
+        account = SlackAccount(source="s", api_url=api, token=TOKEN, allowed_networks=LOOPBACK)
         assert account.files_url == files
         assert TOKEN not in repr(account)

@@ -11,7 +11,7 @@ from pydantic import SecretStr, ValidationError
 from connectors.connector import Change, Checkpoint, Deletion, Unreadable
 from connectors.document import EVERYBODY, Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.http_client.rate_limits import Patience
+from connectors.http_client.retry_policy import RetryPolicy
 from connectors.sources.website.connector import WebsiteConnector
 from connectors.sources.website.settings import Header, WebsiteCredential, WebsiteSettings
 from tests.support.services.serving import Running, running
@@ -34,7 +34,7 @@ def _connector(url: str, **settings: object) -> WebsiteConnector:
         "web",
         WebsiteSettings.model_validate({"url": url, **chosen}),
         credential,
-        patience=Patience(tries=2, first=0.001),
+        patience=RetryPolicy(max_attempts=2, base_delay=0.001),
     )
 
 

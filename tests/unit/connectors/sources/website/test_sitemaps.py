@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from connectors.http_client.response import BadAnswer
+from connectors.http_client.response import ResponseError
 from connectors.sources.website.sitemaps import Entry, NoSitemap, entries, unpacked
 
 _XML = b"""<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
@@ -47,10 +47,10 @@ def test_no_entity_is_read_from_this_machine() -> None:
 def test_a_packed_sitemap_is_unpacked_and_half_a_one_is_not() -> None:
     packed = gzip.compress(_XML)
     assert unpacked(packed, _AT) == _XML == unpacked(_XML, _AT)
-    with pytest.raises(BadAnswer, match="cut off"):
+    with pytest.raises(ResponseError, match="cut off"):
         unpacked(packed[:-12], _AT)
 
 
 def test_a_bomb_is_not_unpacked() -> None:
-    with pytest.raises(BadAnswer, match="larger than"):
+    with pytest.raises(ResponseError, match="larger than"):
         unpacked(gzip.compress(bytes(60_000_000), 1), _AT)
