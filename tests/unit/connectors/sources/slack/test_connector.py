@@ -554,7 +554,7 @@ def test_settings_that_cannot_stand_say_why(settings_: dict[str, Any], says: str
 
 
 def test_the_api_is_not_asked_without_a_token() -> None:
-    with pytest.raises(ActionRequiredError, match="give one, or read an export"):
+    with pytest.raises(ActionRequiredError, match="enter one, or read an export"):
         connect("slack", "s", {})
     made = connect("slack", "s", {}, {"token": "xoxb-1"})
     assert isinstance(made, SlackConnector)
