@@ -45,4 +45,4 @@ def rotate_key(container: Container) -> int:
     Raises:
         ActionRequiredError: no key decrypts one of them; then none is changed.
     """
-    return sources.reseal(container.database, container.vault.rotate)
+    return sources.reencrypt_credentials(container.database, container.vault.rotate)

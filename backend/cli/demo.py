@@ -91,7 +91,7 @@ def _sync(container: Container, console: Console) -> None:
 def _source(container: Container) -> Source:
     """The handbook's source; added if it is not there."""
     settings = {"path": str(handbook())}
-    for source in sources.listing(container.database):
+    for source in sources.list_sources(container.database):
         if source.settings.get("path") == settings["path"]:
             return source
         if source.name == NAME:

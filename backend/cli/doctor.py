@@ -94,7 +94,7 @@ def _check_settings(container: Container) -> CheckWire:
 
 def _check_database(database: Database) -> CheckWire:
     counts = {
-        "source": len(sources.listing(database)),
+        "source": len(sources.list_sources(database)),
         "document": sum(documents.counts(database).values()),
         "failure": sum(failures.counts(database).values()),
     }
@@ -201,7 +201,7 @@ def _check_language_model(chat: ChatService) -> CheckWire:
 def _check_workers(settings: Settings, database: Database) -> CheckWire:
     """Raises TemporarilyUnavailableError, ActionRequiredError: the broker or the database does not answer."""
     Broker(settings).check()
-    alive = Counter(one.queue for one in workers.present(database))
+    alive = Counter(one.queue for one in workers.list_live(database))
     missing = overdue.missing({*alive})
     counts = ", ".join(f"{queue} {alive[queue]}" for queue in overdue.COMMANDS)
     return CheckWire(

@@ -12,7 +12,7 @@ from backend.cli.command_context import Json
 from backend.composition.index import EngineName
 from backend.container import Container
 from backend.schemas.index import MoveReport
-from backend.sync.maintenance_lock import sole_change, standstill
+from backend.sync.maintenance_lock import lock_index, hold_all_sources
 from connectors.errors import NotFoundError
 from indexing.index.versions import IndexVersion, IndexVersions
 from indexing.rebuild.copy_index import CopyEndpoint, CopyEvent, CopyResult, copy_index
@@ -49,12 +49,14 @@ def move_index(container: Container, to: EngineName) -> Iterator[CopyEvent]:
     index_version = source.active()
     if index_version is None:
         raise NotFoundError(f"There is no {_other(to)} index to move. Sync first: quarry sync.")
-    with sole_change(container.home):
+    with lock_index(container.home):
         place, switch = _target(target, index_version)
         origin = CopyEndpoint(
             source.open_writer(index_version), partial(source.open_index, index_version)
         )
-        yield from copy_index(origin, place, partial(standstill, container.database, KIND), switch)
+        yield from copy_index(
+            origin, place, partial(hold_all_sources, container.database, KIND), switch
+        )
 
 
 def to_report(to: EngineName, done: CopyResult) -> MoveReport:

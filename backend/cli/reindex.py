@@ -19,7 +19,7 @@ from backend.schemas.index import (
     ReindexStatus,
 )
 from backend.settings import variable
-from backend.sync.maintenance_lock import sole_change, standstill
+from backend.sync.maintenance_lock import lock_index, hold_all_sources
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
 from indexing.index.versions import IndexVersion
@@ -100,7 +100,7 @@ def change_model(container: Container, model: str, pace: RateLimit) -> Iterator[
         ActionRequiredError: the model cannot be loaded, or a build for another model was begun.
         TemporarilyUnavailableError: another process rebuilds or moves the index.
     """
-    with sole_change(container.home):
+    with lock_index(container.home):
         wanted = container.with_model(_resolve_model(model))
         active, building = wanted.engine.versions.active(), wanted.engine.versions.building()
         if building is None and active and active.embedder == wanted.engine.version.embedder:
@@ -112,7 +112,7 @@ def change_model(container: Container, model: str, pace: RateLimit) -> Iterator[
 def rebuild_index(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     """Build the index again for the model that it has. Raises as `change_model`."""
     active = container.engine.versions.active()
-    with sole_change(container.home):
+    with lock_index(container.home):
         yield from _build(container.with_model(active.model_name) if active else container, pace)
 
 
@@ -128,7 +128,7 @@ def continue_build(container: Container, pace: RateLimit) -> Iterator[RebuildEve
             "No index is being built. For another model: quarry reindex --model MODEL. To build it again for"
             " the model it has: quarry reindex --rebuild."
         )
-    with sole_change(container.home):
+    with lock_index(container.home):
         yield from _build(container.with_model(building.model_name), pace)
 
 
@@ -138,7 +138,7 @@ def abandon_build(container: Container) -> ReindexAbandoned:
     Raises:
         TemporarilyUnavailableError: another process works on it; stop that first.
     """
-    with sole_change(container.home):
+    with lock_index(container.home):
         building = container.engine.versions.building()
         container.engine.versions.discard_build()
     return ReindexAbandoned(abandoned=_describe_version(building))
@@ -185,7 +185,7 @@ def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
     writer = container.engine.versions.start_build(index_version)
     reindexing = Reindexer(container.embedding.embedder, writer, container.ledger, pace)
     return reindexing.run(
-        partial(standstill, container.database, KIND),
+        partial(hold_all_sources, container.database, KIND),
         partial(container.engine.versions.activate, index_version),
     )
 
@@ -193,7 +193,7 @@ def _build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
 def _finish_switch(container: Container) -> RebuildResult:
     """Finish a switch after which the process ended."""
     container.engine.versions.activate(container.engine.version)
-    with standstill(container.database, KIND) as go_on:
+    with hold_all_sources(container.database, KIND) as go_on:
         Reindexer(
             container.embedding.embedder, container.engine.writer, container.ledger
         ).update_chunk_counts(go_on)
@@ -218,7 +218,7 @@ def _count(writer: IndexWriter | None) -> int:
 
 def _is_running(home: Path) -> bool:
     try:
-        with sole_change(home):
+        with lock_index(home):
             return False
     except TemporarilyUnavailableError:
         return True

@@ -22,8 +22,8 @@ from backend.cli import command_context
 from backend.cli.command_context import As
 from backend.container import Container
 from backend.sync.due_work import Engine
-from backend.sync.run_lease import Bound
-from backend.sync.worker_threads import Workers
+from backend.sync.run_lease import StallLimit
+from backend.sync.worker_threads import WorkerThreads
 from backend.web import routes
 from backend.web.answer_html import answer_html
 from connectors.document import Readers
@@ -115,13 +115,13 @@ class _Server(uvicorn.Server):
         served, settings = self.parts.served, self.parts.served.container.settings
         engine = Engine(
             lambda: served.container,
-            bound=Bound(still=timedelta(minutes=settings.still_minutes)),
+            bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
             measure=self.parts.metrics.stages,
         )
         # Where there is a broker, it is its workers that do this.
         self._by_broker = settings.workers and settings.broker_url is not None
         works = settings.workers and not self._by_broker
-        self._workers = Workers(engine, self.parts.readiness.wait) if works else None
+        self._workers = WorkerThreads(engine, self.parts.readiness.wait) if works else None
         self._workers_ended = True
         self._url = _url(bound)
         self._console = console

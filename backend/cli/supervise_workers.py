@@ -12,9 +12,8 @@ from multiprocessing.process import BaseProcess
 
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
-from backend.worker.celery_worker import GRACE, Broker, work
-from backend.worker.celery_worker import beat as beating
-from backend.worker.process import CONCURRENCY, LOG, Post, log
+from backend.worker.celery_worker import GRACE_SECONDS, Broker, run_beat, run_worker
+from backend.worker.process import CONCURRENCY, LOG, WorkerConfig, configure_logging
 from connectors.errors import TemporarilyUnavailableError
 
 _LOOK = 0.5
@@ -27,7 +26,7 @@ _SPAWNING = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class WorkerPlan:
     """What `quarry worker` is to do."""
 
     queues: tuple[Queue, ...] = QUEUES
@@ -36,10 +35,10 @@ class Plan:
     metrics_port: int | None = None
     """Of the first queue; each that follows has the next."""
 
-    def posts(self) -> list[Post]:
+    def worker_configs(self) -> list[WorkerConfig]:
         """One a queue: reading waits for indexing, and must leave it a process of its own."""
         return [
-            Post(
+            WorkerConfig(
                 queue=queue,
                 concurrency=self.concurrency or CONCURRENCY[queue],
                 metrics=(self.metrics_host, self.metrics_port + number)
@@ -50,30 +49,30 @@ class Plan:
         ]
 
 
-def work_on(settings: Settings, plan: Plan) -> None:
+def supervise_workers(settings: Settings, plan: WorkerPlan) -> None:
     """Until Ctrl-C or SIGTERM. Raises ActionRequiredError: no broker is set."""
     broker = Broker(settings)
-    log()
+    configure_logging()
     try:
         broker.check()
     except TemporarilyUnavailableError as error:
         LOG.warning("%s", error)  # it is waited for
-    with until_told() as stopping:
-        supervise([Kept(post) for post in plan.posts()], stopping)
+    with until_signalled() as stopping:
+        supervise([SupervisedProcess(config) for config in plan.worker_configs()], stopping)
 
 
-def beat(settings: Settings, every: float) -> None:
+def supervise_beat(settings: Settings, every: float) -> None:
     """Until Ctrl-C or SIGTERM. Raises ActionRequiredError: no broker is set."""
-    log()
-    with until_told() as stopping:
-        beating(settings, stopping, every)
+    configure_logging()
+    with until_signalled() as stopping:
+        run_beat(settings, stopping, every)
 
 
-class Kept:
+class SupervisedProcess:
     """A process that is started again when it dies, later each time unless it had lived for a while."""
 
-    def __init__(self, post: Post) -> None:
-        self.post = post
+    def __init__(self, config: WorkerConfig) -> None:
+        self.config = config
         self.process: BaseProcess | None = None
         self._began = 0.0
         self._due = 0.0
@@ -99,10 +98,12 @@ class Kept:
             self.process.join()
 
     def _start(self) -> None:
-        self.process = _SPAWNING.Process(target=work, args=(self.post,), name=self.post.queue)
+        self.process = _SPAWNING.Process(
+            target=run_worker, args=(self.config,), name=self.config.queue
+        )
         self.process.start()
         self._began = time.monotonic()
-        LOG.info("%s: process %s", self.post.queue, self.process.pid)
+        LOG.info("%s: process %s", self.config.queue, self.process.pid)
 
     def _bury(self, process: BaseProcess) -> None:
         lived = time.monotonic() - self._began
@@ -110,7 +111,7 @@ class Kept:
         self._due = time.monotonic() + self._pause
         LOG.warning(
             "%s ended with code %s; it is started again in %.0f s.",
-            self.post.queue,
+            self.config.queue,
             process.exitcode,
             self._pause,
         )
@@ -118,7 +119,7 @@ class Kept:
         self.process = None
 
 
-def supervise(kept: Sequence[Kept], stopping: threading.Event) -> None:
+def supervise(kept: Sequence[SupervisedProcess], stopping: threading.Event) -> None:
     """Keep all of them going, and end them together."""
     while not stopping.is_set():
         for each in kept:
@@ -127,13 +128,13 @@ def supervise(kept: Sequence[Kept], stopping: threading.Event) -> None:
         wait(going, _LOOK)
     for each in kept:
         each.end()
-    end = time.monotonic() + GRACE + 2
+    end = time.monotonic() + GRACE_SECONDS + 2
     for each in kept:
         each.join(max(0.0, end - time.monotonic()))
 
 
 @contextmanager
-def until_told() -> Iterator[threading.Event]:
+def until_signalled() -> Iterator[threading.Event]:
     """What Ctrl-C and SIGTERM set, within the block."""
     stopping, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: stopping.set()) for number in numbers]

@@ -38,14 +38,14 @@ def worker(
         raise typer.BadParameter(
             f"unknown queue: {', '.join(sorted(unknown))}", param_hint="--queue"
         )
-    plan = supervise_workers.Plan(
+    plan = supervise_workers.WorkerPlan(
         queues=queues,
         concurrency=concurrency,
         metrics_host=metrics_host,
         metrics_port=metrics_port,
     )
     with command_context.told(as_json=False):
-        supervise_workers.work_on(command_context.open_home().settings, plan)
+        supervise_workers.supervise_workers(command_context.open_home().settings, plan)
 
 
 def beat(
@@ -55,4 +55,4 @@ def beat(
 ) -> None:
     """Tell the workers over the broker what is due. One is enough."""
     with command_context.told(as_json=False):
-        supervise_workers.beat(command_context.open_home().settings, every)
+        supervise_workers.supervise_beat(command_context.open_home().settings, every)

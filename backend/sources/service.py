@@ -80,7 +80,7 @@ class SourceService:
 
     def list_failures(self, name: str, limit: int | None = None) -> list[FailureWire]:
         """Return the documents that could not be read, by id."""
-        found = failures.listing(self.database, self.get(name).name)
+        found = failures.list_failures(self.database, self.get(name).name)
         return [conversion.failure(each) for each in islice(found, limit)]
 
     def list_audit(
@@ -174,7 +174,9 @@ class SourceService:
             last = runs.latest(database, name).get(name)
             sources.set_paused(database, name, None)
             if last is not None and last.state == "paused":
-                schedule.ask(database, name, schedule.named(last.kind), last.accepted)
+                schedule.request_run(
+                    database, name, schedule.schedule_kind(last.kind), last.accepted
+                )
         return DoneWire(source=name, told=f"{name} is synced again.")
 
     def cancel(self, name: str) -> DoneWire:
@@ -185,7 +187,9 @@ class SourceService:
             if last is None or last.state not in runs.OPEN:
                 raise ConflictError(f"{name!r} has no current run.")
             details.update(run=last.id, kind=last.kind)
-            schedule.note(database, name, [schedule.named(last.kind)], datetime.now(UTC))
+            schedule.record_end(
+                database, name, [schedule.schedule_kind(last.kind)], datetime.now(UTC)
+            )
             runs.stop(database, name, "cancelled")
         told = f"The run of {name} stops within seconds. The next one continues from its last checkpoint."
         return DoneWire(source=name, told=told)
@@ -215,7 +219,7 @@ class SourceService:
                 raise ConflictError(f"No run of {name!r} needs a decision.")
             missing = held_back.decision["missing"]
             details.update(held_back.decision)
-            schedule.ask(database, name, status.comparing_kind(held_back), accepted=missing)
+            schedule.request_run(database, name, status.comparing_kind(held_back), accepted=missing)
         told = f"Accepted: the next run of {name} deletes {pluralize(missing, 'document')} that the source no longer lists."
         return DoneWire(source=name, told=told)
 
@@ -223,16 +227,16 @@ class SourceService:
         """Try these failed documents again now, or all of them."""
         with self._audited("retry", name) as (database, details):
             _check_not_paused(database, name)
-            count = failures.hasten(database, name, document_ids)
+            count = failures.retry_now(database, name, document_ids)
             if not count:
                 raise ConflictError(_nothing_failed(database, name))
             details["documents"] = count
-            schedule.ask(database, name, "retry")
+            schedule.request_run(database, name, "retry")
         told = f"{pluralize(count, 'document')} of {name} will be tried again now."
         return DoneWire(source=name, told=told)
 
     def describe_schedule(self, name: str) -> DoneWire:
-        plan = schedule.plans(self.database, self.get(name).name)[name]
+        plan = schedule.read_plans(self.database, self.get(name).name)[name]
         intervals = "; ".join(
             f"{run_label(kind).lower()} {format_interval(every)}"
             for kind, every in plan.every.items()
@@ -247,12 +251,12 @@ class SourceService:
         """
         for interval in every.values():
             check_interval(interval or NEVER)
-        if unknown := set(every) - set(schedule.USUAL):
+        if unknown := set(every) - set(schedule.DEFAULT_INTERVALS):
             raise ValueError(f"runs of the kind {min(unknown)!r} have no interval")
         with self._audited("reschedule", name) as (database, details):
             sources.find(database, name)
             for kind, interval in every.items():
-                schedule.set_every(database, name, kind, interval)
+                schedule.set_interval(database, name, kind, interval)
                 details[kind] = None if interval is None else int(interval.total_seconds())
         return self.describe_schedule(name)
 
@@ -261,14 +265,14 @@ class SourceService:
         with self._audited("delete", name) as (database, _):
             sources.find(database, name)
             runs.stop(database, name, "cancelled")
-            schedule.ask(database, name, "removal")
+            schedule.request_run(database, name, "removal")
         told = f"{name} is being removed, with all documents that it alone brought."
         return DoneWire(source=name, told=told)
 
     def _request(self, action: str, name: str, kind: str) -> DoneWire:
         with self._audited(action, name) as (database, _):
             _check_not_paused(database, name)
-            schedule.ask(database, name, kind)
+            schedule.request_run(database, name, kind)
         return DoneWire(source=name, told=_STARTED[kind].format(name))
 
     @contextmanager

@@ -10,8 +10,8 @@ from backend.store import batches, documents, failures, runs, schedule, sources,
 from backend.store.database import Database
 from backend.store.runs import Run
 from backend.store.sources import Source
-from backend.store.workers import Present
-from backend.sync import overdue
+from backend.store.workers import LiveWorker
+from backend.sync import wakeup_messages
 from backend.sync.process_identity import is_gone
 
 _DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
@@ -29,15 +29,15 @@ def read_statuses(database: Database) -> list[SourceWire]:
     """Return the state of all sources, by name."""
     with database.snapshot() as snapshot:
         counts = _Counts.read(snapshot)
-        return [_to_status(snapshot, source, counts) for source in sources.listing(snapshot)]
+        return [_to_status(snapshot, source, counts) for source in sources.list_sources(snapshot)]
 
 
 def find_decision(database: Database, name: str) -> Run | None:
     """Return the last run that needs a decision, unless a complete listing was applied since."""
-    run = runs.last_in(database, name, "needs a decision")
+    run = runs.find_last(database, name, "needs a decision")
     if run is None or run.finished_at is None:
         return None
-    listed = schedule.last(database, name, comparing_kind(run))
+    listed = schedule.last_end(database, name, comparing_kind(run))
     return None if listed is not None and listed > run.finished_at else run
 
 
@@ -54,8 +54,8 @@ class _Counts:
     open_batches: Mapping[str, int]
     documents: Mapping[str, int]
     failures: Mapping[str, int]
-    plans: Mapping[str, schedule.Plan]
-    present: Sequence[Present]
+    plans: Mapping[str, schedule.Schedule]
+    present: Sequence[LiveWorker]
 
     @classmethod
     def read(cls, database: Database, name: str | None = None) -> "_Counts":
@@ -64,15 +64,15 @@ class _Counts:
             open_batches=batches.counts(database, name),
             documents=documents.counts(database, name),
             failures=failures.counts(database, name),
-            plans=schedule.plans(database, name),
-            present=workers.present(database),
+            plans=schedule.read_plans(database, name),
+            present=workers.list_live(database),
         )
 
 
 def _to_status(database: Database, source: Source, counts: _Counts) -> SourceWire:
     name = source.name
     last, undecided = counts.latest.get(name), find_decision(database, name)
-    plan = counts.plans.get(name, schedule.Plan({}, {}))
+    plan = counts.plans.get(name, schedule.Schedule({}, {}))
     state, now = _state(database, source, last), datetime.now(UTC)
     is_active = state in {*runs.OPEN, "being removed"}
     return SourceWire(
@@ -91,12 +91,14 @@ def _to_status(database: Database, source: Source, counts: _Counts) -> SourceWir
         open_batches=counts.open_batches.get(name, 0),
         next_starts=dict(plan.starts),
         intervals={kind: int(each.total_seconds()) for kind, each in plan.every.items()},
-        overdue=None if is_active else overdue.told(plan.starts, counts.present, now),
+        overdue=None
+        if is_active
+        else wakeup_messages.explain_overdue(plan.starts, counts.present, now),
     )
 
 
 def _state(database: Database, source: Source, last: Run | None) -> str:
-    if schedule.is_leaving(database, source.name):
+    if schedule.is_being_removed(database, source.name):
         return "being removed"
     if source.paused_at is not None:
         return "paused"

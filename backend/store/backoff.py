@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 
-def doubling(first: timedelta, longest: timedelta) -> Callable[[int], timedelta]:
+def exponential_backoff(first: timedelta, longest: timedelta) -> Callable[[int], timedelta]:
     """From the number of tries in vain: `first`, doubled with each further one, at most `longest`."""
 
     def after(tries: int) -> timedelta:

@@ -12,14 +12,14 @@ from connectors.document import Access, Document
 from indexing.ingestion.batching import DocumentChange
 
 
-def packed(changes: Sequence[DocumentChange]) -> bytes:
+def encode_changes(changes: Sequence[DocumentChange]) -> bytes:
     # Escapes keep what is not valid text: whether a document may hold it is for the planner to say.
     text = json.dumps([_fields(change) for change in changes], separators=(",", ":"))
     return zstandard.ZstdCompressor(level=1).compress(text.encode())
 
 
-def unpacked(payload: bytes) -> tuple[DocumentChange, ...]:
-    return tuple(map(_change, json.loads(zstandard.ZstdDecompressor().decompress(payload))))
+def decode_changes(payload: bytes) -> tuple[DocumentChange, ...]:
+    return tuple(map(_to_change, json.loads(zstandard.ZstdDecompressor().decompress(payload))))
 
 
 def _fields(change: DocumentChange) -> dict[str, object]:
@@ -47,7 +47,7 @@ def _fields(change: DocumentChange) -> dict[str, object]:
             }
 
 
-def _change(fields: Mapping[str, Any]) -> DocumentChange:
+def _to_change(fields: Mapping[str, Any]) -> DocumentChange:
     match fields["is"]:
         case "document":
             return document_of(

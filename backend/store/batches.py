@@ -26,8 +26,8 @@ from sqlalchemy import (
 )
 
 from backend.store import runs as run_rows
-from backend.store.backoff import doubling
-from backend.store.batch_codec import packed, unpacked
+from backend.store.backoff import exponential_backoff
+from backend.store.batch_codec import decode_changes, encode_changes
 from backend.store.database import Database, exclusive
 from backend.store.runs import Process
 from backend.store.tables import batches, of_source, runs, source_named, sources
@@ -39,7 +39,7 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 LEASE = timedelta(seconds=60)
 """For which a batch, or a run, is held after its worker was heard of."""
-back_off = doubling(timedelta(seconds=10), timedelta(hours=1))
+back_off = exponential_backoff(timedelta(seconds=10), timedelta(hours=1))
 
 
 def save(
@@ -51,26 +51,26 @@ def save(
     """Save what a run has read and how far that is, both or none.
 
     Raises:
-        Ended: the run is not the caller's any more; nothing is saved.
+        RunEndedError: the run is not the caller's any more; nothing is saved.
     """
-    payload = packed(changes)
+    payload = encode_changes(changes)
     ids = [document_id(change) for change in changes]
     with database.writing() as connection:
         exclusive(connection)
         mine = select(runs.c.source_id).where(runs.c.id == run, runs.c.state == "running")
         source_id = connection.scalar(mine)
         if source_id is None:
-            raise run_rows.ended(connection, run)
+            raise run_rows.ended_error(connection, run)
         if changes:
             row = {
                 "source_id": source_id,
                 "run_id": run,
-                "after": _last_with(connection, source_id, ids),
+                "after": _last_batch_of(connection, source_id, ids),
                 "document_ids": ids,
                 "payload": payload,
                 "saved_at": datetime.now(UTC),
             }
-            _join(connection, source_id)
+            _join_queue(connection, source_id)
             connection.execute(insert(batches).values(row))
         if checkpoint is not None:
             reached = update(sources).where(sources.c.id == source_id)
@@ -90,33 +90,36 @@ def claim(
     is paused, whose run was cancelled, or is at something that batches would disturb.
     """
     now = datetime.now(UTC)
-    if not _any(database, now, source):
+    if not _any_claimable(database, now, source):
         return None
     with database.writing() as connection:
         exclusive(connection)
         row = connection.execute(_next(now, is_dead, connection, source)).first()
         if row is None:
             return None
-        values = run_rows.held_by(holder) | {"fence": row.fence + 1, "lease_until": now + lease}
+        values = run_rows.holder_columns(holder) | {
+            "fence": row.fence + 1,
+            "lease_until": now + lease,
+        }
         connection.execute(update(batches).where(batches.c.id == row.id).values(values))
         served = update(sources).where(sources.c.id == row.source_id)
-        connection.execute(served.values(served=sources.c.served + _weight(row.payload)))
+        connection.execute(served.values(served=sources.c.served + _cost(row.payload)))
     fence = row.fence + 1
     return ClaimedBatch(
         number=row.id,
         fence=fence,
         source=row.source,
-        changes=unpacked(row.payload),
-        is_current=partial(holds, database, row.id, fence),
+        changes=decode_changes(row.payload),
+        is_current=partial(is_current, database, row.id, fence),
     )
 
 
-def _weight(payload: bytes) -> int:
+def _cost(payload: bytes) -> int:
     """What a batch counts for: its kilobytes. Those of a source that has just begun are small."""
     return 1 + len(payload) // 1_000
 
 
-def _join(connection: Connection, source_id: int) -> None:
+def _join_queue(connection: Connection, source_id: int) -> None:
     """Where nothing of a source waits, its turn begins anew, as start-time fair queueing has it (Goyal, Vin,
     Cheng 1996): where those are who wait, or, where none does, where the last one was. So it neither catches up
     on the time that it had nothing to do, nor pays for having been alone.
@@ -145,7 +148,7 @@ def renew(
     return still
 
 
-def holds(database: Database, number: int, fence: int) -> bool:
+def is_current(database: Database, number: int, fence: int) -> bool:
     """Whether the lease is the latest one of its batch."""
     with database.reading() as connection:
         found = connection.execute(select(batches.c.id).where(_is_held(number, fence)))
@@ -182,9 +185,9 @@ def postpone(
             connection.execute(waits.values(waiting_for=reason, next_try=at))
 
 
-def free(database: Database) -> list[int]:
+def list_ready_sources(database: Database) -> list[int]:
     """The sources, by number, of which there may be a batch to take now."""
-    query = _indexable(select(batches.c.source_id)).where(_is_free_by(datetime.now(UTC)))
+    query = _indexable(select(batches.c.source_id)).where(_is_claimable(datetime.now(UTC)))
     query = query.distinct().order_by(batches.c.source_id)
     with database.reading() as connection:
         return list(connection.scalars(query))
@@ -201,7 +204,7 @@ def finish(connection: Connection, finished: BatchFinished) -> None:
     if run is None:
         raise LeaseLostError(finished.batch)
     connection.execute(delete(batches).where(batches.c.id == finished.batch))
-    run_rows.count(connection, run, finished.counts, finished.item)
+    run_rows.add_counts(connection, run, finished.counts, finished.item)
 
 
 def count(database: Database, source: str) -> int:
@@ -219,7 +222,7 @@ def counts(database: Database, source: str | None = None) -> dict[str, int]:
         return dict(found.all())
 
 
-def still(database: Database, source: str, is_dead: Callable[[Process], bool]) -> bool:
+def is_idle(database: Database, source: str, is_dead: Callable[[Process], bool]) -> bool:
     """Whether nobody works on a batch of the source. Leases that nobody keeps up are taken away."""
     now = datetime.now(UTC)
     leased = (
@@ -234,21 +237,21 @@ def still(database: Database, source: str, is_dead: Callable[[Process], bool]) -
         exclusive(connection)
         rows = connection.execute(leased).all()
         lapsed = [
-            row.id for row in rows if row.lease_until <= now or is_dead(run_rows.holder_of(row))
+            row.id for row in rows if row.lease_until <= now or is_dead(run_rows.read_holder(row))
         ]
         values = {"lease_until": None, "fence": batches.c.fence + 1}
         connection.execute(update(batches).where(batches.c.id.in_(lapsed)).values(values))
     return len(lapsed) == len(rows)
 
 
-def drop(database: Database, source: str) -> None:
+def delete_all(database: Database, source: str) -> None:
     """Forget all batches of a source that is to be removed, and whoever holds one."""
     with database.writing() as connection:
         exclusive(connection)
         connection.execute(delete(batches).where(batches.c.source_id == source_named(source)))
 
 
-def _last_with(connection: Connection, source_id: int, ids: Sequence[str]) -> int:
+def _last_batch_of(connection: Connection, source_id: int, ids: Sequence[str]) -> int:
     """The last open batch that speaks of one of these documents; 0 where none does."""
     query = (
         select(batches.c.id, batches.c.document_ids)
@@ -262,9 +265,9 @@ def _last_with(connection: Connection, source_id: int, ids: Sequence[str]) -> in
     return 0
 
 
-def _any(database: Database, now: datetime, source: str | None) -> bool:
+def _any_claimable(database: Database, now: datetime, source: str | None) -> bool:
     """A look that disturbs no writer: whether there may be one to take."""
-    query = select(batches.c.id).join(sources).where(_is_free_by(now), *of_source(source))
+    query = select(batches.c.id).join(sources).where(_is_claimable(now), *of_source(source))
     leased = (
         select(batches.c.id).join(sources).where(batches.c.lease_until > now, *of_source(source))
     )
@@ -277,7 +280,7 @@ def _next(
 ) -> Select[tuple[object, ...]]:
     leased = select(batches.c.id, batches.c.host, batches.c.process, batches.c.process_started)
     rows = connection.execute(leased.where(batches.c.lease_until > now)).all()
-    dead = [row.id for row in rows if is_dead(run_rows.holder_of(row))]
+    dead = [row.id for row in rows if is_dead(run_rows.read_holder(row))]
     earlier = batches.alias()
     held = batches.alias()
     in_hand = (
@@ -290,7 +293,7 @@ def _next(
     )
     return (
         _indexable(select(batches, sources.c.name.label("source")))
-        .where(or_(_is_free_by(now), batches.c.id.in_(dead)))
+        .where(or_(_is_claimable(now), batches.c.id.in_(dead)))
         .where(~waits, *of_source(source))
         .order_by(in_hand, sources.c.served, batches.c.id)
         .limit(1)
@@ -312,7 +315,7 @@ def _indexable(query: Select[Row]) -> Select[Row]:
     return joined.where(sources.c.paused_at.is_(None), run_lets)
 
 
-def _is_free_by(now: datetime) -> ColumnElement[bool]:
+def _is_claimable(now: datetime) -> ColumnElement[bool]:
     unheld = or_(batches.c.lease_until.is_(None), batches.c.lease_until <= now)
     return and_(unheld, or_(batches.c.next_try.is_(None), batches.c.next_try <= now))
 

@@ -9,7 +9,7 @@ from sqlalchemy import URL, Connection, Engine, Table, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store import tables
-from backend.store.dialects import READING, WRITING, engine_at, told
+from backend.store.dialects import READING, WRITING, engine_at, translate_errors
 from connectors.errors import ActionRequiredError
 
 LATEST = "0005"
@@ -51,7 +51,7 @@ class Database:
 
     @contextmanager
     def _begin(self, options: Mapping[str, Mapping[str, object]]) -> Iterator[Connection]:
-        with told(), self.engine.connect() as connection:
+        with translate_errors(), self.engine.connect() as connection:
             connection.execution_options(**options[self.engine.name])
             with connection.begin():
                 yield connection

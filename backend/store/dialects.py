@@ -53,7 +53,7 @@ def engine_at(address: str) -> Engine:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """The driver's errors, sorted by what to do about them."""
     try:
         yield

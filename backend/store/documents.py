@@ -64,7 +64,7 @@ def last_version(connection: Connection, document_id: str) -> Document | None:
     return row and _said(connection, row)
 
 
-def listing(database: Database) -> Iterator[HeldDocument]:
+def list_documents(database: Database) -> Iterator[HeldDocument]:
     """All documents by id, whoever may read them: for the owner of the machine only."""
     after = ""
     while rows := _page(database, [documents.c.id > after], _PAGE):

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Insert, func, or_, select, update
 
-from backend.store.backoff import doubling
+from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, inserting
 from backend.store.tables import failures, of_source, source_named, sources
 from indexing.ingestion.ledger import Failed, Unread
 
 _PAGE = 500
-back_off = doubling(timedelta(minutes=15), timedelta(days=1))
+back_off = exponential_backoff(timedelta(minutes=15), timedelta(days=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Failure:
     """`None`: at the next occasion."""
 
 
-def due(database: Database, source: str, now: datetime, limit: int) -> list[str]:
+def list_due(database: Database, source: str, now: datetime, limit: int) -> list[str]:
     """The documents whose next try has come, longest due first."""
     come = or_(failures.c.next_try.is_(None), failures.c.next_try <= now)
     query = (
@@ -44,7 +44,7 @@ def due(database: Database, source: str, now: datetime, limit: int) -> list[str]
         return list(connection.scalars(query))
 
 
-def hasten(database: Database, source: str, document_ids: Sequence[str] | None) -> int:
+def retry_now(database: Database, source: str, document_ids: Sequence[str] | None) -> int:
     """Let the next try of these, or of all, be now; how many there are."""
     chosen = update(failures).where(failures.c.source_id == source_named(source))
     if document_ids is not None:
@@ -53,10 +53,10 @@ def hasten(database: Database, source: str, document_ids: Sequence[str] | None) 
         return connection.execute(chosen.values(next_try=datetime.now(UTC))).rowcount
 
 
-def listing(database: Database, source: str | None = None) -> Iterator[Failure]:
+def list_failures(database: Database, source: str | None = None) -> Iterator[Failure]:
     """Yield the failures of all sources, or of one, by document id: for the owner of the machine only."""
     after = ""
-    while page := _page(database, source, after):
+    while page := _read_page(database, source, after):
         yield from page
         after = page[-1].document_id
 
@@ -97,7 +97,7 @@ def record(
         connection.execute(_counting_insert(connection), rows)
 
 
-def expect(
+def record_pending(
     connection: Connection, unread: Sequence[Unread], source_ids: Mapping[str, int], now: datetime
 ) -> None:
     """Enter what is to be read at the next occasion, but for what has failed already."""
@@ -127,7 +127,7 @@ def _counting_insert(connection: Connection) -> Insert:
     )
 
 
-def _page(database: Database, source: str | None, after: str) -> list[Failure]:
+def _read_page(database: Database, source: str | None, after: str) -> list[Failure]:
     query = (
         select(failures, sources.c.name.label("source"))
         .join(sources)

@@ -1,18 +1,47 @@
-"""The ledger of `indexing.ingestion.ledger`, kept in the database."""
+"""The ledger of `indexing.ingestion.ledger`, stored in the database."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 
-from sqlalchemy import and_, func, select, union, update
+from sqlalchemy import (
+    Connection,
+    LargeBinary,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    null,
+    select,
+    union,
+    update,
+)
 
-from backend.store.database import Database, exclusive
+from backend.store import batches, failures
+from backend.store.database import Database, exclusive, inserting, upsert
+from backend.store.document_contents import encoded
 from backend.store.documents import last_version, readers_of
-from backend.store.ledger_writes import Saving, contents_of, source_ids
-from backend.store.tables import contents, documents, failures, sources
+from backend.store.tables import contents, document_readers, documents, sources
+from backend.store.tables import failures as failure_rows
 from connectors.document import Access, Document
 from indexing.index.protocols import IndexedDocument
-from indexing.ingestion.ledger import Entry, LedgerChange
+from indexing.ingestion.ledger import (
+    AccessAmended,
+    BatchFinished,
+    CheckpointReset,
+    ContentLost,
+    Entry,
+    Failed,
+    LedgerChange,
+    Removed,
+    Restored,
+    Stored,
+    Unread,
+    VersionSeen,
+)
 
 _PAGE = 1000
 
@@ -58,10 +87,10 @@ class StoredLedger:
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         now = datetime.now(UTC)
-        encoded = contents_of(changes)
+        encoded = encode_contents(changes)
         with self.database.writing() as connection:
             exclusive(connection)
-            Saving(connection, source_ids(connection), encoded, now).save(changes)
+            LedgerWriter(connection, source_ids(connection), encoded, now).save(changes)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
@@ -156,4 +185,176 @@ class StoredLedger:
 _WITH_KEPT = select(documents, contents.c.document_id.is_not(None).label("kept")).outerjoin(
     contents, and_(contents.c.document_id == documents.c.id, contents.c.content.is_not(None))
 )
-_BY_DOCUMENT = ((documents, documents.c.id), (failures, failures.c.document_id))
+_BY_DOCUMENT = ((documents, documents.c.id), (failure_rows, failure_rows.c.document_id))
+
+
+def source_ids(connection: Connection) -> dict[str, int]:
+    rows = connection.execute(select(sources.c.name, sources.c.id))
+    return dict(rows.all())
+
+
+def encode_contents(changes: Iterable[LedgerChange]) -> dict[str, bytes]:
+    """By document id, of those that are stored: made before others are kept from writing."""
+    return {
+        change.document.id: encoded(change.document)
+        for change in changes
+        if isinstance(change, Stored)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerWriter:
+    connection: Connection
+    source_ids: Mapping[str, int]
+    contents: Mapping[str, bytes]
+    """As `contents_of` these changes."""
+    now: datetime
+
+    def save(self, changes: Sequence[LedgerChange]) -> None:
+        """Raises ValueError, LeaseLostError: as `Ledger.save`."""
+        names = {source for change in changes if (source := _source(change)) is not None}
+        if unknown := names - self.source_ids.keys():
+            raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
+        for kind, group in groupby(changes, type):
+            self._save(kind, list(group))
+
+    def _save(self, kind: type[LedgerChange], group: Sequence[LedgerChange]) -> None:
+        if kind is Stored:
+            self._stored([change for change in group if isinstance(change, Stored)])
+        elif kind is Restored:
+            self._restored([change for change in group if isinstance(change, Restored)])
+        elif kind is VersionSeen:
+            self._noted([change for change in group if isinstance(change, VersionSeen)])
+        elif kind is AccessAmended:
+            self._amended([change for change in group if isinstance(change, AccessAmended)])
+        elif kind is Removed:
+            self._removed([change for change in group if isinstance(change, Removed)])
+        elif kind is Failed:
+            self._failed([change for change in group if isinstance(change, Failed)])
+        elif kind is Unread:
+            self._unread([change for change in group if isinstance(change, Unread)])
+        elif kind is BatchFinished:
+            self._finished([change for change in group if isinstance(change, BatchFinished)])
+        elif kind is ContentLost:
+            self._lost([change for change in group if isinstance(change, ContentLost)])
+        else:
+            self._reset([change for change in group if isinstance(change, CheckpointReset)])
+
+    def _stored(self, group: Sequence[Stored]) -> None:
+        latest = {change.document.id: change for change in group}
+        upsert(self.connection, documents, [self._row(change) for change in latest.values()])
+        upsert(
+            self.connection,
+            contents,
+            [{"document_id": key, "content": self.contents[key]} for key in latest],
+        )
+        self._grant({key: change.document.access for key, change in latest.items()})
+        self._clear(list(latest))
+
+    def _row(self, change: Stored) -> dict[str, object]:
+        document = change.document
+        return {
+            "id": document.id,
+            "source_id": self.source_ids[document.source],
+            "title": document.title,
+            "link": document.link,
+            "media_type": document.media_type,
+            "version": document.version,
+            "content_hash": change.content_hash,
+            "generation": change.generation,
+            "chunks": change.chunks,
+            "updated_at": document.updated_at,
+            "indexed_at": self.now,
+            "unsettled": 0,
+        }
+
+    def _restored(self, group: Sequence[Restored]) -> None:
+        self._update(
+            {
+                "key": change.document_id,
+                "content_hash": change.content_hash,
+                "generation": change.generation,
+                "chunks": change.chunks,
+                "indexed_at": self.now,
+                "unsettled": 0,
+            }
+            for change in group
+        )
+
+    def _noted(self, group: Sequence[VersionSeen]) -> None:
+        self._update({"key": change.document_id, "version": change.version} for change in group)
+        self._clear([change.document_id for change in group])
+
+    def _amended(self, group: Sequence[AccessAmended]) -> None:
+        latest = {change.document_id: change.access for change in group}
+        query = select(documents.c.id).where(documents.c.id.in_(latest))
+        held = list(self.connection.scalars(query))
+        self._grant({key: latest[key] for key in held})
+        self._update({"key": key, "unsettled": 0} for key in held)
+
+    def _removed(self, group: Sequence[Removed]) -> None:
+        ids = [change.document_id for change in group]
+        self.connection.execute(delete(documents).where(documents.c.id.in_(ids)))
+        self._clear(ids)
+
+    def _failed(self, group: Sequence[Failed]) -> None:
+        failures.record(self.connection, group, self.source_ids, self.now)
+        self._update({"key": change.document_id, "version": ""} for change in group)
+
+    def _unread(self, group: Sequence[Unread]) -> None:
+        failures.record_pending(self.connection, group, self.source_ids, self.now)
+
+    def _lost(self, group: Sequence[ContentLost]) -> None:
+        self._update({"key": change.document_id, "version": ""} for change in group)
+        held = select(documents.c.id, cast(null(), LargeBinary)).where(
+            documents.c.id.in_([change.document_id for change in group])
+        )
+        statement = inserting(self.connection, contents).from_select(
+            ["document_id", "content"], held
+        )
+        self.connection.execute(
+            statement.on_conflict_do_update(index_elements=["document_id"], set_={"content": None})
+        )
+
+    def _reset(self, group: Sequence[CheckpointReset]) -> None:
+        names = [change.source for change in group]
+        reset = update(sources).where(sources.c.name.in_(names))
+        self.connection.execute(reset.values(checkpoint=None))
+
+    def _finished(self, group: Sequence[BatchFinished]) -> None:
+        for change in group:
+            batches.finish(self.connection, change)
+
+    def _grant(self, access: Mapping[str, Access]) -> None:
+        condition = document_readers.c.document_id.in_(list(access))
+        self.connection.execute(delete(document_readers).where(condition))
+        rows = [
+            {"document_id": document_id, "reader": reader}
+            for document_id, granted in access.items()
+            for reader in sorted(granted.readers)
+        ]
+        if rows:
+            self.connection.execute(insert(document_readers), rows)
+
+    def _clear(self, ids: Sequence[str]) -> None:
+        condition = failure_rows.c.document_id.in_(ids)
+        self.connection.execute(delete(failure_rows).where(condition))
+
+    def _update(self, values: Iterable[Mapping[str, object]]) -> None:
+        """Set the same columns of many documents, each named by `key`."""
+        rows = [dict(row) for row in values]
+        if rows:
+            named: dict[str, object] = {name: bindparam(name) for name in rows[0] if name != "key"}
+            self.connection.execute(
+                update(documents).where(documents.c.id == bindparam("key")).values(named), rows
+            )
+
+
+def _source(change: LedgerChange) -> str | None:
+    match change:
+        case Stored(document=document):
+            return document.source
+        case Failed(source=source) | Unread(source=source) | CheckpointReset(source=source):
+            return source
+        case _:
+            return None

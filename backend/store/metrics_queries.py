@@ -102,7 +102,7 @@ class Reckoning:
             documents=self._held(found.outcomes),
             failures=failures.counts(self._database),
             oldest_batch=(now - oldest).total_seconds() if oldest else 0.0,
-            workers=Counter(one.queue for one in attendance.present(self._database)),
+            workers=Counter(one.queue for one in attendance.list_live(self._database)),
         )
 
     def _unsettled(self, connection: Connection, latest: Mapping[int, tuple[int, str]]) -> _Sum:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
 
-from backend.store.backoff import doubling
+from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, exclusive
 from backend.store.tables import batches, runs, source_named, sources
 from connectors.errors import TemporarilyUnavailableError
@@ -19,8 +19,8 @@ RunState: TypeAlias = Literal[
 OPEN = frozenset({"running", "waiting"})
 """States of a run that goes on, or will."""
 
-_GONE_ON = "Another run went on from there."
-back_off = doubling(timedelta(minutes=1), timedelta(hours=6))
+_CONTINUED = "Another run went on from there."
+back_off = exponential_backoff(timedelta(minutes=1), timedelta(hours=6))
 _ENDED_BY = {
     "paused": "The source was paused. To go on: quarry sources resume {}.",
     "cancelled": "The run was cancelled. What was done is kept.",
@@ -66,7 +66,7 @@ class Run:
     """How many documents a person has agreed to lose by this run."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """That it goes on, and where, for people."""
         since = self.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         return (
@@ -75,7 +75,7 @@ class Run:
         )
 
 
-class Ended(TemporarilyUnavailableError):
+class RunEndedError(TemporarilyUnavailableError):
     """The run is no longer one of this process: it was taken over, paused or cancelled."""
 
     def __init__(self, message: str, state: str) -> None:
@@ -106,23 +106,23 @@ def begin(
     with database.writing() as connection:
         exclusive(connection)
         if seen is not None and _latest_of(connection, source) != seen:
-            raise Ended("Another worker was quicker.", "running")
+            raise RunEndedError("Another worker was quicker.", "running")
         running = connection.execute(_SELECT.where(_running(source))).one_or_none()
         if running:
             _take_over(connection, _run(running), is_gone)
         number = _insert(connection, source, kind, holder, accepted)
-        _succeed(connection, number)
+        _replace_earlier(connection, number)
     return number
 
 
-def go_on(database: Database, run: int, holder: Process) -> None:
+def resume(database: Database, run: int, holder: Process) -> None:
     """Make a run that waits go on, in this process.
 
     Raises:
-        Ended: it does not wait any more, or its source has another run.
+        RunEndedError: it does not wait any more, or its source has another run.
     """
     now = datetime.now(UTC)
-    values = held_by(holder) | {
+    values = holder_columns(holder) | {
         "state": "running",
         "stage": "starting",
         "waiting_for": None,
@@ -138,7 +138,7 @@ def go_on(database: Database, run: int, holder: Process) -> None:
         free = connection.execute(others).first() is None
         waits = update(runs).where(runs.c.id == run, runs.c.state == "waiting")
         if not free or not connection.execute(waits.values(values)).rowcount:
-            raise Ended("Another process has taken the run up.", "running")
+            raise RunEndedError("Another process has taken the run up.", "running")
 
 
 def renew(
@@ -147,34 +147,36 @@ def renew(
     """Say what the run is doing.
 
     Raises:
-        Ended: it has been taken over, paused or cancelled.
+        RunEndedError: it has been taken over, paused or cancelled.
     """
-    _change(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
+    _update(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
 
 
-def enter(database: Database, run: int, stage: str) -> None:
+def enter_stage(database: Database, run: int, stage: str) -> None:
     """The run comes to another stage. Batches are taken in the stage `indexing` alone. As `renew`."""
-    _change(database, run, {"stage": stage, "item": None, "waiting_for": None})
+    _update(database, run, {"stage": stage, "item": None, "waiting_for": None})
 
 
-def note(
+def set_activity(
     database: Database, run: int, item: str | None = None, waiting_for: str | None = None
 ) -> None:
     """Say what is worked on, or waited for, now. As `renew`."""
-    _change(database, run, {"item": item, "waiting_for": waiting_for})
+    _update(database, run, {"item": item, "waiting_for": waiting_for})
 
 
-def beat(database: Database, run: int, until: datetime) -> None:
+def renew_lease(database: Database, run: int, until: datetime) -> None:
     """Say that the process of the run lives, and will say so again before `until`. As `renew`."""
-    _change(database, run, {"lease_until": until})
+    _update(database, run, {"lease_until": until})
 
 
-def fetched(database: Database, run: int) -> None:
+def mark_fetched(database: Database, run: int) -> None:
     """The source has told all. As `renew`."""
-    _change(database, run, {"fetched": 1, "waiting_for": None})
+    _update(database, run, {"fetched": 1, "waiting_for": None})
 
 
-def count(connection: Connection, run: int, counts: Mapping[str, int], item: str | None) -> None:
+def add_counts(
+    connection: Connection, run: int, counts: Mapping[str, int], item: str | None
+) -> None:
     """Add to what the run has done, whoever holds it now."""
     query = select(runs.c.counts).where(runs.c.id == run).with_for_update()
     before = dict(connection.execute(query).scalar_one())
@@ -191,7 +193,7 @@ def count(connection: Connection, run: int, counts: Mapping[str, int], item: str
     connection.execute(goes_on.values(waiting_for=None, next_try=None))
 
 
-def tell(
+def report_progress(
     database: Database, run: int, stage: str, item: str | None, more: Mapping[str, int]
 ) -> None:
     """Say what the run is doing, and add what it has done since it last said so. As `renew`."""
@@ -199,17 +201,17 @@ def tell(
         exclusive(connection)
         mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
         if not connection.execute(mine.values(stage=stage)).rowcount:
-            raise ended(connection, run)
-        count(connection, run, more, item)
+            raise ended_error(connection, run)
+        add_counts(connection, run, more, item)
 
 
-def wait(database: Database, run: int, reason: str, next_try: datetime) -> None:
+def suspend(database: Database, run: int, reason: str, next_try: datetime) -> None:
     """Let go of the run until then. As `renew`."""
     values = {"state": "waiting", "waiting_for": reason, "next_try": next_try, "lease_until": None}
-    _change(database, run, values)
+    _update(database, run, values)
 
 
-def set_back(
+def requeue(
     database: Database, run: int, state: Literal["interrupted", "failed"], reason: str
 ) -> None:
     """Close a run that came to nothing, and let another of its kind wait in its place, longer each time.
@@ -223,7 +225,7 @@ def set_back(
         mine = select(runs).where(runs.c.id == run, runs.c.state == "running")
         row = connection.execute(mine).mappings().one_or_none()
         if row is None:
-            raise ended(connection, run)
+            raise ended_error(connection, run)
         connection.execute(update(runs).where(runs.c.id == run).values(closed))
         kept = ("source_id", "kind", "host", "process", "process_started", "accepted")
         waiting = {name: row[name] for name in kept} | {
@@ -241,11 +243,13 @@ def set_back(
         connection.execute(left.values(run_id=number))
 
 
-def ask(database: Database, run: int, message: str, decision: Mapping[str, int]) -> None:
+def require_decision(
+    database: Database, run: int, message: str, decision: Mapping[str, int]
+) -> None:
     """Close the run with what a person is to decide. As `renew`."""
     state = "needs a decision"
     values = {"state": state, "decision": dict(decision), "error": message}
-    _change(database, run, values | {"finished_at": datetime.now(UTC)})
+    _update(database, run, values | {"finished_at": datetime.now(UTC)})
 
 
 def close(database: Database, run: int, state: RunState, error: str | None = None) -> bool:
@@ -282,14 +286,14 @@ def _end(
     connection.execute(going.where(*conditions).values(values))
 
 
-def any_in(database: Database, stage: str) -> bool:
+def any_in_stage(database: Database, stage: str) -> bool:
     """Whether a run that goes on is in this stage."""
     query = select(runs.c.id).where(runs.c.state == "running", runs.c.stage == stage).limit(1)
     with database.reading() as connection:
         return connection.execute(query).first() is not None
 
 
-def last_in(database: Database, source: str, state: RunState) -> Run | None:
+def find_last(database: Database, source: str, state: RunState) -> Run | None:
     """The last run of a source that is in this state."""
     query = _SELECT.where(sources.c.name == source, runs.c.state == state)
     with database.reading() as connection:
@@ -351,7 +355,8 @@ _SELECT = select(runs, sources.c.name.label("source")).join(sources)
 def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool]) -> None:
     if not is_gone(run):
         raise TemporarilyUnavailableError(
-            f"{run.told}. Wait until it is done, or stop it.", retry_after=timedelta(minutes=1)
+            f"{run.description}. Wait until it is done, or stop it.",
+            retry_after=timedelta(minutes=1),
         )
     values = {
         "state": "interrupted",
@@ -361,21 +366,21 @@ def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool])
     connection.execute(update(runs).where(runs.c.id == run.id).values(values))
 
 
-def _change(database: Database, run: int, values: Mapping[str, object]) -> None:
-    """Raises Ended: it is not running any more."""
+def _update(database: Database, run: int, values: Mapping[str, object]) -> None:
+    """Raises RunEndedError: it is not running any more."""
     fresh = dict(values) | {"renewed_at": datetime.now(UTC)}
     with database.writing() as connection:
         mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
         if not connection.execute(mine.values(fresh)).rowcount:
-            raise ended(connection, run)
+            raise ended_error(connection, run)
 
 
-def ended(connection: Connection, run: int) -> Ended:
+def ended_error(connection: Connection, run: int) -> RunEndedError:
     """Why the run is not this process's any more."""
     found = connection.execute(_SELECT.where(runs.c.id == run)).one_or_none()
     if found is not None and found.error not in (None, _LOST):
-        return Ended(str(found.error), found.state)
-    return Ended(
+        return RunEndedError(str(found.error), found.state)
+    return RunEndedError(
         "Another process has taken over: this one had not been heard of for too long.",
         "interrupted",
     )
@@ -387,19 +392,19 @@ def _latest_of(connection: Connection, source: str) -> int:
     return connection.scalar(query) or 0
 
 
-def _succeed(connection: Connection, run: int) -> None:
+def _replace_earlier(connection: Connection, run: int) -> None:
     """What earlier runs of its source left open is over, or is this run's."""
     source_id = select(runs.c.source_id).where(runs.c.id == run).scalar_subquery()
     values = {"state": "interrupted", "finished_at": datetime.now(UTC), "next_try": None}
     connection.execute(
         update(runs)
         .where(runs.c.source_id == source_id, runs.c.state.in_(("waiting", "paused")))
-        .values(values | {"error": _GONE_ON})
+        .values(values | {"error": _CONTINUED})
     )
     connection.execute(update(batches).where(batches.c.source_id == source_id).values(run_id=run))
 
 
-def held_by(holder: Process) -> dict[str, object]:
+def holder_columns(holder: Process) -> dict[str, object]:
     """The columns that name a holder, of runs and of batches."""
     return {
         "host": holder.host,
@@ -408,7 +413,7 @@ def held_by(holder: Process) -> dict[str, object]:
     }
 
 
-def holder_of(row: Any) -> Process:
+def read_holder(row: Any) -> Process:
     """The way back, from a row of any query that has these columns."""
     return Process(row.host, row.process, row.process_started)
 
@@ -427,7 +432,7 @@ def _insert(
         "started_at": now,
         "renewed_at": now,
     }
-    opened = insert(runs).values(row | held_by(holder)).returning(runs.c.id)
+    opened = insert(runs).values(row | holder_columns(holder)).returning(runs.c.id)
     return int(connection.execute(opened).scalar_one())
 
 
@@ -445,7 +450,7 @@ def _run(row: Row[tuple[object, ...]]) -> Run:
         item=row.item,
         counts=row.counts,
         error=row.error,
-        holder=holder_of(row),
+        holder=read_holder(row),
         started_at=row.started_at,
         renewed_at=row.renewed_at,
         finished_at=row.finished_at,

@@ -17,12 +17,12 @@ from connectors.errors import NotFoundError
 
 Starts: TypeAlias = dict[str, datetime | None]
 
-READING = ("first", "incremental", "sync")
+CONTENT_KINDS = ("first", "incremental", "sync")
 """Kinds of run that take over what changed; on the schedule all of them are `incremental`."""
-LISTING = ("permissions", "prune")
+LISTING_KINDS = ("permissions", "prune")
 """Kinds that compare with all that a source lists."""
-_KEPT_UP = (*READING, *LISTING, "retry")
-USUAL: Mapping[str, timedelta] = MappingProxyType(
+_RESUMABLE = (*CONTENT_KINDS, *LISTING_KINDS, "retry")
+DEFAULT_INTERVALS: Mapping[str, timedelta] = MappingProxyType(
     {
         "incremental": timedelta(minutes=15),
         "permissions": timedelta(minutes=15),
@@ -46,7 +46,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Entry:
     every: timedelta | None = None
     last_at: datetime | None = None
     asked_at: datetime | None = None
@@ -60,16 +60,16 @@ class _State:
     name: str
     made_at: datetime
     paused: bool
-    lines: Mapping[str, _Line]
+    lines: Mapping[str, _Entry]
     latest: Run | None
     retry_at: datetime | None
     open_batches: int
 
-    def line(self, kind: str) -> _Line:
-        return self.lines.get(kind, _Line())
+    def line(self, kind: str) -> _Entry:
+        return self.lines.get(kind, _Entry())
 
 
-def ask(database: Database, source: str, kind: str, accepted: int | None = None) -> None:
+def request_run(database: Database, source: str, kind: str, accepted: int | None = None) -> None:
     """Have a run of this kind begin as soon as can be.
 
     Raises:
@@ -78,13 +78,13 @@ def ask(database: Database, source: str, kind: str, accepted: int | None = None)
     _set(database, source, kind, {"asked_at": datetime.now(UTC), "accepted": accepted})
 
 
-def set_every(database: Database, source: str, kind: str, every: timedelta | None) -> None:
+def set_interval(database: Database, source: str, kind: str, every: timedelta | None) -> None:
     """How often; zero is never by itself, `None` as usual. As `ask`."""
     seconds = None if every is None else int(every.total_seconds())
     _set(database, source, kind, {"every": seconds})
 
 
-def note(database: Database, source: str, kinds: Sequence[str], began: datetime) -> None:
+def record_end(database: Database, source: str, kinds: Sequence[str], began: datetime) -> None:
     """A run that did these has ended: the next of them is counted from now."""
     now = datetime.now(UTC)
     with database.writing() as connection:
@@ -100,7 +100,7 @@ def note(database: Database, source: str, kinds: Sequence[str], began: datetime)
             connection.execute(answered.values(asked_at=None, accepted=None))
 
 
-def due(
+def list_due(
     database: Database, now: datetime, is_gone: Callable[[Run], bool], source: str | None = None
 ) -> list[Due]:
     """What is to begin or to go on now, longest due first; at most one of each source, or of one.
@@ -117,33 +117,33 @@ def due(
 
 def next_starts(database: Database, source: str) -> Starts:
     """When the next run of each kind begins; `None`: not by itself. Nothing begins while it is paused."""
-    return plans(database, source)[source].starts
+    return read_plans(database, source)[source].starts
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Schedule:
     starts: Starts
     every: Mapping[str, timedelta]
     """From the end of a run of a kind to the next one; zero is never by itself."""
 
 
-def plans(database: Database, source: str | None = None) -> dict[str, Plan]:
+def read_plans(database: Database, source: str | None = None) -> dict[str, Schedule]:
     """By source, of all or of one."""
     return {
-        state.name: Plan(
+        state.name: Schedule(
             {kind: None if state.paused else at for kind, at in _starts(state).items()},
-            {kind: _every(state, kind) for kind in USUAL},
+            {kind: _every(state, kind) for kind in DEFAULT_INTERVALS},
         )
         for state in _states(database, source)
     }
 
 
-def named(kind: str) -> str:
+def schedule_kind(kind: str) -> str:
     """What a kind of run is called on the schedule."""
-    return "incremental" if kind in READING else kind
+    return "incremental" if kind in CONTENT_KINDS else kind
 
 
-def is_leaving(database: Database, source: str) -> bool:
+def is_being_removed(database: Database, source: str) -> bool:
     """Whether the source is to be removed."""
     asked = (
         select(schedule.c.asked_at)
@@ -154,7 +154,7 @@ def is_leaving(database: Database, source: str) -> bool:
         return connection.scalar(asked) is not None
 
 
-def last(database: Database, source: str, kind: str) -> datetime | None:
+def last_end(database: Database, source: str, kind: str) -> datetime | None:
     """When the last run that did this ended."""
     query = (
         select(schedule.c.last_at)
@@ -171,20 +171,20 @@ def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | 
         return None
     if removal is not None:
         if latest is not None and latest.kind == "removal" and latest.state == "waiting":
-            return _waited(latest, now)
+            return _due_again(latest, now)
         return Due(source=state.name, kind="removal", since=removal)
     if state.paused:
         return None
     asked = any(line.asked_at for line in state.lines.values())
     if latest is not None and not asked:
         if latest.state == "waiting":
-            return _waited(latest, now)
-        if latest.state in {"running", "interrupted"} and latest.kind in _KEPT_UP:
-            return _broken_off(latest)
-    return _first_due(state, now)
+            return _due_again(latest, now)
+        if latest.state in {"running", "interrupted"} and latest.kind in _RESUMABLE:
+            return _due_restart(latest)
+    return _earliest_due(state, now)
 
 
-def _waited(run: Run, now: datetime) -> Due | None:
+def _due_again(run: Run, now: datetime) -> Due | None:
     """The same run goes on."""
     if run.next_try is not None and run.next_try > now:
         return None
@@ -192,19 +192,19 @@ def _waited(run: Run, now: datetime) -> Due | None:
     return Due(source=run.source, kind=run.kind, since=since, run=run.id, accepted=run.accepted)
 
 
-def _broken_off(run: Run) -> Due:
+def _due_restart(run: Run) -> Due:
     """One that its process left in the middle is begun again at once."""
     kind = "incremental" if run.kind == "sync" else run.kind
     return Due(source=run.source, kind=kind, since=run.renewed_at, accepted=run.accepted)
 
 
-def _first_due(state: _State, now: datetime) -> Due | None:
+def _earliest_due(state: _State, now: datetime) -> Due | None:
     starts = {kind: at for kind, at in _starts(state).items() if at is not None and at <= now}
     if not starts:
         return None
     kind = min(starts, key=lambda each: starts[each])
     accepted = state.line(kind).accepted
-    if state.open_batches and kind in LISTING:
+    if state.open_batches and kind in LISTING_KINDS:
         # A listing is compared with all that was read: that is indexed first.
         return Due(source=state.name, kind="incremental", since=starts[kind])
     if kind == "incremental" and state.line(kind).last_at is None:
@@ -213,14 +213,14 @@ def _first_due(state: _State, now: datetime) -> Due | None:
 
 
 def _starts(state: _State) -> dict[str, datetime | None]:
-    starts = {kind: _start(state, kind) for kind in USUAL}
+    starts = {kind: _start(state, kind) for kind in DEFAULT_INTERVALS}
     asked = state.line("retry").asked_at
     return starts | {"retry": asked or state.retry_at}
 
 
 def _every(state: _State, kind: str) -> timedelta:
     every = state.line(kind).every
-    return USUAL[kind] if every is None else every
+    return DEFAULT_INTERVALS[kind] if every is None else every
 
 
 def _start(state: _State, kind: str) -> datetime | None:
@@ -249,7 +249,7 @@ def _states(database: Database, name: str | None = None) -> list[_State]:
     waiting = select(batches.c.source_id, func.count()).group_by(batches.c.source_id)
     with database.reading() as connection:
         found = connection.execute(query).all()
-        lines = _lines(connection)
+        lines = _entries(connection)
         retry_at: dict[int, datetime | None] = dict(connection.execute(retries).all())
         open_batches: dict[int, int] = dict(connection.execute(waiting).all())
     return [
@@ -266,10 +266,10 @@ def _states(database: Database, name: str | None = None) -> list[_State]:
     ]
 
 
-def _lines(connection: Connection) -> dict[int, dict[str, _Line]]:
-    found: dict[int, dict[str, _Line]] = {}
+def _entries(connection: Connection) -> dict[int, dict[str, _Entry]]:
+    found: dict[int, dict[str, _Entry]] = {}
     for row in connection.execute(select(schedule)):
-        found.setdefault(row.source_id, {})[row.kind] = _Line(
+        found.setdefault(row.source_id, {})[row.kind] = _Entry(
             every=None if row.every is None else timedelta(seconds=row.every),
             last_at=row.last_at,
             asked_at=row.asked_at,

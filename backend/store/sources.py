@@ -96,7 +96,7 @@ def edit(
     return find(database, name)
 
 
-def reseal(database: Database, rotate: Callable[[str], str]) -> int:
+def reencrypt_credentials(database: Database, rotate: Callable[[str], str]) -> int:
     """Put each sealed credential's rotation in its place, all or none, and tell how many there are.
 
     Raises:
@@ -105,10 +105,10 @@ def reseal(database: Database, rotate: Callable[[str], str]) -> int:
     sealed = select(sources).where(sources.c.credential.is_not(None)).order_by(sources.c.id)
     with database.writing() as connection:
         exclusive(connection)
-        held = [_source(row) for row in connection.execute(sealed)]
+        held = [_to_source(row) for row in connection.execute(sealed)]
         for source in held:
             again = update(sources).where(sources.c.id == source.id)
-            connection.execute(again.values(credential=_rotated(source, rotate)))
+            connection.execute(again.values(credential=_rotate(source, rotate)))
     return len(held)
 
 
@@ -117,9 +117,9 @@ def find(database: Database, name: str) -> Source:
     with database.reading() as connection:
         row = connection.execute(select(sources).where(sources.c.name == name)).one_or_none()
     if row is None:
-        names = ", ".join(source.name for source in listing(database)) or "none yet"
+        names = ", ".join(source.name for source in list_sources(database)) or "none yet"
         raise NotFoundError(f"There is no source named {name!r}. There are: {names}.")
-    return _source(row)
+    return _to_source(row)
 
 
 def check_not_paused(source: Source) -> None:
@@ -130,16 +130,16 @@ def check_not_paused(source: Source) -> None:
         )
 
 
-def named(database: Database, number: int) -> str | None:
+def find_name(database: Database, number: int) -> str | None:
     """The name of the source of this number, if there is one."""
     with database.reading() as connection:
         return connection.scalar(select(sources.c.name).where(sources.c.id == number))
 
 
-def listing(database: Database) -> list[Source]:
+def list_sources(database: Database) -> list[Source]:
     """All sources by name, as code points go; a database would go by its own language."""
     with database.reading() as connection:
-        found = [_source(row) for row in connection.execute(select(sources))]
+        found = [_to_source(row) for row in connection.execute(select(sources))]
     return sorted(found, key=lambda source: source.name)
 
 
@@ -167,7 +167,7 @@ def remove(database: Database, name: str) -> None:
         ) from error
 
 
-def _source(row: Row[tuple[object, ...]]) -> Source:
+def _to_source(row: Row[tuple[object, ...]]) -> Source:
     return Source(
         id=row.id,
         name=row.name,
@@ -180,7 +180,7 @@ def _source(row: Row[tuple[object, ...]]) -> Source:
     )
 
 
-def _rotated(source: Source, rotate: Callable[[str], str]) -> str | None:
+def _rotate(source: Source, rotate: Callable[[str], str]) -> str | None:
     try:
         return source.credential and rotate(source.credential)
     except NotConfiguredError as error:

@@ -16,7 +16,7 @@ _FORGOTTEN = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class LiveWorker:
     process: Process
     queue: str
     """That it works on; `beat`: it tells the others what is due."""
@@ -24,34 +24,34 @@ class Present:
     trouble: str | None
 
 
-def sign(database: Database, process: Process, queue: str, trouble: str | None = None) -> None:
+def register(database: Database, process: Process, queue: str, trouble: str | None = None) -> None:
     """Say that this process works on a queue. Those that have not been heard of for a day are forgotten."""
     now = datetime.now(UTC)
-    row = runs.held_by(process) | {"queue": queue, "seen_at": now, "trouble": trouble}
+    row = runs.holder_columns(process) | {"queue": queue, "seen_at": now, "trouble": trouble}
     with database.writing() as connection:
         upsert(connection, workers, [row])
         connection.execute(delete(workers).where(workers.c.seen_at < now - _FORGOTTEN))
 
 
-def leave(database: Database, process: Process) -> None:
+def unregister(database: Database, process: Process) -> None:
     """The process ends."""
     with database.writing() as connection:
         connection.execute(delete(workers).where(_is(process)))
 
 
-def present(database: Database) -> list[Present]:
+def list_live(database: Database) -> list[LiveWorker]:
     """Those that were heard of a moment ago, by queue."""
     since = datetime.now(UTC) - FRESH
     query = select(workers).where(workers.c.seen_at > since)
     with database.reading() as connection:
         found = connection.execute(query.order_by(workers.c.queue, workers.c.host)).all()
     return [
-        Present(
-            process=runs.holder_of(row), queue=row.queue, seen_at=row.seen_at, trouble=row.trouble
+        LiveWorker(
+            process=runs.read_holder(row), queue=row.queue, seen_at=row.seen_at, trouble=row.trouble
         )
         for row in found
     ]
 
 
 def _is(process: Process) -> ColumnElement[bool]:
-    return and_(*(workers.c[name] == value for name, value in runs.held_by(process).items()))
+    return and_(*(workers.c[name] == value for name, value in runs.holder_columns(process).items()))

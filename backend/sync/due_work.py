@@ -16,15 +16,21 @@ from typing import Protocol
 
 from backend.store import batches, failures, runs, schedule, sources
 from backend.store.database import Database
-from backend.store.runs import Ended
-from backend.store.schedule import LISTING, Due
+from backend.store.runs import RunEndedError
+from backend.store.schedule import LISTING_KINDS, Due
 from backend.store.sources import Source
-from backend.sync.foreground_run import decision_of, removing
-from backend.sync.metrics import UNMEASURED, Measure, Measured
+from backend.sync.foreground_run import remove_documents, to_decision
 from backend.sync.process_identity import is_gone, this_process
-from backend.sync.progress_writer import Telling
-from backend.sync.run_lease import Bound, Heartbeat, Pulse, is_mistake, surely, told
-from backend.sync.run_steps import Room, taken
+from backend.sync.progress_writer import NO_MEASURE, Measure, MeasuredCounters, ProgressWriter
+from backend.sync.run_lease import (
+    ChangeNotifier,
+    Heartbeat,
+    StallLimit,
+    describe_error,
+    is_bug,
+    report_reliably,
+)
+from backend.sync.run_steps import RunContext, claim_batches
 from connectors.connector import Change, Connector, Listed
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batch_worker import BatchWorker
@@ -32,8 +38,8 @@ from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import ProgressMeter, RunCounters
 
-FETCHES = frozenset({"first", "incremental", "retry"})
-LIGHT = frozenset({*LISTING, "removal"})
+FETCH_KINDS = frozenset({"first", "incremental", "retry"})
+LIGHT_KINDS = frozenset({*LISTING_KINDS, "removal"})
 MOST_RETRIED = 1_000
 """Failed documents that one run tries again."""
 _LATER = timedelta(minutes=5)
@@ -41,7 +47,7 @@ _LATER = timedelta(minutes=5)
 _STOPPED = "It was stopped; the next run goes on from there."
 
 
-class Home(Protocol):
+class SyncParts(Protocol):
     """What the engine works with; made anew where the index was switched to another index version."""
 
     @property
@@ -55,34 +61,34 @@ class Home(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _RunWork:
     """A run of this process, and what it works with."""
 
     due: Due
     connector: Connector
-    room: Room
-    telling: Telling
+    context: RunContext
+    writer: ProgressWriter
     tally: RunCounters
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    home: Callable[[], Home]
+    home: Callable[[], SyncParts]
     stopping: threading.Event = field(default_factory=threading.Event)
     """Once it is set, everything ends within seconds, to be gone on with later."""
-    pulse: Pulse = field(default_factory=Pulse)
-    bound: Bound = field(default_factory=Bound)
-    measure: Measure = UNMEASURED
+    notifier: ChangeNotifier = field(default_factory=ChangeNotifier)
+    bound: StallLimit = field(default_factory=StallLimit)
+    measure: Measure = NO_MEASURE
     more: Callable[[], object] = lambda: None
     """Told where more is due than the one that asked can do."""
 
     def fetch_due(self, source: str | None = None) -> bool:
-        """Read one source, or this one if it is due, until what it told is indexed. Raises Stopped."""
-        return self._first_due(FETCHES, source)
+        """Read one source, or this one if it is due, until what it told is indexed. Raises StoppedError."""
+        return self._first_due(FETCH_KINDS, source)
 
     def light_due(self, source: str | None = None) -> bool:
-        """Compare one source, or this one, with its listing, or remove it. Raises Stopped."""
-        return self._first_due(LIGHT, source)
+        """Compare one source, or this one, with its listing, or remove it. Raises StoppedError."""
+        return self._first_due(LIGHT_KINDS, source)
 
     def index_due(self, *, along: bool = False) -> bool:
         """Index what was read, of all sources in turn, until there is no more.
@@ -91,135 +97,139 @@ class Engine:
             along: and until no source is being read any more.
 
         Raises:
-            Stopped: what was begun is given back.
+            StoppedError: what was begun is given back.
         """
         home, tally = self.home(), RunCounters()
-        database, measured = home.database, Measured(self.measure, tally)
+        database, measured = home.database, MeasuredCounters(self.measure, tally)
 
         def is_over() -> bool:
-            return not (along and runs.any_in(database, "indexing"))
+            return not (along and runs.any_in_stage(database, "indexing"))
 
         with Heartbeat(database, stopping=self.stopping, bound=self.bound) as heartbeat:
-            coming = taken(database, heartbeat, self.pulse, is_over)
+            coming = claim_batches(database, heartbeat, self.notifier, is_over)
             steps = home.batch_worker().run(coming, ProgressMeter("", "indexing"), tally)
             try:
                 with closing(steps):
                     for step in steps:
-                        heartbeat.moved(f"{step.item!r} was indexed" if step.item else None)
+                        heartbeat.record_progress(
+                            f"{step.item!r} was indexed" if step.item else None
+                        )
                         heartbeat.check()
                         measured.tell()
-                        self.pulse.notify()
+                        self.notifier.notify()
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
                 after = (
                     error.retry_after if isinstance(error, TemporarilyUnavailableError) else _LATER
                 )
                 next_try = datetime.now(UTC) + after
                 batches.postpone(database, heartbeat.held(), next_try, str(error))
-        self.pulse.notify()
+        self.notifier.notify()
         return any(tally.counts.values()) or tally.unreadable_count > 0
 
     def _first_due(self, kinds: frozenset[str], source: str | None) -> bool:
         home = self.home()
-        found = schedule.due(home.database, datetime.now(UTC), is_gone, source)
+        found = schedule.list_due(home.database, datetime.now(UTC), is_gone, source)
         wanted = [due for due in found if due.kind in kinds]
         if len(wanted) > 1:
             self.more()
         return any(self._ran(home, due) for due in wanted)
 
-    def _ran(self, home: Home, due: Due) -> bool:
+    def _ran(self, home: SyncParts, due: Due) -> bool:
         """Whether the run was this worker's to do."""
         try:
-            run = _begun(home.database, due)
+            run = _begin_run(home.database, due)
         except TemporarilyUnavailableError:
             return False
         with (
-            _Ending(home.database, due, run),
+            _RunCloser(home.database, due, run),
             Heartbeat(home.database, run, self.stopping, bound=self.bound) as heartbeat,
         ):
             source, tally = sources.find(home.database, due.source), RunCounters()
             pipeline = home.pipeline(source)
-            room = Room(home.database, run, pipeline, heartbeat, self.pulse, self.measure)
-            telling = Telling(home.database, run, tally)
-            room.until(room.is_still, "another worker, to end what it is at")
+            context = RunContext(
+                home.database, run, pipeline, heartbeat, self.notifier, self.measure
+            )
+            writer = ProgressWriter(home.database, run, tally)
+            context.wait_until(context.is_still, "another worker, to end what it is at")
             if due.kind == "removal":
-                heartbeat.moved("its documents were removed")
-                _all(removing(room, telling, tally), heartbeat)
+                heartbeat.record_progress("its documents were removed")
+                _exhaust(remove_documents(context, writer, tally), heartbeat)
                 sources.remove(home.database, due.source)
             else:
-                _do(_Work(due, home.connector(source), room, telling, tally))
+                _carry_out(_RunWork(due, home.connector(source), context, writer, tally))
         return True
 
 
-def _do(work: _Work) -> None:
-    if work.due.kind in LISTING:
-        _listed(work)
+def _carry_out(work: _RunWork) -> None:
+    if work.due.kind in LISTING_KINDS:
+        _compare_listing(work)
     else:
-        _read(work)
+        _sync_content(work)
 
 
-def _read(work: _Work) -> None:
+def _sync_content(work: _RunWork) -> None:
     """What changed, or what has failed, until all of it is indexed."""
-    room = work.room
-    room.heartbeat.moved("the index was compared with the ledger")
-    _all(work.telling.steps(room.pipeline.repair(work.tally)), room.heartbeat)
-    runs.enter(room.database, room.run, "indexing")
+    context = work.context
+    context.heartbeat.record_progress("the index was compared with the ledger")
+    _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
+    runs.enter_stage(context.database, context.run, "indexing")
     # What an earlier run has read comes first: the ledger is asked what is known.
-    room.until(room.is_indexed, "the index, to take in what was read before")
-    room.heartbeat.moved("the source was read, from where it was left")
-    room.fetch(_changes(work))
-    room.until(room.is_indexed, "the index, to take in what was read")
+    context.wait_until(context.is_indexed, "the index, to take in what was read before")
+    context.heartbeat.record_progress("the source was read, from where it was left")
+    context.fetch(_changes(work))
+    context.wait_until(context.is_indexed, "the index, to take in what was read")
 
 
-def _changes(work: _Work) -> Iterable[Change]:
-    room = work.room
-    name = room.pipeline.source
+def _changes(work: _RunWork) -> Iterable[Change]:
+    context = work.context
+    name = context.pipeline.source
     if work.due.kind == "retry":
         return work.connector.again(
-            failures.due(room.database, name, datetime.now(UTC), MOST_RETRIED)
+            failures.list_due(context.database, name, datetime.now(UTC), MOST_RETRIED)
         )
-    since = sources.find(room.database, name).checkpoint
-    return work.connector.changes(since, room.pipeline.ledger.versions)
+    since = sources.find(context.database, name).checkpoint
+    return work.connector.changes(since, context.pipeline.ledger.versions)
 
 
-def _listed(work: _Work) -> None:
-    room, accepted = work.room, work.due.accepted or 0
-    work.telling.begin("listing")
-    room.heartbeat.moved("the source listed what it has")
-    listing = _kept_up(work.connector.listing(), room.heartbeat)
+def _compare_listing(work: _RunWork) -> None:
+    context, accepted = work.context, work.due.accepted or 0
+    work.writer.begin("listing")
+    context.heartbeat.record_progress("the source listed what it has")
+    listing = _while_owned(work.connector.listing(), context.heartbeat)
     if work.due.kind == "prune":
-        steps = room.pipeline.reconcile(listing, room.run, work.tally, accepted=accepted)
+        steps = context.pipeline.reconcile(listing, context.run, work.tally, accepted=accepted)
     else:
-        steps = room.pipeline.sync_access(listing, room.run, work.tally, accepted)
-    _all(work.telling.steps(steps), room.heartbeat)
+        steps = context.pipeline.sync_access(listing, context.run, work.tally, accepted)
+    _exhaust(work.writer.steps(steps), context.heartbeat)
 
 
-def _kept_up(listing: Iterable[Listed], heartbeat: Heartbeat) -> Iterator[Listed]:
+def _while_owned(listing: Iterable[Listed], heartbeat: Heartbeat) -> Iterator[Listed]:
     """The same, as long as the run is this worker's: nothing is written of what comes late."""
     for listed in listing:
         heartbeat.check()
-        heartbeat.moved()
+        heartbeat.record_progress()
         yield listed
 
 
-def _all(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None:
+def _exhaust(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None:
     """To its end; where that does not come, it has ended with its threads before the run is closed."""
     with closing(steps):
         for _ in steps:
-            heartbeat.moved()
+            heartbeat.record_progress()
             heartbeat.check()
 
 
-def _begun(database: Database, due: Due) -> int:
+def _begin_run(database: Database, due: Due) -> int:
     """Raises TemporarilyUnavailableError: another worker was quicker."""
     holder = this_process()
     if due.run is not None:
-        runs.go_on(database, due.run, holder)
+        runs.resume(database, due.run, holder)
         return due.run
     return runs.begin(database, due.source, due.kind, holder, is_gone, due.accepted, due.seen)
 
 
-class _Ending:
-    """Closes a run as it came out. A failure of the source's is the run's; a mistake is told, and raised.
+class _RunCloser:
+    """Closes a run as it came out. A failure of the source's is the run's; a mistake is describe_error, and raised.
 
     It is noted first: a worker that looked between the two would find the same due again.
     """
@@ -241,14 +251,14 @@ class _Ending:
     ) -> bool:
         """Whether the error, if there is one, is of those that are the run's."""
         del kind, trace
-        surely(partial(self._close_ours, error))
+        report_reliably(partial(self._close_ours, error))
         return isinstance(
             error, TemporarilyUnavailableError | ActionRequiredError | DeletionNeedsApprovalError
         )
 
     def _close_ours(self, error: BaseException | None) -> None:
         # A run that is another's by now, or has been ended, stays as it is.
-        with suppress(Ended):
+        with suppress(RunEndedError):
             self._close(error)
 
     def _close(self, error: BaseException | None) -> None:
@@ -257,24 +267,24 @@ class _Ending:
             case None:
                 self._note()
                 runs.close(database, run, "done")
-            case Ended():
+            case RunEndedError():
                 runs.close(database, run, "interrupted", _STOPPED)
             case DeletionNeedsApprovalError():
                 self._note()
-                runs.ask(database, run, str(error), decision_of(error))
+                runs.require_decision(database, run, str(error), to_decision(error))
             case TemporarilyUnavailableError():
-                runs.wait(database, run, str(error), datetime.now(UTC) + error.retry_after)
+                runs.suspend(database, run, str(error), datetime.now(UTC) + error.retry_after)
             case ActionRequiredError():
                 self._note()
                 runs.close(database, run, "failed", str(error))
-            case _ if is_mistake(error):
-                runs.set_back(database, run, "failed", told(error))
+            case _ if is_bug(error):
+                runs.requeue(database, run, "failed", describe_error(error))
             case _:
                 runs.close(database, run, "interrupted", _STOPPED)
 
     def _note(self) -> None:
         due = self._due
         if due.kind != "removal":
-            kind = schedule.named(due.kind)
-            kinds = LISTING if kind == "prune" else (kind,)
-            schedule.note(self._database, due.source, kinds, self._began)
+            kind = schedule.schedule_kind(due.kind)
+            kinds = LISTING_KINDS if kind == "prune" else (kind,)
+            schedule.record_end(self._database, due.source, kinds, self._began)

@@ -10,12 +10,12 @@ from typing import Any, get_args
 
 from backend.store import batches, runs, schedule, sources
 from backend.store.database import Database
-from backend.store.runs import Ended, RunState
+from backend.store.runs import RunEndedError, RunState
 from backend.store.sources import Source
 from backend.sync.process_identity import is_gone, this_process
-from backend.sync.progress_writer import Telling
-from backend.sync.run_lease import Heartbeat, Pulse
-from backend.sync.run_steps import Room, taken
+from backend.sync.progress_writer import ProgressWriter
+from backend.sync.run_lease import ChangeNotifier, Heartbeat
+from backend.sync.run_steps import RunContext, claim_batches
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batch_worker import BatchWorker
@@ -47,18 +47,18 @@ def sync(
     run = runs.begin(database, source.name, kind, this_process(), is_gone)
     stopping, tally = Event(), RunCounters()
     with (
-        _closing(database, source.name, run),
+        _close_sync(database, source.name, run),
         Heartbeat(database, run, stopping) as heartbeat,
     ):
-        room = Room(database, run, pipeline, heartbeat, Pulse())
-        telling = Telling(database, run, tally)
-        room.until(room.is_still, "another worker, to end what it is at")
-        yield from telling.steps(pipeline.repair(tally))
-        runs.enter(database, run, "indexing")
-        yield from _Reading(room, connector, stopping, tally).steps()
-        telling.begin("listing")
+        context = RunContext(database, run, pipeline, heartbeat, ChangeNotifier())
+        writer = ProgressWriter(database, run, tally)
+        context.wait_until(context.is_still, "another worker, to end what it is at")
+        yield from writer.steps(pipeline.repair(tally))
+        runs.enter_stage(database, run, "indexing")
+        yield from _FetchAndIndex(context, connector, stopping, tally).steps()
+        writer.begin("listing")
         listing = pipeline.reconcile(connector.listing(), run, tally, when_empty)
-        yield from telling.steps(listing)
+        yield from writer.steps(listing)
     yield _report(database, run, tally)
 
 
@@ -70,25 +70,27 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
     """
     tally = RunCounters()
     run = runs.begin(database, source.name, "removal", this_process(), is_gone)
-    with _ending(database, run), Heartbeat(database, run) as heartbeat:
-        room = Room(database, run, pipeline, heartbeat, Pulse())
-        yield from removing(room, Telling(database, run, tally), tally)
+    with _close_removal(database, run), Heartbeat(database, run) as heartbeat:
+        context = RunContext(database, run, pipeline, heartbeat, ChangeNotifier())
+        yield from remove_documents(context, ProgressWriter(database, run, tally), tally)
         sources.remove(database, source.name)
     yield tally.to_report()
 
 
-def removing(room: Room, telling: Telling, tally: RunCounters) -> ProgressSteps:
+def remove_documents(
+    context: RunContext, writer: ProgressWriter, tally: RunCounters
+) -> ProgressSteps:
     """All that the source brought, out of the index and the ledger."""
-    batches.drop(room.database, room.pipeline.source)
-    telling.begin("removing")
-    yield from telling.steps(room.pipeline.clear(tally))
+    batches.delete_all(context.database, context.pipeline.source)
+    writer.begin("removing")
+    yield from writer.steps(context.pipeline.clear(tally))
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _FetchAndIndex:
     """The source is read in a thread, while this one indexes what was read."""
 
-    room: Room
+    context: RunContext
     connector: Connector
     stopping: Event
     tally: RunCounters
@@ -101,28 +103,30 @@ class _Reading:
                 fetching.result()
             finally:
                 self.stopping.set()
-                self.room.pulse.notify()
+                self.context.notifier.notify()
         self.stopping.clear()
 
     def _fetch(self) -> None:
         # What an earlier run has read comes first: the ledger is asked what is known.
-        self.room.until(self.room.is_indexed, "the index, to take in what was read before")
-        self.room.fetch(self._changes())
+        self.context.wait_until(
+            self.context.is_indexed, "the index, to take in what was read before"
+        )
+        self.context.fetch(self._changes())
 
     def _changes(self) -> Iterable[Change]:
         # Read only now: what the repair could not mend, it asks to read from the beginning.
-        pipeline = self.room.pipeline
-        since = sources.find(self.room.database, pipeline.source).checkpoint
+        pipeline = self.context.pipeline
+        since = sources.find(self.context.database, pipeline.source).checkpoint
         return self.connector.changes(since, pipeline.ledger.versions)
 
     def _indexing(self, fetching: "Future[None]") -> Generator[Progress, None, None]:
-        room = self.room
-        pipeline = room.pipeline
-        coming = taken(
-            room.database,
-            room.heartbeat,
-            room.pulse,
-            lambda: _is_over(fetching) and room.is_indexed(),
+        context = self.context
+        pipeline = context.pipeline
+        coming = claim_batches(
+            context.database,
+            context.heartbeat,
+            context.notifier,
+            lambda: _is_fetched(fetching) and context.is_indexed(),
             pipeline.source,
         )
         batch_worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
@@ -131,7 +135,7 @@ class _Reading:
             yield from steps
 
 
-def _is_over(fetching: "Future[None]") -> bool:
+def _is_fetched(fetching: "Future[None]") -> bool:
     """Whether the source has told all that it will now; then what was saved is indexed to its end.
 
     Raises whatever is no failure of the source's: that ends the indexing as well.
@@ -139,12 +143,12 @@ def _is_over(fetching: "Future[None]") -> bool:
     if not fetching.done():
         return False
     error = fetching.exception()
-    if error is not None and (isinstance(error, Ended) or not _of_the_source(error)):
+    if error is not None and (isinstance(error, RunEndedError) or not _is_source_error(error)):
         raise error
     return True
 
 
-def _of_the_source(error: BaseException) -> bool:
+def _is_source_error(error: BaseException) -> bool:
     return isinstance(error, TemporarilyUnavailableError | ActionRequiredError)
 
 
@@ -156,7 +160,7 @@ def _report(database: Database, run: int, tally: RunCounters) -> Report:
 
 
 @contextmanager
-def _closing(database: Database, source: str, run: int) -> Iterator[None]:
+def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
     """Close a run that reads, however the block ends. The schedule is told first: a worker that looked
     between the two would find the same due again.
     """
@@ -166,22 +170,22 @@ def _closing(database: Database, source: str, run: int) -> Iterator[None]:
     kinds: tuple[str, ...] = ()
     try:
         yield
-        state, error, kinds = "done", None, ("incremental", *schedule.LISTING)
+        state, error, kinds = "done", None, ("incremental", *schedule.LISTING_KINDS)
     except DeletionNeedsApprovalError as failure:
-        schedule.note(database, source, ("incremental", *schedule.LISTING), began)
-        runs.ask(database, run, str(failure), decision_of(failure))
+        schedule.record_end(database, source, ("incremental", *schedule.LISTING_KINDS), began)
+        runs.require_decision(database, run, str(failure), to_decision(failure))
         raise
     except (TemporarilyUnavailableError, ActionRequiredError) as failure:
         state, error, kinds = "failed", str(failure), ("incremental",)
         raise
     finally:
         if kinds:
-            schedule.note(database, source, kinds, began)
+            schedule.record_end(database, source, kinds, began)
         runs.close(database, run, state, error)
 
 
 @contextmanager
-def _ending(database: Database, run: int) -> Iterator[None]:
+def _close_removal(database: Database, run: int) -> Iterator[None]:
     """Close a run that fails; one that removes its source leaves nothing to close."""
     state: RunState = "interrupted"
     error = "It was stopped before it was done; the next one goes on from there."
@@ -194,6 +198,6 @@ def _ending(database: Database, run: int) -> Iterator[None]:
         runs.close(database, run, state, error)
 
 
-def decision_of(error: DeletionNeedsApprovalError) -> dict[str, int]:
+def to_decision(error: DeletionNeedsApprovalError) -> dict[str, int]:
     found = error.guard
     return {"held": found.held, "listed": found.listed, "missing": found.missing}

@@ -20,7 +20,7 @@ _SOON = timedelta(seconds=5)
 
 
 @contextmanager
-def sole_change(home: Path) -> Iterator[None]:
+def lock_index(home: Path) -> Iterator[None]:
     """A block in which no other process rebuilds or moves the index of this home.
 
     Raises:
@@ -42,7 +42,7 @@ def sole_change(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def standstill(database: Database, kind: str) -> Iterator[KeepAlive]:
+def hold_all_sources(database: Database, kind: str) -> Iterator[KeepAlive]:
     """A block in which no source is synced; all of them are held, or none.
 
     Nobody who holds one source waits for another, so nobody waits for ever: a sync that wants to begin
@@ -54,36 +54,36 @@ def standstill(database: Database, kind: str) -> Iterator[KeepAlive]:
     _check_idle(database)
     with ExitStack() as stack:
         held = [
-            stack.enter_context(_held(database, source.name, kind))
-            for source in sources.listing(database)
+            stack.enter_context(_hold_source(database, source.name, kind))
+            for source in sources.list_sources(database)
         ]
-        yield _renewal(database, held, kind)
+        yield _renew_all(database, held, kind)
 
 
 def _check_idle(database: Database) -> None:
     """So that trying again and again leaves no rows behind."""
-    for source in sources.listing(database):
-        _check_still(database, source.name)
+    for source in sources.list_sources(database):
+        _check_not_indexing(database, source.name)
     for run in runs.latest(database).values():
         if is_going_on(run):
-            raise TemporarilyUnavailableError(f"{run.told}: {run.stage}.", retry_after=_SOON)
+            raise TemporarilyUnavailableError(f"{run.description}: {run.stage}.", retry_after=_SOON)
 
 
-def _check_still(database: Database, source: str) -> None:
+def _check_not_indexing(database: Database, source: str) -> None:
     """What was read is not indexed while the source is held; what is being indexed comes to its end first."""
-    if not batches.still(database, source, is_dead):
+    if not batches.is_idle(database, source, is_dead):
         raise TemporarilyUnavailableError(
             f"What was read from {source!r} is being indexed.", retry_after=_SOON
         )
 
 
 @contextmanager
-def _held(database: Database, source: str, kind: str) -> Iterator[int]:
+def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
     run = runs.begin(database, source, kind, this_process(), is_gone)
     state: RunState = "interrupted"
     error: str | None = "It was stopped before it was done."
     try:
-        _check_still(database, source)
+        _check_not_indexing(database, source)
         yield run
         state, error = "done", None
     except (TemporarilyUnavailableError, ActionRequiredError) as failure:
@@ -93,7 +93,7 @@ def _held(database: Database, source: str, kind: str) -> Iterator[int]:
         runs.finish(database, run, state, {}, error)
 
 
-def _renewal(database: Database, held: list[int], kind: str) -> KeepAlive:
+def _renew_all(database: Database, held: list[int], kind: str) -> KeepAlive:
     due = 0.0
 
     def renew() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backend.store.runs import Process, Run
 
-SILENCE = timedelta(minutes=10)
+SILENCE_LIMIT = timedelta(minutes=10)
 """After which a process of another machine, which cannot be looked at, is taken for dead."""
 
 _STARTED = 19
@@ -15,7 +15,7 @@ _STARTED = 19
 
 def this_process() -> Process:
     number = os.getpid()
-    return Process(socket.gethostname(), number, _started(number))
+    return Process(socket.gethostname(), number, _start_time(number))
 
 
 def is_gone(run: Run) -> bool:
@@ -24,7 +24,7 @@ def is_gone(run: Run) -> bool:
     if run.lease_until is not None and run.lease_until < now:
         return True
     if run.lease_until is None and run.holder.host != socket.gethostname():
-        return now - run.renewed_at > SILENCE
+        return now - run.renewed_at > SILENCE_LIMIT
     return is_dead(run.holder)
 
 
@@ -32,7 +32,7 @@ def is_dead(process: Process) -> bool:
     """Whether a process has ended, as far as that can be seen from here: of another machine it cannot."""
     if process.host != socket.gethostname():
         return False
-    return not _lives(process.number) or _started(process.number) != process.started
+    return not _is_alive(process.number) or _start_time(process.number) != process.started
 
 
 def is_going_on(run: Run) -> bool:
@@ -40,7 +40,7 @@ def is_going_on(run: Run) -> bool:
     return run.state == "running" and not is_gone(run)
 
 
-def _lives(number: int) -> bool:
+def _is_alive(number: int) -> bool:
     try:
         os.kill(number, 0)
     except ProcessLookupError:
@@ -50,7 +50,7 @@ def _lives(number: int) -> bool:
     return True
 
 
-def _started(number: int) -> str:
+def _start_time(number: int) -> str:
     """Clock ticks from the start of the machine, as proc(5) has it; empty on other systems."""
     try:
         status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")

@@ -1,38 +1,106 @@
-"""What a run does, told to the database now and then."""
+"""The progress of a run: stored in the database now and then, and counted for metrics."""
 
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from backend.store import runs
 from backend.store.database import Database
-from backend.sync.metrics import counts
 from indexing.ingestion.executor import ProgressSteps
-from indexing.ingestion.progress import Progress, RunCounters
+from indexing.ingestion.progress import Progress, RunCounters, TimedStage
+
+T = TypeVar("T")
+
+STAGES: Mapping[TimedStage, str] = MappingProxyType(
+    {"chunk": "cut", "embed": "embed", "write": "write"}
+)
+"""What they are called outside; a source is read in the stage `fetch`."""
+
+
+class Measure(Protocol):
+    def took(self, stage: str, seconds: float) -> None:
+        """So many seconds more of `fetch`, `cut`, `embed` or `write`."""
+        ...
+
+    def did(self, outcome: str, count: int) -> None:
+        """So many more `documents`, `chunks` and what else `indexing.ingestion.progress.Outcome` has."""
+        ...
+
+
+class _NoMeasure:
+    def took(self, stage: str, seconds: float) -> None:
+        """Nobody counts."""
+
+    def did(self, outcome: str, count: int) -> None:
+        """Nobody counts."""
+
+
+NO_MEASURE: Measure = _NoMeasure()
+
+
+def measure_waiting(measure: Measure, stage: str, stream: Iterable[T]) -> Iterator[T]:
+    """The same; what each of them is waited for counts as the stage."""
+    steps = iter(stream)
+    while True:
+        began = time.perf_counter()
+        try:
+            step = next(steps)
+        except StopIteration:
+            return
+        finally:
+            measure.took(stage, time.perf_counter() - began)
+        yield step
+
+
+class MeasuredCounters:
+    """Tells what a tally has counted since it was last told."""
+
+    def __init__(self, measure: Measure, tally: RunCounters) -> None:
+        self._measure = measure
+        self._tally = tally
+        self._seconds = dict(tally.seconds)
+        self._counts = count_outcomes(tally)
+
+    def tell(self) -> None:
+        seconds, counted = dict(self._tally.seconds), count_outcomes(self._tally)
+        for stage, name in STAGES.items():
+            self._measure.took(name, seconds[stage] - self._seconds[stage])
+        for outcome, count in counted.items():
+            self._measure.did(outcome, count - self._counts[outcome])
+        self._seconds, self._counts = seconds, counted
+
+
+def count_outcomes(tally: RunCounters) -> dict[str, int]:
+    found: dict[str, int] = dict(tally.counts.items())
+    return found | {"unreadable": tally.unreadable_count}
+
 
 _SECONDS = 1.0
 
 
-class Telling:
+class ProgressWriter:
     """Tells of one run what a tally of it has counted since it was last told."""
 
     def __init__(self, database: Database, run: int, tally: RunCounters) -> None:
         self._database = database
         self._run = run
         self._tally = tally
-        self._told = counts(tally)
+        self._told = count_outcomes(tally)
         self._due = 0.0
 
     def begin(self, stage: str) -> None:
         """The run comes to another stage; what was counted by others so far is not told again.
 
         Raises:
-            Ended: the run is not this process's any more.
+            RunEndedError: the run is not this process's any more.
         """
-        runs.enter(self._database, self._run, stage)
-        self._told = counts(self._tally)
+        runs.enter_stage(self._database, self._run, stage)
+        self._told = count_outcomes(self._tally)
 
     def steps(self, steps: ProgressSteps) -> ProgressSteps:
-        """The same progress; what is left is told at its end. Raises Ended: as `begin`."""
+        """The same progress; what is left is told at its end. Raises RunEndedError: as `begin`."""
         last: Progress | None = None
         with closing(steps):
             for progress in steps:
@@ -44,8 +112,8 @@ class Telling:
             self._tell(last.stage, last.item)
 
     def _tell(self, stage: str, item: str | None) -> None:
-        now = counts(self._tally)
+        now = count_outcomes(self._tally)
         more = {name: count - self._told[name] for name, count in now.items()}
-        runs.tell(self._database, self._run, stage, item, more)
+        runs.report_progress(self._database, self._run, stage, item, more)
         self._told = now
         self._due = time.monotonic() + _SECONDS

@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, start_http_server
 
 
 class StageMetrics:
-    """Implements `backend.sync.metrics.Measure`."""
+    """Implements `backend.sync.progress_writer.Measure`."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry

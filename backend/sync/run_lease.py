@@ -16,27 +16,27 @@ from types import TracebackType
 from backend.store import batches, runs
 from backend.store.batches import LEASE
 from backend.store.database import Database
-from backend.store.runs import Ended
+from backend.store.runs import RunEndedError
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batching import ClaimedBatch
 from indexing.runtime.deadline import DeadlineExceededError
 
-BEAT = 2.0
+BEAT_SECONDS = 2.0
 """Seconds between two signs of life; within so many a worker learns that its run was cancelled."""
-LOOK = 0.05
+POLL_SECONDS = 0.05
 """Seconds between two looks at the database, where those who change it are in this process."""
-SELDOM = 0.25
+IDLE_POLL_SECONDS = 0.25
 """The same, where nothing has changed for a while: a look costs the processor some milliseconds."""
-STILL = timedelta(minutes=15)
+STALL_TIME = timedelta(minutes=15)
 """In which something moves, or the work is given up. A request to a source is given up within minutes, and so
 is one to the index; two batches are embedded within two minutes by the models that a processor can run at all."""
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The process is to end; what it works on is gone on with by the next."""
 
 
-class Pulse:
+class ChangeNotifier:
     """Wakes those who wait in this process for something that changed in the database.
 
     Args:
@@ -44,7 +44,9 @@ class Pulse:
         ring: called with every change, to wake other processes; it neither waits nor fails.
     """
 
-    def __init__(self, look: float = LOOK, ring: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, look: float = POLL_SECONDS, ring: Callable[[], object] = lambda: None
+    ) -> None:
         self._changed = threading.Condition()
         self._changes = 0
         self._look = look
@@ -61,8 +63,8 @@ class Pulse:
         with self._changed:
             self._changed.wait(self._look)
 
-    def looks(self) -> "Looks":
-        return Looks(self, self._look)
+    def looks(self) -> "PollTimer":
+        return PollTimer(self, self._look)
 
     @property
     def changes(self) -> int:
@@ -75,38 +77,38 @@ class Pulse:
             self._changed.wait_for(lambda: self._changes > changes, seconds)
 
 
-class Looks:
+class PollTimer:
     """The waits of one who looks until something is so: no change here that came after the last look is missed.
 
     The longer there is none, the rarer they are, down to four a second.
     """
 
-    def __init__(self, pulse: Pulse, first: float) -> None:
-        self._pulse = pulse
+    def __init__(self, notifier: ChangeNotifier, first: float) -> None:
+        self._notifier = notifier
         self._first = self._seconds = first
-        self._seen = pulse.changes
+        self._seen = notifier.changes
 
     def wait(self) -> None:
-        self._pulse.wait_beyond(self._seen, self._seconds)
-        now = self._pulse.changes
+        self._notifier.wait_beyond(self._seen, self._seconds)
+        now = self._notifier.changes
         self._seconds = self._first if now > self._seen else self._longer()
         self._seen = now
 
     def _longer(self) -> float:
-        return min(2 * self._seconds, max(self._first, SELDOM))
+        return min(2 * self._seconds, max(self._first, IDLE_POLL_SECONDS))
 
 
-def _nobody(thread: threading.Thread) -> None:
+def _ignore(thread: threading.Thread) -> None:
     """Is told."""
     del thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class StallLimit:
     """How long nothing may move, and who is told of a thread that does not come back even then."""
 
-    still: timedelta = STILL
-    stuck: Callable[[threading.Thread], object] = _nobody
+    still: timedelta = STALL_TIME
+    stuck: Callable[[threading.Thread], object] = _ignore
 
     @property
     def grace(self) -> float:
@@ -127,7 +129,7 @@ class Heartbeat:
         run: int | None = None,
         stopping: threading.Event | None = None,
         lease: timedelta = LEASE,
-        bound: Bound | None = None,
+        bound: StallLimit | None = None,
     ) -> None:
         self._database = database
         self._run = run
@@ -136,10 +138,10 @@ class Heartbeat:
         self._stopping = stopping or threading.Event()
         self._lock = threading.Lock()
         self._held: set[tuple[int, int]] = set()
-        self._ended: Ended | None = None
+        self._ended: RunEndedError | None = None
         self._over = threading.Event()
         self._owner = threading.current_thread()
-        self._moved_at = time.monotonic()
+        self._progressed_at = time.monotonic()
         self._doing = "the work began"
         self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
 
@@ -158,29 +160,32 @@ class Heartbeat:
         self._over.set()
         self._thread.join()
         held = self.held()
-        if held and error is not None and is_mistake(error):
-            surely(partial(batches.postpone, self._database, held, None, told(error)), self._lease)
+        if held and error is not None and is_bug(error):
+            report_reliably(
+                partial(batches.postpone, self._database, held, None, describe_error(error)),
+                self._lease,
+            )
         elif held:
-            surely(partial(batches.release, self._database, held), self._lease)
+            report_reliably(partial(batches.release, self._database, held), self._lease)
 
     def check(self) -> None:
-        """Raises Ended, Stopped: the work is to end here."""
+        """Raises RunEndedError, StoppedError: the work is to end here."""
         if self._ended is not None:
             raise self._ended
         if self._stopping.is_set():
-            raise Stopped
+            raise StoppedError
 
-    def moved(self, doing: str | None = None) -> None:
+    def record_progress(self, doing: str | None = None) -> None:
         """Something came of the work.
 
         Args:
             doing: what comes next, as the rest of a sentence: Nothing moved while …
         """
-        self._moved_at = time.monotonic()
+        self._progressed_at = time.monotonic()
         if doing is not None:
             self._doing = doing
 
-    def take(self, held: ClaimedBatch) -> None:
+    def add(self, held: ClaimedBatch) -> None:
         with self._lock:
             self._held.add((held.number, held.fence))
 
@@ -194,17 +199,24 @@ class Heartbeat:
             # What keeps the database from answering ends; a lease lasts longer than that may take.
             try:
                 self._beat()
-            except Ended as error:
+            except RunEndedError as error:
                 self._ended = error
             except (TemporarilyUnavailableError, ActionRequiredError):
                 pass
             self._over.wait(self._pause())
 
     def _pause(self) -> float:
-        return BEAT if self._bound is None else min(BEAT, self._bound.still.total_seconds() / 5)
+        return (
+            BEAT_SECONDS
+            if self._bound is None
+            else min(BEAT_SECONDS, self._bound.still.total_seconds() / 5)
+        )
 
     def _beat(self) -> None:
-        if self._bound and time.monotonic() - self._moved_at > self._bound.still.total_seconds():
+        if (
+            self._bound
+            and time.monotonic() - self._progressed_at > self._bound.still.total_seconds()
+        ):
             self._give_up(self._bound)
             return
         held = self.held()
@@ -213,9 +225,9 @@ class Heartbeat:
             with self._lock:
                 self._held -= held - still
         if self._run is not None:
-            runs.beat(self._database, self._run, datetime.now(UTC) + self._lease)
+            runs.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
 
-    def _give_up(self, bound: Bound) -> None:
+    def _give_up(self, bound: StallLimit) -> None:
         """Let others take up what the thread does not come to an end with."""
         reason = f"Nothing moved for {_minutes(bound.still)} while {self._doing}."
         if held := self.held():
@@ -223,13 +235,13 @@ class Heartbeat:
             with self._lock:
                 self._held -= held
         if self._run is not None:
-            runs.set_back(self._database, self._run, "interrupted", reason)
-        self._ended = Ended(reason, "interrupted")
+            runs.requeue(self._database, self._run, "interrupted", reason)
+        self._ended = RunEndedError(reason, "interrupted")
         if not self._over.wait(bound.grace):
             bound.stuck(self._owner)
 
 
-def surely(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
+def report_reliably(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
     """Tell the database how something ended: now, or as soon as it answers again, and before the lease is over.
 
     Then it is told by the lease itself, and a word that comes later is nobody's.
@@ -237,25 +249,27 @@ def surely(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
     try:
         tell()
     except TemporarilyUnavailableError:
-        threading.Thread(target=_again, args=(tell, lease), name="telling", daemon=True).start()
+        threading.Thread(
+            target=_retry_report, args=(tell, lease), name="telling", daemon=True
+        ).start()
 
 
-def _again(tell: Callable[[], object], lease: timedelta) -> None:
+def _retry_report(tell: Callable[[], object], lease: timedelta) -> None:
     end = time.monotonic() + lease.total_seconds()
     while time.monotonic() < end:
-        time.sleep(BEAT)
+        time.sleep(BEAT_SECONDS)
         with suppress(TemporarilyUnavailableError):
             tell()
             return
 
 
-def is_mistake(error: BaseException) -> bool:
+def is_bug(error: BaseException) -> bool:
     """Whether it is one of the program's, and none of the world's or of who stopped it."""
-    told_by_design = Stopped | TemporarilyUnavailableError | ActionRequiredError
+    told_by_design = StoppedError | TemporarilyUnavailableError | ActionRequiredError
     return isinstance(error, Exception) and not isinstance(error, told_by_design)
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """A mistake in the program, or a service that is too slow, for those who run it."""
     if isinstance(error, DeadlineExceededError):
         return (

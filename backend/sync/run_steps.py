@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from backend.store import batches, runs
 from backend.store.database import Database
-from backend.sync.metrics import UNMEASURED, Measure, timed
 from backend.sync.process_identity import is_dead, this_process
-from backend.sync.run_lease import Heartbeat, Pulse
+from backend.sync.progress_writer import NO_MEASURE, Measure, measure_waiting
+from backend.sync.run_lease import ChangeNotifier, Heartbeat
 from connectors.connector import Change
 from indexing.ingestion.batching import Batch, ClaimedBatch, describe_last_change
 from indexing.ingestion.pipeline import Pipeline
@@ -20,67 +20,67 @@ _PATIENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RunContext:
     """What a run works with."""
 
     database: Database
     run: int
     pipeline: Pipeline
     heartbeat: Heartbeat
-    pulse: Pulse
-    measure: Measure = UNMEASURED
+    notifier: ChangeNotifier
+    measure: Measure = NO_MEASURE
 
     def fetch(self, changes: Iterable[Change]) -> None:
         """Save all that the source tells, a batch and its checkpoint at a time, never far ahead of the index.
 
         Raises:
-            Ended, Stopped: the run is over for this process; what was saved stays.
+            RunEndedError, StoppedError: the run is over for this process; what was saved stays.
             TemporarilyUnavailableError, ActionRequiredError: the source's.
         """
         with closing(self.pipeline.read_batches(changes)) as stream:
-            for batch in timed(self.measure, "fetch", stream):
+            for batch in measure_waiting(self.measure, "fetch", stream):
                 self.heartbeat.check()
                 if batch.changes:
                     self._wait_for_room()
                 if batch.changes or batch.checkpoint:
                     batches.save(self.database, self.run, batch.changes, batch.checkpoint)
-                    self.heartbeat.moved(_after(batch))
-                    self.pulse.notify()
-        runs.fetched(self.database, self.run)
-        self.pulse.notify()
+                    self.heartbeat.record_progress(_after(batch))
+                    self.notifier.notify()
+        runs.mark_fetched(self.database, self.run)
+        self.notifier.notify()
 
-    def until(self, done: Callable[[], bool], waiting_for: str) -> None:
-        """Wait, and say for what. Raises Ended, Stopped: as `fetch`."""
+    def wait_until(self, done: Callable[[], bool], waiting_for: str) -> None:
+        """Wait, and say for what. Raises RunEndedError, StoppedError: as `fetch`."""
         self.heartbeat.check()
-        looks = self.pulse.looks()
+        looks = self.notifier.looks()
         if done():
             return
-        runs.note(self.database, self.run, waiting_for=waiting_for)
+        runs.set_activity(self.database, self.run, waiting_for=waiting_for)
         while not done():
             # Who waits and says for what does not stand still; what is waited for has a bound of its own.
-            self.heartbeat.moved()
+            self.heartbeat.record_progress()
             looks.wait()
             self.heartbeat.check()
 
     def is_still(self) -> bool:
         """Whether nobody works on a batch of the source."""
-        return batches.still(self.database, self.pipeline.source, is_dead)
+        return batches.is_idle(self.database, self.pipeline.source, is_dead)
 
     def is_indexed(self) -> bool:
         """Whether all that was saved of the source is in the index."""
         return not batches.count(self.database, self.pipeline.source)
 
     def _wait_for_room(self) -> None:
-        self.until(
+        self.wait_until(
             lambda: batches.count(self.database, self.pipeline.source) < MOST_OPEN,
             "the index, to take in what was read",
         )
 
 
-def taken(
+def claim_batches(
     database: Database,
     heartbeat: Heartbeat,
-    pulse: Pulse,
+    notifier: ChangeNotifier,
     is_over: Callable[[], bool],
     source: str | None = None,
 ) -> Iterator[ClaimedBatch | None]:
@@ -89,7 +89,7 @@ def taken(
     Ends when `is_over` had become true before a look that found none.
 
     Raises:
-        Ended, Stopped: the work is to end here.
+        RunEndedError, StoppedError: the work is to end here.
     """
     holder = this_process()
     told = time.monotonic()
@@ -98,7 +98,7 @@ def taken(
         over = is_over()
         held = batches.claim(database, holder, is_dead, source)
         if held is not None:
-            heartbeat.take(held)
+            heartbeat.add(held)
             yield held
             told = time.monotonic()
         elif over:
@@ -107,7 +107,7 @@ def taken(
             yield None
             told = time.monotonic()
         else:
-            pulse.wait()
+            notifier.wait()
 
 
 def _after(batch: Batch) -> str:

@@ -1,35 +1,78 @@
-"""What is due now, as the messages that wake workers of other processes: a queue and a source, no more.
+"""Messages that wake workers of other processes, and why a source that is due has not started.
 
-The database decides what is done. A message that is lost is told again; one that comes twice, or late, finds
-nothing due.
+A message names a queue and a source, no more: the database decides what is done. A lost message is sent again,
+and one that comes twice or late finds nothing due.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias, get_args
 
 from backend.store import batches, schedule, sources
 from backend.store.database import Database
-from backend.sync.due_work import FETCHES
+from backend.store.workers import LiveWorker
+from backend.sync.due_work import FETCH_KINDS
 from backend.sync.process_identity import is_gone
+from backend.sync.worker_heartbeat import SERVE
 
 Queue: TypeAlias = Literal["fetch", "index", "light"]
 QUEUES: tuple[Queue, ...] = get_args(Queue)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WakeupMessage:
     queue: Queue
     source: int
     """Its number. What was read is indexed of all sources in turn, whichever is named."""
 
 
-def due(database: Database) -> list[Call]:
+def list_due(database: Database) -> list[WakeupMessage]:
     """One of each source that is due, longest due first, and one of each that has something to index."""
-    numbers = {source.name: source.id for source in sources.listing(database)}
-    found: list[Call] = []
-    for each in schedule.due(database, datetime.now(UTC), is_gone):
-        queue: Queue = "fetch" if each.kind in FETCHES else "light"
+    numbers = {source.name: source.id for source in sources.list_sources(database)}
+    found: list[WakeupMessage] = []
+    for each in schedule.list_due(database, datetime.now(UTC), is_gone):
+        queue: Queue = "fetch" if each.kind in FETCH_KINDS else "light"
         if (number := numbers.get(each.source)) is not None:
-            found.append(Call(queue, number))
-    return [*found, *(Call("index", number) for number in batches.free(database))]
+            found.append(WakeupMessage(queue, number))
+    return [
+        *found,
+        *(WakeupMessage("index", number) for number in batches.list_ready_sources(database)),
+    ]
+
+
+_PATIENCE = timedelta(minutes=1)
+"""In which what is due begins, as a rule."""
+COMMANDS: Mapping[str, str] = {"beat": "quarry beat"} | {
+    queue: f"quarry worker --queue {queue}" for queue in QUEUES
+}
+"""What starts the processes of each queue."""
+
+
+def explain_overdue(
+    starts: Mapping[str, datetime | None], present: Sequence[LiveWorker], now: datetime
+) -> str | None:
+    """Since when a run has been due, and what keeps it from beginning; `None` where none has been for long."""
+    since = min((start for start in starts.values() if start), default=now)
+    if now - since < _PATIENCE:
+        return None
+    return f"Due since {since.astimezone():%Y-%m-%d %H:%M}. {_reason(present)}"
+
+
+def missing_commands(queues: set[str]) -> list[str]:
+    """The commands to start, where these are served."""
+    return [command for queue, command in COMMANDS.items() if queue not in queues]
+
+
+def _reason(present: Sequence[LiveWorker]) -> str:
+    queues = {one.queue for one in present}
+    if trouble := next((one.trouble for one in present if one.trouble), None):
+        return trouble
+    if not queues:
+        return (
+            "Nobody works: start quarry serve (with a broker: quarry worker and quarry beat), or"
+            " read it now with quarry sync."
+        )
+    if SERVE not in queues and (commands := missing_commands(queues)):
+        return f"Start {' and '.join(commands)}."
+    return "The workers are busy with other sources, or not ready yet."

@@ -9,13 +9,13 @@ from backend.store.database import Database
 from backend.sync.process_identity import this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
-SIGN = 15.0
+BEAT_SECONDS = 15.0
 """Seconds between two signs of life."""
 SERVE = "serve"
 """What the threads of `quarry serve` sign for: all queues."""
 
 
-class Signing:
+class WorkerHeartbeat:
     """From `start` until `stopping` is set; then it takes its name away.
 
     Args:
@@ -41,7 +41,7 @@ class Signing:
     def _go_on(self) -> None:
         while not self._stopping.is_set():
             with suppress(TemporarilyUnavailableError, ActionRequiredError):
-                workers.sign(self._database(), this_process(), self._queue)
-            self._stopping.wait(SIGN)
+                workers.register(self._database(), this_process(), self._queue)
+            self._stopping.wait(BEAT_SECONDS)
         with suppress(TemporarilyUnavailableError, ActionRequiredError):
-            workers.leave(self._database(), this_process())
+            workers.unregister(self._database(), this_process())

@@ -10,13 +10,13 @@ from functools import partial
 
 from backend.store.database import Database
 from backend.sync.due_work import Engine
-from backend.sync.run_lease import Stopped
-from backend.sync.worker_heartbeat import SERVE, Signing
+from backend.sync.run_lease import StoppedError
+from backend.sync.worker_heartbeat import SERVE, WorkerHeartbeat
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
 
-PAUSE = 2.0
+PAUSE_SECONDS = 2.0
 """Seconds between two looks for work, where nothing in this process tells of any."""
 READERS = 8
 """Sources that are read at once: one that answers slowly is not to keep the others waiting."""
@@ -25,7 +25,7 @@ LOG = logging.getLogger("quarry.workers")
 
 
 @dataclass(frozen=True, slots=True)
-class _Post:
+class _Role:
     """What one thread does, and how it rests."""
 
     name: str
@@ -33,7 +33,7 @@ class _Post:
     rest: Callable[[], object]
 
 
-class Workers:
+class WorkerThreads:
     """Threads that do what is due: they read, they index, and they compare with listings.
 
     One that does not come back from what it was at, long after that was given up, is left behind, and
@@ -44,7 +44,7 @@ class Workers:
     """
 
     def __init__(
-        self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE
+        self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE_SECONDS
     ) -> None:
         malloc.limit_arenas()  # before there are threads
         self._lookout, self._more = threading.Lock(), threading.Event()
@@ -53,13 +53,13 @@ class Workers:
         self._is_ready = is_ready
         self._pause = pause
         self._lock = threading.Lock()
-        read = _Post("fetch worker", engine.fetch_due, self._rest_in_turn)
-        index = _Post("index worker", engine.index_due, self._rest_until_changed)
-        light = _Post("light worker", engine.light_due, partial(engine.stopping.wait, pause))
-        posts = (*(read for _ in range(READERS)), index, light)
-        self._threads = dict(map(self._staffed, posts))
+        read = _Role("fetch worker", engine.fetch_due, self._rest_in_turn)
+        index = _Role("index worker", engine.index_due, self._rest_until_changed)
+        light = _Role("light worker", engine.light_due, partial(engine.stopping.wait, pause))
+        roles = (*(read for _ in range(READERS)), index, light)
+        self._threads = dict(map(self._staffed, roles))
         self._left: list[threading.Thread] = []
-        self._signing = Signing(self._database, SERVE, engine.stopping)
+        self._signing = WorkerHeartbeat(self._database, SERVE, engine.stopping)
 
     def start(self) -> None:
         for thread in self._threads:
@@ -69,7 +69,7 @@ class Workers:
     def stop(self, seconds: float) -> bool:
         """End between two steps; whether all had ended within so many seconds."""
         self._engine.stopping.set()
-        self._engine.pulse.notify()
+        self._engine.notifier.notify()
         self._more.set()
         end = time.monotonic() + seconds
         with self._lock:
@@ -88,14 +88,14 @@ class Workers:
             )
         return self._engine.home().database
 
-    def _staffed(self, post: _Post) -> tuple[threading.Thread, _Post]:
-        thread = threading.Thread(target=self._work, args=(post,), name=post.name, daemon=True)
-        return thread, post
+    def _staffed(self, role: _Role) -> tuple[threading.Thread, _Role]:
+        thread = threading.Thread(target=self._work, args=(role,), name=role.name, daemon=True)
+        return thread, role
 
     def _rest_until_changed(self) -> None:
-        seen = self._engine.pulse.changes
+        seen = self._engine.notifier.changes
         if not self._engine.stopping.is_set():
-            self._engine.pulse.wait_beyond(seen, self._pause)
+            self._engine.notifier.wait_beyond(seen, self._pause)
 
     def _rest_in_turn(self) -> None:
         """Of all that rest one looks after so long, or once there is more than the last one could do: any of
@@ -107,25 +107,25 @@ class Workers:
 
     def _leave_behind(self, thread: threading.Thread) -> None:
         with self._lock:
-            post = self._threads.pop(thread, None)
-            if post is None:
+            role = self._threads.pop(thread, None)
+            if role is None:
                 return
             self._left.append(thread)
-            LOG.error("The %s does not come back; another takes its place.", post.name)
-            successor, post = self._staffed(post)
-            self._threads[successor] = post
+            LOG.error("The %s does not come back; another takes its place.", role.name)
+            successor, role = self._staffed(role)
+            self._threads[successor] = role
         successor.start()
 
     def _is_wanted(self) -> bool:
         return not self._engine.stopping.is_set() and threading.current_thread() in self._threads
 
-    def _work(self, post: _Post) -> None:
+    def _work(self, role: _Role) -> None:
         while self._is_wanted():
             if not self._is_ready(self._pause):
                 continue
             try:
-                found = post.due()
-            except Stopped:
+                found = role.due()
+            except StoppedError:
                 return
             except (
                 ActionRequiredError,
@@ -139,4 +139,4 @@ class Workers:
                 LOG.exception("A worker met a mistake.")
                 found = False
             if not found:
-                post.rest()
+                role.rest()

@@ -19,7 +19,7 @@ from backend.web.document_view import Passage, shown
 from backend.web.search_results import search
 from backend.web.search_url import Address
 from backend.web.source_forms import form_of, kinds
-from backend.web.source_status import kept, standings
+from backend.web.source_status import list_status_views, read_details
 from backend.web.start_page import overview
 from backend.web.templates import page, part, static_files
 from connectors.document import Readers, Span
@@ -158,7 +158,7 @@ def document_page(
 def sources_page(request: Request, sources: SourcesIs, add: str = FOLDER) -> HTMLResponse:
     """All sources, and a form for one more, of the kind `add`."""
     values = {
-        "standings": standings(sources),
+        "standings": list_status_views(sources),
         "kinds": kinds(),
         "form": form_of(add if add in KINDS else FOLDER),
     }
@@ -168,7 +168,7 @@ def sources_page(request: Request, sources: SourcesIs, add: str = FOLDER) -> HTM
 @ruled(Rule.OWNER)
 def sources_table(sources: SourcesIs) -> HTMLResponse:
     """What changes on the page of the sources while they are read."""
-    return part("sources_table.html", {"standings": standings(sources)})
+    return part("sources_table.html", {"standings": list_status_views(sources)})
 
 
 @ruled(Rule.OWNER)
@@ -176,13 +176,15 @@ def source_page(name: str, request: Request, sources: SourcesIs) -> HTMLResponse
     """One source: how it stands, what was done, what failed, its settings."""
     source = sources.get(name)
     form = form_of(source.kind, source.settings) if source.kind in KINDS else None
-    return page(request, "source.html", "sources", {"kept": kept(sources, name), "form": form})
+    return page(
+        request, "source.html", "sources", {"kept": read_details(sources, name), "form": form}
+    )
 
 
 @ruled(Rule.OWNER)
 def source_state(name: str, sources: SourcesIs) -> HTMLResponse:
     """What changes on the page of a source while it is read."""
-    return part("source_state.html", {"kept": kept(sources, name)})
+    return part("source_state.html", {"kept": read_details(sources, name)})
 
 
 @ruled(Rule.OWNER)

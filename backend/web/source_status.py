@@ -16,13 +16,13 @@ from connectors.settings_form import at
 
 MOST_FAILURES = 200
 MOST_RUNS = 20
-_CALLED: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
-_RHYTHMS = (300, 900, 3_600, 21_600, 86_400, 604_800)
+_STATE_LABELS: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
+_INTERVALS = (300, 900, 3_600, 21_600, 86_400, 604_800)
 """Seconds that are offered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ActionButton:
     """Something that can be done about a source now, by the route of that name."""
 
     name: str
@@ -30,13 +30,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class NextStart:
     label: str
     at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SourceStatusView:
     source: models.SourceWire
     title: str
     """Of its kind."""
@@ -49,13 +49,13 @@ class Standing:
     doing: str
     """What goes on, or what it waits for."""
     error: str
-    words: tuple[Word, ...]
-    starts: tuple[Start, ...]
+    words: tuple[ActionButton, ...]
+    starts: tuple[NextStart, ...]
     """When runs begin by themselves, the next one first."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunLine:
+class RunRow:
     run: models.RunWire
     label: str
     state: str
@@ -63,7 +63,7 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class IntervalChoice:
     """How often one kind of run begins, to be chosen."""
 
     kind: str
@@ -75,78 +75,78 @@ class Rhythm:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SourceDetails:
     """One source with all that is told of it."""
 
-    standing: Standing
+    standing: SourceStatusView
     failures: tuple[models.FailureWire, ...]
     """The first of them."""
-    runs: tuple[RunLine, ...]
-    rhythms: tuple[Rhythm, ...]
+    runs: tuple[RunRow, ...]
+    rhythms: tuple[IntervalChoice, ...]
 
 
-def standings(sources: SourceService) -> list[Standing]:
+def list_status_views(sources: SourceService) -> list[SourceStatusView]:
     """All sources by name."""
-    return [_standing(source) for source in sources.list_statuses()]
+    return [_to_view(source) for source in sources.list_statuses()]
 
 
-def kept(sources: SourceService, name: str) -> Kept:
+def read_details(sources: SourceService, name: str) -> SourceDetails:
     """Raises NotFoundError: there is no such source."""
-    standing = _standing(sources.status(name))
-    return Kept(
+    standing = _to_view(sources.status(name))
+    return SourceDetails(
         standing,
         tuple(sources.list_failures(name, MOST_FAILURES)),
-        tuple(map(_line, sources.list_runs(name, MOST_RUNS))),
-        tuple(_rhythm(kind, each) for kind, each in standing.source.intervals.items()),
+        tuple(map(_to_row, sources.list_runs(name, MOST_RUNS))),
+        tuple(_to_interval_choice(kind, each) for kind, each in standing.source.intervals.items()),
     )
 
 
-def _standing(source: models.SourceWire) -> Standing:
+def _to_view(source: models.SourceWire) -> SourceStatusView:
     run = source.run
     failed = run.error if run and run.error and source.state in {"failed", "interrupted"} else ""
-    return Standing(
+    return SourceStatusView(
         source=source,
         title=title_of(source.kind),
-        where=harmless(_where(source)),
-        state=_CALLED.get(source.state, source.state),
+        where=harmless(_location(source)),
+        state=_STATE_LABELS.get(source.state, source.state),
         is_open=source.state in {*OPEN, "being removed"},
         doing=harmless(describe_activity(source)),
         error=harmless(failed),
-        words=tuple(_words(source)),
+        words=tuple(_actions(source)),
         starts=_starts(source.next_starts),
     )
 
 
-def _where(source: models.SourceWire) -> str:
+def _location(source: models.SourceWire) -> str:
     kind = KINDS.get(source.kind)
     entry = where_of(kind.settings) if kind else None
     return str(at(source.settings, entry.path) or "") if entry else ""
 
 
-def _words(source: models.SourceWire) -> Iterator[Word]:
+def _actions(source: models.SourceWire) -> Iterator[ActionButton]:
     match source.state:
         case "being removed":
             return
         case "running" | "waiting":
-            yield Word("cancel", "Cancel")
-            yield Word("pause", "Pause")
+            yield ActionButton("cancel", "Cancel")
+            yield ActionButton("pause", "Pause")
         case "paused":
-            yield Word("resume", "Resume")
+            yield ActionButton("resume", "Resume")
         case _:
-            yield Word("pause", "Pause")
+            yield ActionButton("pause", "Pause")
 
 
-def _starts(starts: Mapping[str, datetime | None]) -> tuple[Start, ...]:
-    due = [Start(run_label(kind), at) for kind, at in starts.items() if at]
+def _starts(starts: Mapping[str, datetime | None]) -> tuple[NextStart, ...]:
+    due = [NextStart(run_label(kind), at) for kind, at in starts.items() if at]
     return tuple(sorted(due, key=lambda one: one.at))
 
 
-def _rhythm(kind: str, seconds: int) -> Rhythm:
-    choices = sorted({*_RHYTHMS, seconds} - {0})
+def _to_interval_choice(kind: str, seconds: int) -> IntervalChoice:
+    choices = sorted({*_INTERVALS, seconds} - {0})
     options = tuple((each, format_interval(timedelta(seconds=each))) for each in (*choices, 0))
-    return Rhythm(kind, run_label(kind), seconds, options)
+    return IntervalChoice(kind, run_label(kind), seconds, options)
 
 
-def _line(run: models.RunWire) -> RunLine:
+def _to_row(run: models.RunWire) -> RunRow:
     state = {"done": "done", "running": "going on"}.get(run.state, run.state)
-    return RunLine(run, run_label(run.kind), state, format_counts(run.counts))
+    return RunRow(run, run_label(run.kind), state, format_counts(run.counts))

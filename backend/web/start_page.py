@@ -36,4 +36,4 @@ def overview(database: Database, counts: Facets) -> Overview:
 
 def _has_handbook(database: Database) -> bool:
     path = str(handbook())
-    return any(one.settings.get("path") == path for one in sources.listing(database))
+    return any(one.settings.get("path") == path for one in sources.list_sources(database))

@@ -31,19 +31,19 @@ from backend.store import runs, sources, workers
 from backend.sync.due_work import Engine
 from backend.sync.process_identity import this_process
 from backend.sync.prometheus_metrics import StageMetrics, serve_metrics
-from backend.sync.run_lease import Bound, Pulse, Stopped
-from backend.sync.wakeup_messages import QUEUES, Call, due
-from backend.sync.worker_heartbeat import Signing
-from backend.worker.process import Homes, Post, Told, log
+from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError
+from backend.sync.wakeup_messages import QUEUES, WakeupMessage, list_due
+from backend.sync.worker_heartbeat import WorkerHeartbeat
+from backend.worker.process import ContainerProvider, LogOnChange, WorkerConfig, configure_logging
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
 
-BEAT = 15.0
+BEAT_SECONDS = 15.0
 """Seconds between two looks at what is due."""
-LOOK = 0.25
+POLL_SECONDS = 0.25
 """Seconds between two looks at the database, of those who wait for a worker of another process."""
-GRACE = 8.0
+GRACE_SECONDS = 8.0
 """Seconds for what is under way, once a worker is to end. Then its leases are left to run out."""
 _EXPIRY = 300
 """Seconds after which a message says nothing that has not been said anew. Clocks may differ by minutes."""
@@ -82,7 +82,7 @@ class Broker:
         self.app = Celery("quarry", broker=url, set_as_current=False)
         self.app.conf.update(_CONFIGURATION)
 
-    def call(self, calls: Iterable[Call]) -> None:
+    def call(self, calls: Iterable[WakeupMessage]) -> None:
         """Send these, but none to a queue where others lie unread: they would say nothing new.
 
         Raises:
@@ -123,7 +123,7 @@ class Broker:
             raise TemporarilyUnavailableError(
                 f"The broker does not answer: {words}. If it stays so, see whether Redis runs at the"
                 f" address in {variable('broker_url')}.",
-                retry_after=timedelta(seconds=BEAT),
+                retry_after=timedelta(seconds=BEAT_SECONDS),
             ) from error
 
 
@@ -155,13 +155,13 @@ _CONFIGURATION: Mapping[str, object] = {
 }
 
 
-class Bell:
+class IndexWakeup:
     """Wakes the workers that index, from a thread of its own: whoever rings neither waits nor fails."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._rung = threading.Event()
-        self._told = Told()
+        self._told = LogOnChange()
         threading.Thread(target=self._work, name="bell", daemon=True).start()
 
     def ring(self) -> None:
@@ -171,22 +171,22 @@ class Bell:
         while self._rung.wait():
             self._rung.clear()
             try:
-                self._broker.call([Call("index", 0)])
+                self._broker.call([WakeupMessage("index", 0)])
                 self._told.note(None)
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
                 # The beat makes up for it.
                 self._told.note(error)
             except Exception:
                 LOG.exception("A message could not be sent.")
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
 
 
 class Tasks:
     """What the messages ask for."""
 
-    def __init__(self, engine: Engine, homes: Homes) -> None:
+    def __init__(self, engine: Engine, containers: ContainerProvider) -> None:
         self._engine = engine
-        self._homes = homes
+        self._containers = containers
 
     def register(self, app: Celery) -> None:
         for name, task in (("fetch", self.fetch), ("index", self.index), ("light", self.light)):
@@ -204,17 +204,17 @@ class Tasks:
         stopping, going_on = self._engine.stopping, True
         while going_on and not stopping.is_set():
             going_on = False
-            with reported():
+            with log_errors():
                 self._engine.index_due(along=True)
-            with reported():
+            with log_errors():
                 # Something failed, and waits to be tried again.
-                going_on = runs.any_in(self._homes.database, "indexing")
+                going_on = runs.any_in_stage(self._containers.database, "indexing")
             if going_on:
                 stopping.wait(_REST)
 
     def _do(self, source: int, work: Callable[[str], bool]) -> None:
-        with reported():
-            name = sources.named(self._homes.database, source)
+        with log_errors():
+            name = sources.find_name(self._containers.database, source)
             if name is not None:
                 work(name)
 
@@ -229,11 +229,11 @@ def _function(method: Callable[[int], None]) -> Callable[[int], None]:
 
 
 @contextmanager
-def reported() -> Iterator[None]:
+def log_errors() -> Iterator[None]:
     """Whatever ends a task is told here: its message is done with, and the beat sends another."""
     try:
         yield
-    except Stopped:
+    except StoppedError:
         LOG.info("Stopped; what was begun is given back.")
     except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
         LOG.warning("Nothing could be done: %s", error)
@@ -242,36 +242,42 @@ def reported() -> Iterator[None]:
         LOG.exception("A worker met a mistake.")
 
 
-class Shift:
+class WorkerProcess:
     """A process that works on one queue, until it is told to end."""
 
-    def __init__(self, post: Post) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         settings = Settings()
         broker = Broker(settings)
-        self._post = post
-        self._homes = Homes(settings)
+        self._config = config
+        self._containers = ContainerProvider(settings)
         self._stopping = threading.Event()
-        self._pulse = Pulse(LOOK, Bell(broker).ring) if post.queue == "fetch" else Pulse(LOOK)
+        self._notifier = (
+            ChangeNotifier(POLL_SECONDS, IndexWakeup(broker).ring)
+            if config.queue == "fetch"
+            else ChangeNotifier(POLL_SECONDS)
+        )
         metrics = StageMetrics()
-        if post.metrics:
-            serve_metrics(*post.metrics, metrics.registry)
+        if config.metrics:
+            serve_metrics(*config.metrics, metrics.registry)
         engine = Engine(
-            self._homes,
+            self._containers,
             stopping=self._stopping,
-            pulse=self._pulse,
-            bound=Bound(still=timedelta(minutes=settings.still_minutes), stuck=self._stuck),
+            notifier=self._notifier,
+            bound=StallLimit(still=timedelta(minutes=settings.still_minutes), stuck=self._stuck),
             measure=metrics,
         )
-        Tasks(engine, self._homes).register(broker.app)
-        self._worker = _worker(broker.app, post, self.end)
+        Tasks(engine, self._containers).register(broker.app)
+        self._worker = _worker(broker.app, config, self.end)
 
-    def work(self) -> int:
+    def run(self) -> int:
         """Until it is ended; the exit code."""
-        signing = Signing(lambda: self._homes.database, self._post.queue, self._stopping)
+        signing = WorkerHeartbeat(
+            lambda: self._containers.database, self._config.queue, self._stopping
+        )
         signing.start()
         threading.Thread(target=self._watch_parent, name="tether", daemon=True).start()
         self._worker.start()
-        signing.join(GRACE)
+        signing.join(GRACE_SECONDS)
         return self._worker.exitcode or 0
 
     def end(self, code: int = 0) -> None:
@@ -279,7 +285,7 @@ class Shift:
         state.should_stop = code
         threading.Thread(target=_exit_soon, args=(code,), daemon=True).start()
         self._stopping.set()
-        self._pulse.notify()
+        self._notifier.notify()
 
     def _stuck(self, thread: threading.Thread) -> None:
         """A thread cannot be ended, a process can: another one is started in its place."""
@@ -294,52 +300,52 @@ class Shift:
             self.end()
 
 
-def work(post: Post) -> None:
+def run_worker(config: WorkerConfig) -> None:
     """The body of a worker process."""
     malloc.limit_arenas()  # before there are threads
-    log()
+    configure_logging()
     # It runs no code that a message brings: messages are JSON.
     warnings.simplefilter("ignore", SecurityWarning)
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal; it is ended by SIGTERM
     try:
-        code = Shift(post).work()
+        code = WorkerProcess(config).run()
     except (ActionRequiredError, TemporarilyUnavailableError) as error:
         LOG.error("%s", error)
         code = 1
     raise SystemExit(code)
 
 
-def beat(settings: Settings, stopping: threading.Event, every: float = BEAT) -> None:
-    """Tell the workers what is due, again and again. Raises ActionRequiredError: no broker is set."""
-    broker, container, told = Broker(settings), Container(settings), Told()
+def run_beat(settings: Settings, stopping: threading.Event, every: float = BEAT_SECONDS) -> None:
+    """Tell the workers what is list_due, again and again. Raises ActionRequiredError: no broker is set."""
+    broker, container, told = Broker(settings), Container(settings), LogOnChange()
     LOG.info("The workers are told what is due every %g seconds.", every)
     while not stopping.is_set():
         try:
-            broker.call(due(container.database))
+            broker.call(list_due(container.database))
             told.note(None)
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
             told.note(error)
         except Exception:
             LOG.exception("What is due could not be told.")
         with suppress(TemporarilyUnavailableError, ActionRequiredError):
-            workers.sign(container.database, this_process(), "beat", told.trouble)
+            workers.register(container.database, this_process(), "beat", told.trouble)
         stopping.wait(every)
     with suppress(TemporarilyUnavailableError, ActionRequiredError):
-        workers.leave(container.database, this_process())
+        workers.unregister(container.database, this_process())
 
 
-def _worker(app: Celery, post: Post, end: Callable[[], None]) -> Worker:
+def _worker(app: Celery, config: WorkerConfig, end: Callable[[], None]) -> Worker:
     # What is logged is ours to say.
-    signals.setup_logging.connect(_as_it_is, weak=False)
+    signals.setup_logging.connect(_keep_logging, weak=False)
     unacknowledged = threading.Event()
-    logging.getLogger("celery.worker.request").addFilter(_Unacknowledged(unacknowledged))
-    worker: Worker = _Worker(
+    logging.getLogger("celery.worker.request").addFilter(_FailedAcknowledgements(unacknowledged))
+    worker: Worker = _CeleryWorker(
         app=app,
-        hostname=f"{post.queue}-{os.getpid()}@{socket.gethostname()}",
+        hostname=f"{config.queue}-{os.getpid()}@{socket.gethostname()}",
         pool_cls="threads",
-        concurrency=post.concurrency,
-        queues=[post.queue],
+        concurrency=config.concurrency,
+        queues=[config.queue],
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,
@@ -350,7 +356,7 @@ def _worker(app: Celery, post: Post, end: Callable[[], None]) -> Worker:
     return worker
 
 
-class _Worker(Worker):  # type: ignore[misc]
+class _CeleryWorker(Worker):  # type: ignore[misc]
     """Celery's own, which ends as we say: at once, with what was begun given back."""
 
     end: Callable[[], None]
@@ -379,7 +385,7 @@ class _Worker(Worker):  # type: ignore[misc]
         self.end()
 
 
-class _Unacknowledged(logging.Filter):
+class _FailedAcknowledgements(logging.Filter):
     """Notices that a message could not be acknowledged, which Celery says in its log alone."""
 
     def __init__(self, noticed: threading.Event) -> None:
@@ -393,11 +399,11 @@ class _Unacknowledged(logging.Filter):
         return not failed
 
 
-def _as_it_is(**options: object) -> None:
+def _keep_logging(**options: object) -> None:
     del options
 
 
 def _exit_soon(code: int) -> None:
-    time.sleep(GRACE)
+    time.sleep(GRACE_SECONDS)
     LOG.error("Something did not come to an end; its leases run out.")
     os._exit(code)

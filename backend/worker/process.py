@@ -1,4 +1,4 @@
-"""What a process that works over a broker needs, whatever the broker: its post, its home, and a log."""
+"""What a process that works over a broker needs, whatever the broker: its config, its home, and a log."""
 
 import logging
 import threading
@@ -17,7 +17,7 @@ LOG = logging.getLogger("quarry.worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class WorkerConfig:
     """One process that works on one queue."""
 
     queue: Queue
@@ -26,7 +26,7 @@ class Post:
     """The address on which its metrics are told."""
 
 
-class Told:
+class LogOnChange:
     """What keeps from working is logged once, and again only when it has changed."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Told:
         self.trouble = trouble
 
 
-class Homes:
+class ContainerProvider:
     """The Quarry of a worker: a new one, once its index was switched to another index version."""
 
     def __init__(self, settings: Settings) -> None:
@@ -67,7 +67,7 @@ class Homes:
         return container
 
 
-def log() -> None:
+def configure_logging() -> None:
     """To standard error, as a service manager collects it."""
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, format=form)

@@ -65,7 +65,7 @@ def test_a_removed_collaborator_finds_nothing_of_a_private_repository(
 
     repository.collaborators.remove("bob")
     assert found(office, BOB) == ALL
-    schedule.ask(office.database, "hub", "permissions")
+    schedule.request_run(office.database, "hub", "permissions")
     assert Engine(lambda: office).light_due("hub")
     written = time.monotonic()
     assert found(office, BOB) == set()

@@ -169,7 +169,7 @@ def status(database: Database) -> SourceWire:
 
 def trouble(database: Database) -> str | None:
     """What keeps the beat from telling workers what is due."""
-    found = {one.queue: one.trouble for one in workers.present(database)}
+    found = {one.queue: one.trouble for one in workers.list_live(database)}
     return found.get("beat")
 
 

@@ -34,7 +34,7 @@ from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
 from backend.sync.due_work import Engine
-from backend.sync.worker_threads import Workers
+from backend.sync.worker_threads import WorkerThreads
 from connectors.connector import Change, Check, Checkpoint, Known, Listed
 from connectors.document import EVERYBODY, Document, Section
 from indexing.embedding.embedder import Embedder
@@ -137,8 +137,8 @@ class Place:
         """A source that is read at once, and compared with no listing."""
         self.connectors[made.source] = made
         sources.add(self.database, made.source, "folder", {})
-        for kind in schedule.LISTING:
-            schedule.set_every(self.database, made.source, kind, _NEVER)
+        for kind in schedule.LISTING_KINDS:
+            schedule.set_interval(self.database, made.source, kind, _NEVER)
 
     def indexed(self, source: str) -> int:
         return documents.counts(self.database, source).get(source, 0)
@@ -257,7 +257,7 @@ def whole_run(place: Place, engine: Engine, wanted: int, vocabulary: Sequence[st
     turns = Turns(place, Made("big", count, vocabulary), frozenset(marks))
     place.add(Made("big", count, vocabulary, turns.passed))
     memory = Memory(lambda: place.indexed("big"))
-    workers = Workers(engine, _at_once)
+    workers = WorkerThreads(engine, _at_once)
     turns.begin()
     memory.start()
     workers.start()
@@ -279,7 +279,7 @@ def shared_run(place: Place, engine: Engine, count: int, vocabulary: Sequence[st
     ends = batch_ends(count)
     full = [end for end in ends if end >= 2 * BatchSize().documents]
     marks = full[:: max(1, len(full) // PARTS)]
-    workers = Workers(engine, _at_once)
+    workers = WorkerThreads(engine, _at_once)
     place.add(Made("first", 4 * count, vocabulary))
     workers.start()
     _until_indexed(place, "first", full[0])

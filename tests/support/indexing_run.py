@@ -61,7 +61,7 @@ def index_changes(
     """
     holder = Process("test", next(_NUMBERS), "")
     run = runs.begin(database, pipeline.source, "incremental", holder, lambda _: True)
-    runs.enter(database, run, "indexing")
+    runs.enter_stage(database, run, "indexing")
     queue = _Queue(database, pipeline.source, run, holder)
     worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
     with closing(pipeline.read_batches(changes)) as stream:

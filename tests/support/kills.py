@@ -23,7 +23,7 @@ from backend.store.database import Database, open_database
 from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
 from backend.sync.due_work import Engine
-from backend.sync.worker_threads import Workers
+from backend.sync.worker_threads import WorkerThreads
 from connectors.connector import Connector
 from connectors.document import Access, Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
@@ -187,7 +187,7 @@ class Trial:
         with closing(self.site.home.database) as database:
             sources.add(database, SOURCE, "folder", {"path": str(self.site.files)})
             for kind in ("incremental", "permissions", "prune"):
-                schedule.set_every(database, SOURCE, kind, timedelta(seconds=1))
+                schedule.set_interval(database, SOURCE, kind, timedelta(seconds=1))
             for _ in range(self.documents):
                 self.create()
             self.grant()
@@ -271,10 +271,10 @@ class Trial:
         """Nothing changes any more: one last run of each kind, and none that is still to come."""
         database = self.site.home.database
         for kind in ("incremental", "permissions", "prune"):
-            schedule.set_every(database, SOURCE, kind, timedelta(0))
+            schedule.set_interval(database, SOURCE, kind, timedelta(0))
         for kind in ("incremental", "prune"):
             self.rest()
-            schedule.ask(database, SOURCE, kind)
+            schedule.request_run(database, SOURCE, kind)
             _until(partial(_is_answered, database, kind))
         self.rest()
 
@@ -312,7 +312,7 @@ def _work(place: Place) -> None:
     # Made once, before several threads ask for them.
     for part in ("database", "index_writer", "ledger"):
         getattr(place, part)
-    Workers(Engine(lambda: place), _at_once, pause=0.05).start()
+    WorkerThreads(Engine(lambda: place), _at_once, pause=0.05).start()
     threading.Event().wait()
 
 

@@ -118,7 +118,7 @@ class Scaled:
 
     def serving(self, queue: str) -> list[int]:
         """The processes that have said that they work on this queue."""
-        present = workers.present(self.database)
+        present = workers.list_live(self.database)
         return [one.process.number for one in present if one.queue == queue]
 
     def until(self, happened: Callable[[], Told]) -> Told:

@@ -18,8 +18,8 @@ import opensearchpy
 
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
-from backend.worker.celery_worker import beat, work
-from backend.worker.process import Post, log
+from backend.worker.celery_worker import run_beat, run_worker
+from backend.worker.process import WorkerConfig, configure_logging
 from tests.support.databases import Redis, Server
 from tests.support.embedding_server import embedding_server
 from tests.support.kills import KeptContainer, started
@@ -83,13 +83,13 @@ def scaled_place(folder: Path, database_url: str, opensearch_url: str) -> Iterat
 
 def _worker(folder: Path, settings: Mapping[str, str], queue: Queue) -> None:
     _given(folder, settings)
-    work(Post(queue=queue, concurrency=2 if queue == "fetch" else 1))
+    run_worker(WorkerConfig(queue=queue, concurrency=2 if queue == "fetch" else 1))
 
 
 def _beat(folder: Path, settings: Mapping[str, str]) -> None:
     _given(folder, settings)
-    log()
-    beat(Settings(), threading.Event(), every=0.25)
+    configure_logging()
+    run_beat(Settings(), threading.Event(), every=0.25)
 
 
 def _given(folder: Path, settings: Mapping[str, str]) -> None:

@@ -124,11 +124,11 @@ def list_failures(
     source: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureWire]:
-    found = failures.listing(container.database, source)
+    found = failures.list_failures(container.database, source)
     return [conversion.failure(one) for one in islice(found, limit)]
 
 
 def _check_not_running(database: Database, name: str) -> None:
     run = runs.latest(database, name).get(name)
     if run and is_going_on(run):
-        raise Problem(problem(409, f"{run.told}.", "Wait until it is done, or stop it."))
+        raise Problem(problem(409, f"{run.description}.", "Wait until it is done, or stop it."))

@@ -218,7 +218,9 @@ def test_a_decision_is_taken_by_one_button(
         page = watched.open("/source/judged")
         _settled(page, "judged")
         run = runs.begin(database, "judged", "prune", this_process(), is_gone)
-        runs.ask(database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800})
+        runs.require_decision(
+            database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800}
+        )
         page.goto(f"{address}/sources")
         notice = page.locator(".decision")
         expect(notice).to_contain_text("It lists 100 of the 900 documents that Quarry holds.")

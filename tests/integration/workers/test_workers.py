@@ -15,7 +15,7 @@ from redis import Redis as Client
 
 from backend.settings import Settings
 from backend.store import workers
-from backend.sync.wakeup_messages import QUEUES, Call
+from backend.sync.wakeup_messages import QUEUES, WakeupMessage
 from backend.worker.celery_worker import Broker
 from deploy.opensearch.node import free_ports
 from tests.support.databases import Databases, Redis, Server
@@ -217,7 +217,7 @@ def test_a_server_leaves_the_work_to_the_broker_and_says_so(shared_site: Scaled)
 
 def test_messages_do_not_pile_up_while_no_worker_lives(shared_site: Scaled) -> None:
     site = shared_site
-    calls = [Call("fetch", 1), Call("fetch", 2), Call("light", 3)]
+    calls = [WakeupMessage("fetch", 1), WakeupMessage("fetch", 2), WakeupMessage("light", 3)]
     for _ in range(5):
         broker(site).call(calls)
     with closing(Client.from_url(site.redis_url)) as client:
@@ -245,7 +245,7 @@ def _figures(port: int) -> dict[tuple[str, ...], float]:
 
 
 def _troubles(site: Scaled) -> str:
-    return " ".join(one.trouble or "" for one in workers.present(site.database))
+    return " ".join(one.trouble or "" for one in workers.list_live(site.database))
 
 
 def _children(number: int) -> list[str]:

@@ -43,7 +43,7 @@ def opened(home: Path, *keys: str) -> dict[str, object]:
     made = open_container(home, *keys)
     return {
         source.name: made.vault.open(source.credential)["token"]
-        for source in sources.listing(made.database)
+        for source in sources.list_sources(made.database)
         if source.credential
     }
 
@@ -75,10 +75,10 @@ def test_a_rotation_that_cannot_open_one_changes_none(tmp_path: Path) -> None:
     made = with_sources(tmp_path, old)
     foreign = Vault([other]).seal({"token": TOKEN})
     sources.edit(made.database, "wiki", {"path": "/srv"}, foreign)
-    before = sources.listing(made.database)
+    before = sources.list_sources(made.database)
     with pytest.raises(ActionRequiredError, match=r"'wiki': .* Nothing was changed"):
         rotate_key(open_container(tmp_path, new, old))
-    assert sources.listing(made.database) == before
+    assert sources.list_sources(made.database) == before
 
 
 def test_the_command_says_how_many_were_sealed_anew(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from backend.composition.index import EngineName, IndexEngine
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import runs, sources
-from backend.sync.maintenance_lock import sole_change
+from backend.sync.maintenance_lock import lock_index
 from backend.sync.process_identity import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.versions import IndexVersion
@@ -90,7 +90,7 @@ def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPa
 def test_while_the_index_is_rebuilt_it_is_not_moved(container: Container) -> None:
     container.engine.versions_in("embedded").open_writer(INDEX_VERSION)
     with (
-        sole_change(container.home),
+        lock_index(container.home),
         pytest.raises(TemporarilyUnavailableError, match="rebuilt or moved"),
     ):
         moved(container, "opensearch")

@@ -11,7 +11,7 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
 from backend.sync.foreground_run import sync
-from backend.sync.maintenance_lock import sole_change
+from backend.sync.maintenance_lock import lock_index
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters
 from indexing.index.versions import IndexVersionReplacedError
@@ -191,7 +191,7 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
 
 
 def test_a_second_process_is_refused(desk: Desk) -> None:
-    with sole_change(desk.container().home):
+    with lock_index(desk.container().home):
         for steps in (
             commands.change_model(desk.container(), "second", RateLimit()),
             commands.rebuild_index(desk.container(), RateLimit()),

@@ -52,7 +52,7 @@ def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
 
 def test_the_list_tells_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
     run = runs.begin(database, "docs", "incremental", this_process(), is_gone)
-    runs.tell(database, run, "indexing", "leave.pdf", {"documents": 2})
+    runs.report_progress(database, run, "indexing", "leave.pdf", {"documents": 2})
     told = cli.invoke(app, ["sources"]).output
     assert "docs: Content sync · indexing · 2 documents · " in told
     assert "leave.pdf · since 20" in told
@@ -135,7 +135,9 @@ def test_a_decision_is_told_with_its_numbers_and_accepted(
     cli: CliRunner, database: Database
 ) -> None:
     run = runs.begin(database, "docs", "prune", this_process(), is_gone)
-    runs.ask(database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800})
+    runs.require_decision(
+        database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800}
+    )
     shown = cli.invoke(app, ["sources"]).output
     assert "It lists 100 of 900 documents; 800 would be deleted." in shown
     assert "quarry sources accept docs" in shown

@@ -8,17 +8,19 @@ from itertools import pairwise
 import pytest
 
 from backend.cli import supervise_workers
-from backend.cli.supervise_workers import Kept, Plan
-from backend.worker.process import Post
+from backend.cli.supervise_workers import SupervisedProcess, WorkerPlan
+from backend.worker.process import WorkerConfig
 
 
 def test_each_queue_has_a_process_and_a_port_of_its_own() -> None:
-    assert Plan(metrics_port=9100).posts() == [
-        Post(queue="fetch", concurrency=8, metrics=("127.0.0.1", 9100)),
-        Post(queue="index", concurrency=1, metrics=("127.0.0.1", 9101)),
-        Post(queue="light", concurrency=2, metrics=("127.0.0.1", 9102)),
+    assert WorkerPlan(metrics_port=9100).worker_configs() == [
+        WorkerConfig(queue="fetch", concurrency=8, metrics=("127.0.0.1", 9100)),
+        WorkerConfig(queue="index", concurrency=1, metrics=("127.0.0.1", 9101)),
+        WorkerConfig(queue="light", concurrency=2, metrics=("127.0.0.1", 9102)),
     ]
-    assert Plan(queues=("index",), concurrency=3).posts() == [Post(queue="index", concurrency=3)]
+    assert WorkerPlan(queues=("index",), concurrency=3).worker_configs() == [
+        WorkerConfig(queue="index", concurrency=3)
+    ]
 
 
 class Dead:
@@ -39,13 +41,13 @@ def test_a_process_that_dies_is_started_again_later_each_time(
     now, started = [0.0], list[float]()
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    class Fragile(Kept):
+    class Fragile(SupervisedProcess):
         def _start(self) -> None:
             started.append(now[0])
             self.process = Dead()  # type: ignore[assignment]
             self._began = now[0]
 
-    kept = Fragile(Post(queue="index", concurrency=1))
+    kept = Fragile(WorkerConfig(queue="index", concurrency=1))
     for second in range(200):
         now[0] = float(second)
         kept.keep_up()
@@ -57,7 +59,7 @@ def test_a_process_that_dies_is_started_again_later_each_time(
 
 def test_ctrl_c_ends_it_and_handlers_are_those_of_before() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with supervise_workers.until_told() as stopping:
+    with supervise_workers.until_signalled() as stopping:
         assert not stopping.is_set()
         signal.raise_signal(signal.SIGINT)
         assert stopping.is_set()
@@ -67,6 +69,6 @@ def test_ctrl_c_ends_it_and_handlers_are_those_of_before() -> None:
 def test_nothing_is_left_when_it_is_told_to_end_before_it_began() -> None:
     stopping = threading.Event()
     stopping.set()
-    kept = Kept(Post(queue="index", concurrency=1))
+    kept = SupervisedProcess(WorkerConfig(queue="index", concurrency=1))
     supervise_workers.supervise([kept], stopping)
     assert kept.process is None

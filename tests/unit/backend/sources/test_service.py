@@ -29,7 +29,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def begun(store: Store, kind: str = "incremental") -> int:
     run = runs.begin(store.database, "desk", kind, this_process(), alive)
-    runs.enter(store.database, run, "indexing")
+    runs.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -46,8 +46,8 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
     run = begun(store)
     store.hold(document("desk:a"), document("desk:b"))
     batches.save(store.database, run, [Deletion("desk:x")], None)
-    runs.tell(store.database, run, "indexing", "leave.pdf", {"documents": 2})
-    runs.note(store.database, run, "leave.pdf", "the index, to take in what was read")
+    runs.report_progress(store.database, run, "indexing", "leave.pdf", {"documents": 2})
+    runs.set_activity(store.database, run, "leave.pdf", "the index, to take in what was read")
     told = source_service(store.database).status("desk")
     assert told.run is not None
     assert (told.state, told.run.kind, told.run.id, told.run.stage) == (
@@ -80,7 +80,7 @@ def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> Non
         with pytest.raises(ConflictError, match="quarry sources resume desk"):
             action(source_service(store.database), "desk")
     source_service(store.database).resume("desk")
-    (due, _) = schedule.due(store.database, datetime.now(UTC), alive)
+    (due, _) = schedule.list_due(store.database, datetime.now(UTC), alive)
     assert due.source in {"desk", "web"}
     assert source_service(store.database).status("desk").paused_at is None
 
@@ -88,7 +88,7 @@ def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> Non
 def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store) -> None:
     run = begun(store)
     later = datetime.now(UTC) + timedelta(hours=3)
-    runs.wait(store.database, run, "Too many requests.", later)
+    runs.suspend(store.database, run, "Too many requests.", later)
     told = source_service(store.database).status("desk")
     assert told.run is not None
     assert (told.state, told.run.waiting_for, told.run.next_try) == (
@@ -113,22 +113,22 @@ def test_only_what_failed_can_be_tried_again(store: Store) -> None:
         [Failed(source="desk", document_id=f"desk:{name}", item=name, reason="") for name in "ab"]
     )
     now = datetime.now(UTC)
-    assert failures.due(store.database, "desk", now, 10) == []
+    assert failures.list_due(store.database, "desk", now, 10) == []
     with pytest.raises(ConflictError, match="No such document of 'desk'"):
         source_service(store.database).retry("desk", ["desk:none"])
     assert (
         source_service(store.database).retry("desk", ["desk:a", "desk:none"]).told.startswith("1 ")
     )
-    assert failures.due(store.database, "desk", datetime.now(UTC), 10) == ["desk:a"]
+    assert failures.list_due(store.database, "desk", datetime.now(UTC), 10) == ["desk:a"]
     assert source_service(store.database).status("desk").failures == 2
 
 
 def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(store: Store) -> None:
     with pytest.raises(ConflictError, match="needs a decision"):
         source_service(store.database).accept("desk")
-    schedule.note(store.database, "desk", ["incremental"], datetime.now(UTC))
+    schedule.record_end(store.database, "desk", ["incremental"], datetime.now(UTC))
     numbers = {"held": 100, "listed": 10, "missing": 90}
-    runs.ask(store.database, begun(store, "prune"), "Much is missing.", numbers)
+    runs.require_decision(store.database, begun(store, "prune"), "Much is missing.", numbers)
     told = source_service(store.database).status("desk")
     assert told.run is not None
     assert (told.state, told.decision, told.run.error) == (
@@ -141,11 +141,11 @@ def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(stor
     assert source_service(store.database).accept("desk").told.startswith("Accepted")
     (due,) = [
         each
-        for each in schedule.due(store.database, datetime.now(UTC), alive)
+        for each in schedule.list_due(store.database, datetime.now(UTC), alive)
         if each.source == "desk" and each.kind == "prune"
     ]
     assert due.accepted == 90
-    schedule.note(store.database, "desk", ["prune"], datetime.now(UTC))
+    schedule.record_end(store.database, "desk", ["prune"], datetime.now(UTC))
     assert source_service(store.database).status("desk").decision is None
 
 

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 from sqlalchemy import select, update
 
 from backend.store import batches, runs, sources
-from backend.store.batch_codec import packed, unpacked
-from backend.store.runs import Ended, Process, Run
+from backend.store.batch_codec import decode_changes, encode_changes
+from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
 from connectors.errors import TemporarilyUnavailableError
@@ -51,7 +51,7 @@ def store(database_url: str) -> Iterator[Store]:
 def reading(store: Store, source: str = "desk") -> int:
     """A run whose batches may be taken."""
     run = runs.begin(store.database, source, "incremental", ME, gone)
-    runs.enter(store.database, run, "indexing")
+    runs.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -93,14 +93,14 @@ def test_whatever_a_source_tells_is_told_again_as_it_was() -> None:
         Unchanged("desk:c", "7"),
         Unreadable(document_id="desk:d", item="d.pdf", reason="it is encrypted", link="file:d"),
     )
-    assert unpacked(packed(told)) == told
+    assert decode_changes(encode_changes(told)) == told
 
 
 def test_a_batch_and_its_checkpoint_are_saved_by_the_run_that_goes_on_alone(store: Store) -> None:
     first = reading(store)
     save(store, first, "desk:a", reached="1")
     second = reading(store)
-    with pytest.raises(Ended, match="taken over"):
+    with pytest.raises(RunEndedError, match="taken over"):
         save(store, first, "desk:b", reached="2")
     assert sources.find(store.database, "desk").checkpoint == Checkpoint("1")
     assert names(claim(store)) == ["desk:a"]
@@ -266,9 +266,9 @@ def test_what_cannot_be_indexed_now_waits_and_its_run_says_for_what(store: Store
 def test_a_source_is_still_once_its_batches_are_held_by_none_that_lives(store: Store) -> None:
     save(store, reading(store), "desk:a")
     held = taken(store)
-    assert not batches.still(store.database, "desk", nobody)
-    assert batches.still(store.database, "web", nobody)
-    assert batches.still(store.database, "desk", lambda process: process == ME)
+    assert not batches.is_idle(store.database, "desk", nobody)
+    assert batches.is_idle(store.database, "web", nobody)
+    assert batches.is_idle(store.database, "desk", lambda process: process == ME)
     with pytest.raises(LeaseLostError):
         finish(store, held)
 
@@ -304,7 +304,7 @@ class Leases(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for source in self.sources:
-            batches.drop(self.store.database, source)
+            batches.delete_all(self.store.database, source)
 
     @rule(source=st.integers(0, 1), documents=st.frozensets(st.integers(0, 4), min_size=1))
     def saved(self, source: int, documents: frozenset[int]) -> None:

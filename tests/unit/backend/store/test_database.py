@@ -57,7 +57,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def test_a_database_is_made_where_there_is_none(tmp_path: Path) -> None:
     database = open_database(sqlite_url(tmp_path / "new" / "home" / "quarry.db"))
-    assert sources.listing(database) == []
+    assert sources.list_sources(database) == []
 
 
 def test_the_migrations_lead_to_the_tables(database: Database) -> None:
@@ -101,7 +101,7 @@ def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: s
             for table, (row,) in held.items():
                 (kept,) = rows(after, table)
                 assert row.items() - GONE <= kept.items()
-            (source,) = sources.listing(after)
+            (source,) = sources.list_sources(after)
             # Its text was in a file: the next run reads the document again.
             assert list(StoredLedger(after).lost_contents("wiki")) == ["wiki:a"]
     assert (source.name, source.settings) == ("wiki", {"path": "/srv/規程"})
@@ -145,7 +145,7 @@ def test_opening_an_existing_database_does_not_load_the_migrator(database_url: s
 def _open(address: str, start: "multiprocessing.synchronize.Barrier") -> None:
     start.wait()
     with closing(open_database(address)) as database:
-        sources.listing(database)
+        sources.list_sources(database)
 
 
 def test_processes_that_open_an_empty_database_at_once_all_succeed(empty_url: str) -> None:
@@ -195,14 +195,14 @@ def test_a_block_that_fails_leaves_nothing(database: Database) -> None:
 
     with pytest.raises(ZeroDivisionError):
         add_and_fail()
-    assert sources.listing(database) == []
+    assert sources.list_sources(database) == []
 
 
 def test_readers_do_not_wait_for_a_writer_and_see_nothing_half(database: Database) -> None:
     with database.writing() as connection:
         connection.execute(text(ADD_A))
-        assert sources.listing(database) == []
-    assert [source.name for source in sources.listing(database)] == ["a"]
+        assert sources.list_sources(database) == []
+    assert [source.name for source in sources.list_sources(database)] == ["a"]
 
 
 def test_writers_in_threads_take_turns(database: Database) -> None:
@@ -214,7 +214,7 @@ def test_writers_in_threads_take_turns(database: Database) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(sources.listing(database)) == 12
+    assert len(sources.list_sources(database)) == 12
 
 
 def test_a_database_that_another_holds_too_long_is_for_later(

@@ -70,7 +70,7 @@ def test_a_password_is_told_nowhere(url: str) -> None:
 def test_every_usual_form_of_an_address_will_do(url: str, scheme: str) -> None:
     _, _, rest = url.partition("://")
     with closing(open_database(f"{scheme}://{rest}?application_name=mine")) as database:
-        assert sources.listing(database) == []
+        assert sources.list_sources(database) == []
         with database.reading() as connection:
             assert connection.scalar(text("SHOW application_name")) == "mine"
 
@@ -111,18 +111,18 @@ def test_a_server_that_is_away_is_for_later_and_found_again_when_it_is_back() ->
             with pytest.raises(
                 TemporarilyUnavailableError, match=r"does not answer: .*refused"
             ) as told:
-                sources.listing(database)
+                sources.list_sources(database)
         assert 0 < told.value.retry_after.total_seconds() <= 60
         with pytest.raises(TemporarilyUnavailableError, match="does not answer"):
             open_database(server.url)
         server.start()
-        assert [source.name for source in sources.listing(database)] == ["desk"]
+        assert [source.name for source in sources.list_sources(database)] == ["desk"]
         server.kill()
         with pytest.raises(TemporarilyUnavailableError, match="does not answer"):
             sources.add(database, "web", "folder", {})
         server.start()
         sources.add(database, "web", "folder", {})
-        assert [source.name for source in sources.listing(database)] == ["desk", "web"]
+        assert [source.name for source in sources.list_sources(database)] == ["desk", "web"]
 
 
 def test_a_connection_that_is_cut_in_a_transaction_leaves_nothing_of_it(database: Database) -> None:
@@ -138,7 +138,7 @@ def test_a_connection_that_is_cut_in_a_transaction_leaves_nothing_of_it(database
 
     with pytest.raises(TemporarilyUnavailableError, match="terminating connection"):
         cut()
-    assert sources.listing(database) == []
+    assert sources.list_sources(database) == []
 
 
 # Who waits for whom
@@ -184,7 +184,7 @@ def test_changes_that_wait_for_each_other_are_parted_and_one_is_for_later(
     assert len(outcomes) == 2
     assert "done" in outcomes
     assert any("each other's way" in outcome for outcome in outcomes)
-    assert len({source.checkpoint for source in sources.listing(database)}) == 1
+    assert len({source.checkpoint for source in sources.list_sources(database)}) == 1
 
 
 def test_a_transaction_whose_process_stands_still_is_ended(
@@ -207,7 +207,7 @@ def test_a_transaction_whose_process_stands_still_is_ended(
 def test_runs_of_other_sources_begin_while_documents_are_changed(database: Database) -> None:
     """A row that refers to a source does not wait for `exclusive`."""
     sources.add(database, "desk", "folder", {})
-    (desk,) = sources.listing(database)
+    (desk,) = sources.list_sources(database)
     entry = (
         "INSERT INTO failures (document_id, source_id, item, reason, tries, first_at, last_at)"
         f" VALUES ('desk:a', {desk.id}, 'a', 'no', 1, now(), now())"
@@ -238,7 +238,7 @@ def test_names_go_by_code_points_whatever_the_database_s_language(database: Data
     with database.reading() as connection:
         by_language = list(connection.scalars(select(rows.c.name).order_by(rows.c.name)))
     assert by_language != sorted(by_language), "the database of a test goes by English"
-    assert [source.name for source in sources.listing(database)] == sorted(by_language)
+    assert [source.name for source in sources.list_sources(database)] == sorted(by_language)
 
 
 def test_a_nul_in_a_text_stops_nothing(url: str) -> None:
@@ -255,7 +255,7 @@ def test_a_nul_in_a_text_stops_nothing(url: str) -> None:
                 )
             ]
         )
-        assert [each.id for each in documents.listing(store.database)] == ["desk:a"]
+        assert [each.id for each in documents.list_documents(store.database)] == ["desk:a"]
         assert store.ledger.versions(["desk:a"]) == {"desk:a": "1\N{REPLACEMENT CHARACTER}"}
-        (failure,) = failures.listing(store.database)
+        (failure,) = failures.list_failures(store.database)
         assert failure.item == "b\N{REPLACEMENT CHARACTER}.pdf"

@@ -105,7 +105,7 @@ def test_the_owner_sees_all_documents_by_id(store: Store) -> None:
     names = [f"desk:{number:04}" for number in range(1_201)]
     hr = Access.to(["group:hr", "group:board"])
     store.hold(*(document(name, access=hr) for name in names), document("web:é", access=NOBODY))
-    held = list(documents.listing(store.database))
+    held = list(documents.list_documents(store.database))
     assert [each.id for each in held] == [*names, "web:é"]
     assert held[0].readers == ("group:board", "group:hr")
     assert held[-1].readers == ()

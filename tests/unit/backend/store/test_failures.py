@@ -28,7 +28,7 @@ def failed(name: str, reason: str) -> Failed:
 def test_a_failure_counts_its_tries_and_tells_the_last_reason(store: Store) -> None:
     store.ledger.save([failed("desk:a", "it is locked")])
     store.ledger.save([failed("desk:a", "it is encrypted"), failed("desk:b", "it is empty")])
-    first, second = failures.listing(store.database)
+    first, second = failures.list_failures(store.database)
     assert (first.item, first.reason, first.tries) == ("desk:a.pdf", "it is encrypted", 2)
     assert (first.source, first.document_id) == ("desk", "desk:a")
     assert first.link == "https://desk.test/desk:a"
@@ -39,5 +39,5 @@ def test_a_failure_counts_its_tries_and_tells_the_last_reason(store: Store) -> N
 def test_failures_of_all_sources_are_listed_and_counted(store: Store) -> None:
     store.ledger.save([failed(f"desk:{number:04}", "no") for number in range(1_100)])
     store.ledger.save([failed("web:a", "no"), VersionSeen("desk:0007", "2")])
-    assert len(list(failures.listing(store.database))) == 1_100
+    assert len(list(failures.list_failures(store.database))) == 1_100
     assert failures.counts(store.database) == {"desk": 1_099, "web": 1}

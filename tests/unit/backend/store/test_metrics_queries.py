@@ -39,10 +39,10 @@ def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
     ran(store, "desk", "first", documents=2, chunks=4)
     ran(store, "desk", "prune", deleted=1)
     going = runs.begin(store.database, "web", "first", ME, alive)
-    runs.enter(store.database, going, "indexing")
+    runs.enter_stage(store.database, going, "indexing")
     batches.save(store.database, going, [Deletion("web:x")], None)
     sources.set_paused(store.database, "mail", datetime.now(UTC))
-    workers.sign(store.database, ME, "index")
+    workers.register(store.database, ME, "index")
     found = Reckoning(store.database).take()
     assert found.sources == {"done": 1, "running": 1, "paused": 1, "never synced": 1}
     assert found.runs == {("first", "done"): 1, ("prune", "done"): 1, ("first", "running"): 1}
@@ -54,7 +54,7 @@ def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
     assert found.documents == {"desk": 2, "web": 1}
     assert found.failures == {"web": 1}
     assert found.workers == {"index": 1}
-    schedule.ask(store.database, "desk", "removal")
+    schedule.request_run(store.database, "desk", "removal")
     assert Reckoning(store.database).take().sources["being removed"] == 1
 
 
@@ -87,7 +87,7 @@ def test_a_run_whose_batches_are_open_may_change_still(store: Store) -> None:
     reckoning = Reckoning(store.database)
     assert reckoning.take().outcomes == {}
     with store.database.writing() as connection:
-        runs.count(connection, going, {"deleted": 1}, None)
+        runs.add_counts(connection, going, {"deleted": 1}, None)
     assert reckoning.take().outcomes == {"deleted": 1}
 
 

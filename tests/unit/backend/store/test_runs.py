@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from backend.store import runs
-from backend.store.runs import Ended, Process, Run
+from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import runs as run_rows
 from connectors.errors import TemporarilyUnavailableError
 from tests.support.store import Store, store_at
@@ -113,20 +113,20 @@ def test_history_is_newest_first_and_of_one_source(store: Store) -> None:
 def test_a_run_in_vain_is_closed_and_another_waits_in_its_place(store: Store) -> None:
     """A minute, then two; whoever worked on the first finds it closed."""
     first = runs.begin(store.database, "desk", "prune", ME, alive, accepted=7)
-    runs.set_back(store.database, first, "interrupted", "Nothing moved.")
+    runs.requeue(store.database, first, "interrupted", "Nothing moved.")
     for minutes in (1, 2):
         waiting = runs.latest(store.database)["desk"]
         assert (waiting.kind, waiting.state, waiting.accepted) == ("prune", "waiting", 7)
         assert waiting.waiting_for == "Nothing moved."
         assert waiting.next_try == waiting.started_at + timedelta(minutes=minutes)
-        with pytest.raises(Ended, match="Nothing moved"):
-            runs.note(store.database, first, item="late")
-        with pytest.raises(Ended):
-            runs.set_back(store.database, first, "failed", "Again.")
-        runs.go_on(store.database, waiting.id, ME)
-        runs.set_back(store.database, waiting.id, "interrupted", "Nothing moved.")
+        with pytest.raises(RunEndedError, match="Nothing moved"):
+            runs.set_activity(store.database, first, item="late")
+        with pytest.raises(RunEndedError):
+            runs.requeue(store.database, first, "failed", "Again.")
+        runs.resume(store.database, waiting.id, ME)
+        runs.requeue(store.database, waiting.id, "interrupted", "Nothing moved.")
     done = runs.begin(store.database, "desk", "prune", ME, alive)
-    runs.set_back(store.database, done, "failed", "A mistake.")
+    runs.requeue(store.database, done, "failed", "A mistake.")
     latest = runs.latest(store.database)["desk"]
     assert latest.next_try == latest.started_at + timedelta(minutes=1)
 

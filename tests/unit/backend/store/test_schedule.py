@@ -34,7 +34,7 @@ def store(database_url: str) -> Iterator[Store]:
 def due(
     store: Store, after: timedelta = timedelta(0), is_gone: Callable[[Run], bool] = alive
 ) -> Due | None:
-    found = schedule.due(store.database, datetime.now(UTC) + after, is_gone)
+    found = schedule.list_due(store.database, datetime.now(UTC) + after, is_gone)
     return found[0] if found else None
 
 
@@ -44,7 +44,7 @@ def kind_due(store: Store, after: timedelta = timedelta(0)) -> str | None:
 
 
 def read(store: Store, *kinds: str) -> None:
-    schedule.note(store.database, "desk", kinds, datetime.now(UTC))
+    schedule.record_end(store.database, "desk", kinds, datetime.now(UTC))
 
 
 def test_a_new_source_is_due_and_after_its_reading_each_kind_in_its_time(store: Store) -> None:
@@ -62,17 +62,17 @@ def test_a_new_source_is_due_and_after_its_reading_each_kind_in_its_time(store: 
 
 def test_an_interval_can_be_set_and_switched_off(store: Store) -> None:
     read(store, "incremental", "permissions", "prune")
-    schedule.set_every(store.database, "desk", "prune", 2 * MINUTE)
-    schedule.set_every(store.database, "desk", "incremental", timedelta(0))
+    schedule.set_interval(store.database, "desk", "prune", 2 * MINUTE)
+    schedule.set_interval(store.database, "desk", "incremental", timedelta(0))
     assert kind_due(store, 3 * MINUTE) == "prune"
     assert schedule.next_starts(store.database, "desk")["incremental"] is None
-    schedule.set_every(store.database, "desk", "prune", None)
+    schedule.set_interval(store.database, "desk", "prune", None)
     assert kind_due(store, 3 * MINUTE) is None
 
 
 def test_what_was_asked_for_comes_first_and_once(store: Store) -> None:
     read(store, "incremental", "permissions", "prune")
-    schedule.ask(store.database, "desk", "prune", accepted=12)
+    schedule.request_run(store.database, "desk", "prune", accepted=12)
     asked = due(store)
     assert asked is not None
     assert (asked.kind, asked.accepted) == ("prune", 12)
@@ -83,8 +83,8 @@ def test_what_was_asked_for_comes_first_and_once(store: Store) -> None:
 def test_what_is_asked_for_while_it_runs_is_done_once_more(store: Store) -> None:
     began = datetime.now(UTC) - MINUTE
     read(store, "incremental", "permissions", "prune")
-    schedule.ask(store.database, "desk", "incremental")
-    schedule.note(store.database, "desk", ["incremental"], began)
+    schedule.request_run(store.database, "desk", "incremental")
+    schedule.record_end(store.database, "desk", ["incremental"], began)
     assert kind_due(store) == "incremental"
 
 
@@ -100,7 +100,7 @@ def test_nothing_is_due_while_a_run_goes_on_and_all_that_broke_off_is(store: Sto
 
 def test_a_run_that_waits_is_due_at_its_time_as_the_same_run(store: Store) -> None:
     run = runs.begin(store.database, "desk", "incremental", ME, alive)
-    runs.wait(store.database, run, "Too many requests.", datetime.now(UTC) + 5 * MINUTE)
+    runs.suspend(store.database, run, "Too many requests.", datetime.now(UTC) + 5 * MINUTE)
     assert due(store) is None
     waited = due(store, 6 * MINUTE)
     assert waited is not None
@@ -111,7 +111,7 @@ def test_failed_documents_make_a_retry_due(store: Store) -> None:
     """After a quarter of an hour; after the second try, half an hour."""
     read(store, "incremental", "permissions", "prune")
     for kind in ("incremental", "permissions", "prune"):
-        schedule.set_every(store.database, "desk", kind, timedelta(0))
+        schedule.set_interval(store.database, "desk", kind, timedelta(0))
     failed = Failed(source="desk", document_id="desk:a", item="a", reason="it is broken")
     store.ledger.save([failed])
     assert kind_due(store, 14 * MINUTE) is None
@@ -129,10 +129,10 @@ def test_each_try_waits_twice_as_long_up_to_a_day(tries: int, minutes: int) -> N
 
 
 def test_a_removal_that_waits_is_due_at_its_time_as_the_same_run(store: Store) -> None:
-    schedule.ask(store.database, "desk", "removal")
+    schedule.request_run(store.database, "desk", "removal")
     assert kind_due(store) == "removal"
     run = runs.begin(store.database, "desk", "removal", ME, alive)
-    runs.wait(store.database, run, "the index is away", datetime.now(UTC) + 5 * MINUTE)
+    runs.suspend(store.database, run, "the index is away", datetime.now(UTC) + 5 * MINUTE)
     assert due(store) is None
     later = due(store, 6 * MINUTE)
     assert later is not None
@@ -141,5 +141,5 @@ def test_a_removal_that_waits_is_due_at_its_time_as_the_same_run(store: Store) -
 
 def test_one_source_can_be_asked_about_alone(store: Store) -> None:
     now = datetime.now(UTC)
-    assert [one.source for one in schedule.due(store.database, now, alive, "desk")] == ["desk"]
-    assert schedule.due(store.database, now, alive, "web") == []
+    assert [one.source for one in schedule.list_due(store.database, now, alive, "desk")] == ["desk"]
+    assert schedule.list_due(store.database, now, alive, "web") == []

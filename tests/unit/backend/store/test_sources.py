@@ -28,7 +28,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def test_sources_are_listed_by_name_with_their_settings(store: Store) -> None:
     sources.add(store.database, "規程", "folder", {"path": "/srv/規程", "exclude": ["*.tmp"]})
-    found = sources.listing(store.database)
+    found = sources.list_sources(store.database)
     assert [source.name for source in found] == ["desk", "web", "規程"]
     assert found[-1].settings == {"path": "/srv/規程", "exclude": ["*.tmp"]}
     assert found[-1].kind == "folder"
@@ -68,7 +68,7 @@ def test_only_an_empty_source_is_removed(store: Store) -> None:
     with pytest.raises(ActionRequiredError, match="still has documents"):
         sources.remove(store.database, "desk")
     sources.remove(store.database, "web")
-    assert [source.name for source in sources.listing(store.database)] == ["desk"]
+    assert [source.name for source in sources.list_sources(store.database)] == ["desk"]
 
 
 def test_other_settings_begin_from_the_beginning(store: Store) -> None:
@@ -86,11 +86,13 @@ def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store) -> N
     desk = sources.find(store.database, "desk")
     run = runs.begin(store.database, "desk", "incremental", ME, gone)
     sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
-    with pytest.raises(runs.Ended, match="was changed"):
+    with pytest.raises(runs.RunEndedError, match="was changed"):
         batches.save(store.database, run, [], Checkpoint("9"))
     assert sources.find(store.database, "desk").checkpoint is None
     (due,) = (
-        one for one in schedule.due(store.database, datetime.now(UTC), gone) if one.source == "desk"
+        one
+        for one in schedule.list_due(store.database, datetime.now(UTC), gone)
+        if one.source == "desk"
     )
     assert due.kind == "incremental"
 

@@ -22,27 +22,27 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def told(store: Store) -> list[tuple[Process, str, str | None]]:
-    return [(one.process, one.queue, one.trouble) for one in attendance.present(store.database)]
+    return [(one.process, one.queue, one.trouble) for one in attendance.list_live(store.database)]
 
 
 def test_who_has_signed_is_present_until_it_leaves(store: Store) -> None:
-    attendance.sign(store.database, ME, "index")
-    attendance.sign(store.database, OTHER, "fetch")
-    attendance.sign(store.database, ME, "index", trouble="The broker does not answer.")
+    attendance.register(store.database, ME, "index")
+    attendance.register(store.database, OTHER, "fetch")
+    attendance.register(store.database, ME, "index", trouble="The broker does not answer.")
     assert told(store) == [(OTHER, "fetch", None), (ME, "index", "The broker does not answer.")]
-    attendance.leave(store.database, ME)
+    attendance.unregister(store.database, ME)
     assert told(store) == [(OTHER, "fetch", None)]
 
 
 def test_who_was_not_heard_of_is_not_present_and_forgotten_after_a_day(store: Store) -> None:
-    attendance.sign(store.database, ME, "index")
+    attendance.register(store.database, ME, "index")
     for ago, rows in ((timedelta(minutes=1), 2), (timedelta(days=2), 1)):
         with store.database.writing() as connection:
             before = datetime.now(UTC) - ago
             connection.execute(
                 update(workers).where(workers.c.host == "here").values(seen_at=before)
             )
-        attendance.sign(store.database, OTHER, "fetch")
+        attendance.register(store.database, OTHER, "fetch")
         assert [process for process, _, _ in told(store)] == [OTHER]
         with store.database.reading() as connection:
             assert connection.scalar(select(func.count()).select_from(workers)) == rows

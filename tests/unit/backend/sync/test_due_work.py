@@ -19,10 +19,10 @@ from backend.store.sources import Source
 from backend.sync import wakeup_messages
 from backend.sync.due_work import Engine
 from backend.sync.process_identity import this_process
-from backend.sync.run_lease import Bound, Stopped
+from backend.sync.run_lease import StallLimit, StoppedError
 from backend.sync.run_steps import MOST_OPEN
-from backend.sync.wakeup_messages import Call
-from backend.sync.worker_threads import Workers
+from backend.sync.wakeup_messages import WakeupMessage
+from backend.sync.worker_threads import WorkerThreads
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import EVERYBODY, Access, Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -113,7 +113,7 @@ class Office:
 
     def engine(self, still: float = 900.0) -> Engine:
         """Gives up what does not move for so many seconds."""
-        return Engine(lambda: self, bound=Bound(still=timedelta(seconds=still)))
+        return Engine(lambda: self, bound=StallLimit(still=timedelta(seconds=still)))
 
     def latest(self, source: str = "desk") -> Run:
         return runs.latest(self.database)[source]
@@ -143,7 +143,7 @@ def office(database_url: str) -> Iterator[Office]:
 def worked(office: Office, until: Callable[[], bool]) -> None:
     """Let the workers work until then."""
     engine = office.engine()
-    workers = Workers(engine, at_once, pause=0.1)
+    workers = WorkerThreads(engine, at_once, pause=0.1)
     workers.start()
     end = time.monotonic() + SOON
     while not until() and time.monotonic() < end:
@@ -161,7 +161,7 @@ def done(office: Office, *kinds: str) -> Callable[[], bool]:
 
 
 def due_again(office: Office, kind: str) -> None:
-    schedule.ask(office.database, "desk", kind)
+    schedule.request_run(office.database, "desk", kind)
 
 
 def test_a_new_source_is_read_without_being_asked_for(office: Office) -> None:
@@ -259,7 +259,7 @@ def test_what_shrank_within_the_limit_is_pruned(office: Office, held: int, left:
     for each in office.store.ledger.scan("desk", ""):
         assert each.chunks == 2
     office.fill("desk", left)
-    schedule.note(office.database, "desk", ["incremental"], datetime.now(UTC))
+    schedule.record_end(office.database, "desk", ["incremental"], datetime.now(UTC))
     due_again(office, "prune")
     assert office.engine().light_due()
     assert (office.latest().state, office.store.ledger.count("desk")) == ("done", left)
@@ -327,7 +327,7 @@ def test_what_only_a_listing_has_is_read_as_well(office: Office) -> None:
     worked(office, done(office, "first", "prune", "retry"))
     assert shelf.again_asked == ["desk:0003"]
     assert office.store.ledger.count("desk") == 4
-    assert list(failures.listing(office.database)) == []
+    assert list(failures.list_failures(office.database)) == []
     assert office.agrees()
 
 
@@ -336,13 +336,13 @@ def test_a_failed_document_is_tried_again_by_itself_later_each_time(office: Offi
     bad = Unreadable(document_id="desk:0001", item="leave.pdf", reason="it is encrypted")
     office.shelves["desk"].before = lambda number: bad if number == 1 else None
     worked(office, done(office, "first"))
-    (failure,) = failures.listing(office.database)
+    (failure,) = failures.list_failures(office.database)
     assert failure.next_try == failure.last_at + timedelta(minutes=15)
     office.shelves["desk"].before = nothing
     assert source_service(office.database).retry("desk").told.startswith("1 document ")
     worked(office, done(office, "first", "retry"))
     assert office.shelves["desk"].again_asked == ["desk:0001"]
-    assert list(failures.listing(office.database)) == []
+    assert list(failures.list_failures(office.database)) == []
     assert office.store.ledger.count("desk") == 3
 
 
@@ -360,7 +360,7 @@ def test_what_goes_on_is_stopped_within_seconds_and_gone_on_with(
 
     office.shelves["desk"].before = wait
     engine = office.engine()
-    workers = Workers(engine, at_once, pause=0.1)
+    workers = WorkerThreads(engine, at_once, pause=0.1)
     workers.start()
     wait_for(lambda: office.store.ledger.count("desk") == 20)
     stop(source_service(office.database), "desk")
@@ -392,7 +392,7 @@ def test_where_more_is_due_than_one_can_do_the_others_are_told(office: Office) -
 
 def test_those_who_rest_long_are_stopped_at_once(office: Office) -> None:
     sources.set_paused(office.database, "desk", datetime.now(UTC))
-    workers = Workers(office.engine(), at_once, pause=3600.0)
+    workers = WorkerThreads(office.engine(), at_once, pause=3600.0)
     workers.start()
     assert workers.stop(SOON)
 
@@ -402,7 +402,7 @@ def test_a_deleted_source_leaves_nothing(office: Office) -> None:
     worked(office, done(office, "first"))
     source_service(office.database).delete("desk")
     assert source_service(office.database).status("desk").state == "being removed"
-    worked(office, lambda: [each.name for each in sources.listing(office.database)] == ["web"])
+    worked(office, lambda: [each.name for each in sources.list_sources(office.database)] == ["web"])
     assert office.writer.held == {}
 
 
@@ -431,7 +431,7 @@ def test_an_index_that_is_away_is_waited_for_and_named(office: Office) -> None:
 
     office.writer.write = refused  # type: ignore[method-assign, assignment]
     engine = office.engine()
-    workers = Workers(engine, at_once, pause=0.1)
+    workers = WorkerThreads(engine, at_once, pause=0.1)
     workers.start()
     wait_for(lambda: _latest_waits_for(office, "The index does not answer."))
     away.clear()
@@ -448,15 +448,15 @@ def test_a_worker_that_is_to_stop_gives_back_what_it_holds(office: Office) -> No
     reader.start()
     wait_for(lambda: batches.count(office.database, "desk") == MOST_OPEN)
     engine.stopping.set()
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         engine.index_due()
     reader.join(SOON)
     assert office.latest().state == "interrupted"
-    assert batches.still(office.database, "desk", nobody)
+    assert batches.is_idle(office.database, "desk", nobody)
 
 
 def _until_stopped(due: Callable[[], bool]) -> None:
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         due()
 
 
@@ -467,8 +467,8 @@ STILL = 0.6
 
 
 @contextmanager
-def working(engine: Engine) -> Iterator[Workers]:
-    workers = Workers(engine, at_once, pause=0.1)
+def working(engine: Engine) -> Iterator[WorkerThreads]:
+    workers = WorkerThreads(engine, at_once, pause=0.1)
     workers.start()
     try:
         yield workers
@@ -648,17 +648,17 @@ def test_indexing_along_ends_with_the_reading(office: Office) -> None:
 
 def test_what_is_due_is_told_by_queue_and_source(office: Office) -> None:
     desk = sources.find(office.database, "desk")
-    assert wakeup_messages.due(office.database) == [Call("fetch", desk.id)]
+    assert wakeup_messages.list_due(office.database) == [WakeupMessage("fetch", desk.id)]
     office.fill("desk", 1)
     engine = office.engine()
     reader = threading.Thread(target=engine.fetch_due)
     reader.start()
     wait_for(lambda: batches.count(office.database, "desk") > 0)
-    assert wakeup_messages.due(office.database) == [Call("index", desk.id)]
+    assert wakeup_messages.list_due(office.database) == [WakeupMessage("index", desk.id)]
     while reader.is_alive():
         engine.index_due()
-    assert wakeup_messages.due(office.database) == []
+    assert wakeup_messages.list_due(office.database) == []
     due_again(office, "prune")
-    assert wakeup_messages.due(office.database) == [Call("light", desk.id)]
+    assert wakeup_messages.list_due(office.database) == [WakeupMessage("light", desk.id)]
     source_service(office.database).pause("desk")
-    assert wakeup_messages.due(office.database) == []
+    assert wakeup_messages.list_due(office.database) == []

@@ -19,7 +19,7 @@ from backend.store.runs import Process, Run
 from backend.store.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import remove, sync
-from backend.sync.process_identity import SILENCE, is_gone, this_process
+from backend.sync.process_identity import SILENCE_LIMIT, is_gone, this_process
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
 from connectors.document import Access, Document, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -156,7 +156,7 @@ def test_what_left_the_source_is_deleted_and_changed_access_amended(room: Room) 
     desk.documents = [replace(desk.documents[0], access=hr), *desk.documents[1:4]]
     report = room.sync(desk)
     assert (report.amended, report.deleted, report.embedded) == (1, 1, 0)
-    assert [each.readers for each in documents.listing(room.store.database)] == [
+    assert [each.readers for each in documents.list_documents(room.store.database)] == [
         ("group:hr",),
         *[("public",)] * 3,
     ]
@@ -214,11 +214,11 @@ def test_a_failing_document_is_named_and_the_run_is_done(room: Room) -> None:
     desk = replace(shelf(3), before=lambda number: bad if number == 1 else None)
     assert room.sync(desk).unreadable[0].item == "leave.pdf"
     assert room.sync(desk).unreadable_count == 1
-    (failure,) = failures.listing(room.store.database)
+    (failure,) = failures.list_failures(room.store.database)
     assert (failure.item, failure.tries) == ("leave.pdf", 2)
     desk.before = nothing
     room.sync(desk)
-    assert list(failures.listing(room.store.database)) == []
+    assert list(failures.list_failures(room.store.database)) == []
 
 
 def test_an_empty_listing_needs_a_decision(room: Room) -> None:
@@ -268,7 +268,7 @@ def test_removing_a_source_leaves_nothing_of_it(room: Room) -> None:
     source = sources.find(room.store.database, "desk")
     assert report_of(remove(room.store.database, source, room.pipeline)).deleted == 3
     assert room.writer.held == {}
-    assert sources.listing(room.store.database) == []
+    assert sources.list_sources(room.store.database) == []
     assert kept_texts(room.store.database) == 0
 
 
@@ -344,7 +344,7 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
     )
     report = run()
     assert (report.documents, report.deleted, report.amended) == (2, 2, 1)
-    names = {each.id: each.readers for each in documents.listing(store.database)}
+    names = {each.id: each.readers for each in documents.list_documents(store.database)}
     assert names == {
         "desk:journeys.md": ("public",),
         "desk:leave.md": ("public",),
@@ -368,4 +368,4 @@ def test_processes_are_told_apart(room: Room) -> None:
     assert is_gone(replace(mine, holder=replace(mine.holder, number=2**22 + 1)))
     elsewhere = replace(mine, holder=Process("elsewhere", 1, "1"))
     assert not is_gone(elsewhere)
-    assert is_gone(replace(elsewhere, renewed_at=datetime.now(UTC) - SILENCE - timedelta(1)))
+    assert is_gone(replace(elsewhere, renewed_at=datetime.now(UTC) - SILENCE_LIMIT - timedelta(1)))

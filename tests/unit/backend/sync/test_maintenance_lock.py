@@ -8,7 +8,7 @@ import pytest
 
 from backend.store import runs, sources
 from backend.sync import maintenance_lock as module
-from backend.sync.maintenance_lock import sole_change, standstill
+from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from backend.sync.process_identity import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.support.store import Store, store_at, store_with
@@ -30,7 +30,7 @@ def states(store: Store) -> dict[str, tuple[str, str]]:
 
 
 def test_no_source_can_be_synced_within_the_block(store: Store) -> None:
-    with standstill(store.database, "reindex") as go_on:
+    with hold_all_sources(store.database, "reindex") as go_on:
         go_on()
         for source in ("desk", "web"):
             with pytest.raises(
@@ -50,7 +50,7 @@ def test_while_one_source_is_synced_none_is_held_and_nothing_is_noted(store: Sto
                 TemporarilyUnavailableError,
                 match=r"A run of 'web' \(sync\) has been going on since 20.*: ",
             ),
-            standstill(store.database, "reindex"),
+            hold_all_sources(store.database, "reindex"),
         ):
             pytest.fail("a sync goes on")
     assert states(store) == {"web": ("sync", "running")}
@@ -65,7 +65,7 @@ def test_a_sync_that_comes_between_is_given_way_to(
     monkeypatch.setattr(module, "_check_idle", lambda _: begin(store, "web"))
     with (
         pytest.raises(TemporarilyUnavailableError, match=r"A run of 'web' \(sync\)"),
-        standstill(store.database, "reindex"),
+        hold_all_sources(store.database, "reindex"),
     ):
         pytest.fail("a sync goes on")
     assert states(store) == {"desk": ("reindex", "failed"), "web": ("sync", "running")}
@@ -84,7 +84,7 @@ def test_however_the_block_ends_the_sources_are_free_again(
 ) -> None:
     with (
         pytest.raises((KeyboardInterrupt, ActionRequiredError)),
-        standstill(store.database, "move"),
+        hold_all_sources(store.database, "move"),
     ):
         raise error()
     assert states(store) == {"desk": ("move", state), "web": ("move", state)}
@@ -93,7 +93,7 @@ def test_however_the_block_ends_the_sources_are_free_again(
 
 
 def test_a_block_that_was_taken_away_says_so(store: Store) -> None:
-    with standstill(store.database, "reindex") as go_on:
+    with hold_all_sources(store.database, "reindex") as go_on:
         (run,) = runs.history(store.database, "desk")
         runs.finish(store.database, run.id, "interrupted", {}, "taken over")
         with pytest.raises(TemporarilyUnavailableError, match="taken over"):
@@ -102,14 +102,14 @@ def test_a_block_that_was_taken_away_says_so(store: Store) -> None:
 
 def test_where_there_is_no_source_nothing_is_held(tmp_path: Path) -> None:
     empty = store_with(tmp_path)
-    with standstill(empty.database, "reindex") as go_on:
+    with hold_all_sources(empty.database, "reindex") as go_on:
         go_on()
-    assert sources.listing(empty.database) == []
+    assert sources.list_sources(empty.database) == []
 
 
 def test_a_second_change_of_the_index_is_refused(tmp_path: Path) -> None:
     for _ in range(2):
         with ExitStack() as stack:
-            stack.enter_context(sole_change(tmp_path))
+            stack.enter_context(lock_index(tmp_path))
             with pytest.raises(TemporarilyUnavailableError, match="quarry reindex --status"):
-                stack.enter_context(sole_change(tmp_path))
+                stack.enter_context(lock_index(tmp_path))

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backend.api import openapi_examples
-from backend.web.source_status import Standing, _rhythm, _standing
+from backend.web.source_status import SourceStatusView, _to_interval_choice, _to_view
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def _stands(state: str, **run: object) -> Standing:
+def _stands(state: str, **run: object) -> SourceStatusView:
     told = openapi_examples.RUNS[0].model_copy(update={"state": state, **run})
-    return _standing(
+    return _to_view(
         openapi_examples.SYNCED.model_copy(update={"state": state, "run": told, "rate": 8.44})
     )
 
@@ -47,13 +47,13 @@ def test_the_error_is_that_of_a_run_that_failed() -> None:
 
 def test_where_it_reads_is_told_as_its_kind_has_it() -> None:
     assert _stands("done").where == "/srv/handbook"
-    unknown = _standing(openapi_examples.SYNCED.model_copy(update={"kind": "fax"}))
+    unknown = _to_view(openapi_examples.SYNCED.model_copy(update={"kind": "fax"}))
     assert (unknown.title, unknown.where) == ("Fax", "")
 
 
 def test_the_next_start_comes_first() -> None:
     starts = {"prune": NOON + timedelta(hours=6), "incremental": NOON, "retry": None}
-    stands = _standing(openapi_examples.SYNCED.model_copy(update={"next_starts": starts}))
+    stands = _to_view(openapi_examples.SYNCED.model_copy(update={"next_starts": starts}))
     assert [(one.label, one.at.hour) for one in stands.starts] == [
         ("Content sync", 12),
         ("Deletion check", 18),
@@ -61,8 +61,11 @@ def test_the_next_start_comes_first() -> None:
 
 
 def test_what_a_source_has_is_offered_too() -> None:
-    rhythm = _rhythm("prune", 7_200)
+    rhythm = _to_interval_choice("prune", 7_200)
     assert (rhythm.label, rhythm.seconds) == ("Deletion check", 7_200)
     assert (7_200, "every 2 hours") in rhythm.options
     assert rhythm.options[-1] == (0, "never")
-    assert _rhythm("prune", 3_600).options == _rhythm("incremental", 300).options
+    assert (
+        _to_interval_choice("prune", 3_600).options
+        == _to_interval_choice("incremental", 300).options
+    )

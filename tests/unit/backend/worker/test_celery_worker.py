@@ -10,10 +10,10 @@ import pytest
 from redis import Redis
 
 from backend.settings import Settings
-from backend.sync.run_lease import Stopped
-from backend.sync.wakeup_messages import Call
-from backend.worker.celery_worker import Bell, Broker, reported
-from backend.worker.process import Told
+from backend.sync.run_lease import StoppedError
+from backend.sync.wakeup_messages import WakeupMessage
+from backend.worker.celery_worker import Broker, IndexWakeup, log_errors
+from backend.worker.process import LogOnChange
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from deploy.opensearch.node import free_ports
 
@@ -47,7 +47,7 @@ def messages(redis: Redis, queue: str) -> list[dict[str, object]]:
 def test_a_message_holds_the_number_of_a_source_and_nothing_else(
     redis: Redis, broker: Broker
 ) -> None:
-    broker.call([Call("fetch", 7)])
+    broker.call([WakeupMessage("fetch", 7)])
     (message,) = messages(redis, "fetch")
     assert message["content-type"] == "application/json"
     headers = message["headers"]
@@ -62,9 +62,11 @@ def test_a_message_holds_the_number_of_a_source_and_nothing_else(
 
 def test_a_queue_with_unread_messages_gets_no_more(redis: Redis, broker: Broker) -> None:
     for _ in range(3):
-        broker.call([Call("fetch", 1), Call("fetch", 2), Call("index", 1)])
+        broker.call(
+            [WakeupMessage("fetch", 1), WakeupMessage("fetch", 2), WakeupMessage("index", 1)]
+        )
     assert (len(messages(redis, "fetch")), len(messages(redis, "index"))) == (2, 1)
-    broker.call([Call("light", 1)])
+    broker.call([WakeupMessage("light", 1)])
     assert len(messages(redis, "light")) == 1
 
 
@@ -98,7 +100,7 @@ def test_an_address_that_cannot_work_is_refused(url: str, words: str) -> None:
 
 def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    told, away = Told(), ActionRequiredError("It is away.")
+    told, away = LogOnChange(), ActionRequiredError("It is away.")
     for error in (None, away, away, None, None):
         told.note(error)
     assert [record.getMessage() for record in caplog.records] == ["It is away.", "It goes on."]
@@ -108,27 +110,27 @@ def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixtu
 def test_a_bell_that_is_rung_often_sends_a_message_and_never_fails(
     redis: Redis, broker: Broker
 ) -> None:
-    bell = Bell(broker)
+    wakeup = IndexWakeup(broker)
     for _ in range(100):
-        bell.ring()
+        wakeup.ring()
     rung = threading.Event()
     for _ in range(200):
         if messages(redis, "index") or rung.wait(0.05):
             break
     assert len(messages(redis, "index")) == 1
     (port,) = free_ports(1)
-    Bell(of(f"redis://127.0.0.1:{port}/0")).ring()
+    IndexWakeup(of(f"redis://127.0.0.1:{port}/0")).ring()
 
 
 @pytest.mark.parametrize(
     "error",
-    [Stopped(), ActionRequiredError("Mend it."), KeyError("tags")],
+    [StoppedError(), ActionRequiredError("Mend it."), KeyError("tags")],
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_ends_a_task_is_told_and_ends_no_worker(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    with reported():
+    with log_errors():
         raise error
     assert len(caplog.records) == 1

@@ -93,7 +93,7 @@ class Desk:
 
     @property
     def failures(self) -> dict[str, Failure]:
-        return {failure.document_id: failure for failure in failures.listing(self.database)}
+        return {failure.document_id: failure for failure in failures.list_failures(self.database)}
 
     def documents(self) -> list[IndexedDocument]:
         """What the ledger holds."""

@@ -206,7 +206,7 @@ def test_a_decision_is_told_with_its_numbers_and_accepted(
     assert http.post(f"{WIKI}/accept").status_code == 409
     numbers = {"held": 900, "listed": 100, "missing": 800}
     run = runs.begin(fresh.database, "wiki", "prune", this_process(), is_gone)
-    runs.ask(fresh.database, run, "Much is gone.", numbers)
+    runs.require_decision(fresh.database, run, "Much is gone.", numbers)
     told = http.get(WIKI).json()
     assert (told["state"], told["decision"]) == ("needs a decision", numbers)
     assert "800 documents" in http.post(f"{WIKI}/accept").json()["told"]

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from backend.store import runs, schedule
 from backend.store.database import sqlite_url
 from backend.sync.due_work import Engine
-from backend.sync.worker_threads import Workers
+from backend.sync.worker_threads import WorkerThreads
 from connectors.document import Readers
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
@@ -53,8 +53,8 @@ class WikiOffice(Office):
     def ran(self, kind: str, then: Callable[[], None] = _nothing) -> None:
         """Have a run of that kind made by workers, and do that as soon as it is done."""
         if kind != "first":
-            schedule.ask(self.database, "wiki", kind)
-        workers = Workers(Engine(lambda: self), _at_once, pause=0.05)
+            schedule.request_run(self.database, "wiki", kind)
+        workers = WorkerThreads(Engine(lambda: self), _at_once, pause=0.05)
         workers.start()
         end = time.monotonic() + SOON
         while not self._is_done(kind) and time.monotonic() < end:

@@ -5,17 +5,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from backend.store.runs import Process
-from backend.store.workers import Present
-from backend.sync import overdue
+from backend.store.workers import LiveWorker
+from backend.sync import wakeup_messages
 
 NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 SINCE = NOW - timedelta(minutes=5)
 QUEUES = ("beat", "fetch", "index", "light")
 
 
-def present(*queues: str, trouble: str | None = None) -> list[Present]:
+def present(*queues: str, trouble: str | None = None) -> list[LiveWorker]:
     return [
-        Present(
+        LiveWorker(
             process=Process("here", number, "1"),
             queue=queue,
             seen_at=NOW,
@@ -35,7 +35,7 @@ def present(*queues: str, trouble: str | None = None) -> list[Present]:
     ],
 )
 def test_what_has_not_been_due_for_long_says_nothing(starts: dict[str, datetime | None]) -> None:
-    assert overdue.told(starts, [], NOW) is None
+    assert wakeup_messages.explain_overdue(starts, [], NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,10 @@ def test_what_has_not_been_due_for_long_says_nothing(starts: dict[str, datetime 
         (present(*QUEUES, trouble="The broker does not answer."), "The broker does not answer."),
     ],
 )
-def test_what_is_overdue_says_since_when_and_what_to_do(signed: list[Present], words: str) -> None:
-    told = overdue.told({"incremental": SINCE, "prune": None}, signed, NOW)
+def test_what_is_overdue_says_since_when_and_what_to_do(
+    signed: list[LiveWorker], words: str
+) -> None:
+    told = wakeup_messages.explain_overdue({"incremental": SINCE, "prune": None}, signed, NOW)
     assert told is not None
     assert told.startswith(f"Due since {SINCE.astimezone():%Y-%m-%d %H:%M}. ")
     assert words in told
