@@ -18,8 +18,8 @@ from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import Settings, variable
 from backend.store import documents, failures, sources, workers
 from backend.store.database import Database
-from backend.sync import overdue
-from backend.worker.celery_worker import Broker
+from backend.sync import wakeup_messages
+from backend.worker.broker import Broker
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.model_loading import describe_model
@@ -202,8 +202,8 @@ def _check_workers(settings: Settings, database: Database) -> CheckWire:
     """Raises TemporarilyUnavailableError, ActionRequiredError: the broker or the database does not answer."""
     Broker(settings).check()
     alive = Counter(one.queue for one in workers.list_live(database))
-    missing = overdue.missing({*alive})
-    counts = ", ".join(f"{queue} {alive[queue]}" for queue in overdue.COMMANDS)
+    missing = wakeup_messages.missing_commands({*alive})
+    counts = ", ".join(f"{queue} {alive[queue]}" for queue in wakeup_messages.COMMANDS)
     return CheckWire(
         name="workers",
         state="warning" if missing else "ok",

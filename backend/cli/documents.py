@@ -12,7 +12,8 @@ def documents(as_json: Json = False) -> None:
 
     with command_context.told(as_json):
         held = [
-            conversion.document(one) for one in stored.list_documents(command_context.open_home().database)
+            conversion.document(one)
+            for one in stored.list_documents(command_context.open_home().database)
         ]
         if as_json:
             command_context.print_json(conversion.listed(held))
@@ -28,7 +29,8 @@ def failures(as_json: Json = False) -> None:
 
     with command_context.told(as_json):
         failed = [
-            conversion.failure(one) for one in stored.list_documents(command_context.open_home().database)
+            conversion.failure(one)
+            for one in stored.list_failures(command_context.open_home().database)
         ]
         if as_json:
             command_context.print_json(conversion.listed(failed))

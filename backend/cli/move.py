@@ -12,7 +12,7 @@ from backend.cli.command_context import Json
 from backend.composition.index import EngineName
 from backend.container import Container
 from backend.schemas.index import MoveReport
-from backend.sync.maintenance_lock import lock_index, hold_all_sources
+from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import NotFoundError
 from indexing.index.versions import IndexVersion, IndexVersions
 from indexing.rebuild.copy_index import CopyEndpoint, CopyEvent, CopyResult, copy_index

@@ -19,7 +19,7 @@ from backend.schemas.index import (
     ReindexStatus,
 )
 from backend.settings import variable
-from backend.sync.maintenance_lock import lock_index, hold_all_sources
+from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
 from indexing.index.versions import IndexVersion

@@ -12,7 +12,8 @@ from multiprocessing.process import BaseProcess
 
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
-from backend.worker.celery_worker import GRACE_SECONDS, Broker, run_beat, run_worker
+from backend.worker.broker import Broker
+from backend.worker.celery_worker import GRACE_SECONDS, run_beat, run_worker
 from backend.worker.process import CONCURRENCY, LOG, WorkerConfig, configure_logging
 from connectors.errors import TemporarilyUnavailableError
 

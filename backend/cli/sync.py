@@ -35,7 +35,9 @@ def sync(
     with command_context.told(as_json):
         container = command_context.open_home()
         chosen = (
-            [stored.find(container.database, name)] if name else stored.list_sources(container.database)
+            [stored.find(container.database, name)]
+            if name
+            else stored.list_sources(container.database)
         )
         if not chosen:
             command_context.fail("There is no source yet. Add one: quarry add folder PATH", as_json)

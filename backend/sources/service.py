@@ -26,7 +26,7 @@ from backend.schemas.plurals import pluralize
 from backend.sources import status
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import run_label
-from backend.store import audit, failures, runs, schedule, sources
+from backend.store import audit, failures, run_transitions, runs, schedule, sources
 from backend.store.credential_vault import Vault
 from backend.store.database import Database
 from backend.store.sources import UNCHANGED, Source
@@ -164,7 +164,7 @@ class SourceService:
         with self._audited("pause", name) as (database, _):
             sources.find(database, name)
             sources.set_paused(database, name, datetime.now(UTC))
-            runs.stop(database, name, "paused")
+            run_transitions.stop(database, name, "paused")
         return DoneWire(source=name, told=f"{name} is paused. Its documents stay searchable.")
 
     def resume(self, name: str) -> DoneWire:
@@ -190,7 +190,7 @@ class SourceService:
             schedule.record_end(
                 database, name, [schedule.schedule_kind(last.kind)], datetime.now(UTC)
             )
-            runs.stop(database, name, "cancelled")
+            run_transitions.stop(database, name, "cancelled")
         told = f"The run of {name} stops within seconds. The next one continues from its last checkpoint."
         return DoneWire(source=name, told=told)
 
@@ -264,7 +264,7 @@ class SourceService:
         """Cancel the current run and have the source removed, with all documents that it alone brought."""
         with self._audited("delete", name) as (database, _):
             sources.find(database, name)
-            runs.stop(database, name, "cancelled")
+            run_transitions.stop(database, name, "cancelled")
             schedule.request_run(database, name, "removal")
         told = f"{name} is being removed, with all documents that it alone brought."
         return DoneWire(source=name, told=told)

@@ -25,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from backend.store import run_transitions
 from backend.store import runs as run_rows
 from backend.store.backoff import exponential_backoff
 from backend.store.batch_codec import decode_changes, encode_changes
@@ -204,7 +205,7 @@ def finish(connection: Connection, finished: BatchFinished) -> None:
     if run is None:
         raise LeaseLostError(finished.batch)
     connection.execute(delete(batches).where(batches.c.id == finished.batch))
-    run_rows.add_counts(connection, run, finished.counts, finished.item)
+    run_transitions.add_counts(connection, run, finished.counts, finished.item)
 
 
 def count(database: Database, source: str) -> int:

@@ -1,32 +1,22 @@
 """The runs: what is being done to a source, by which process, and how it ended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
+from sqlalchemy import Connection, Row, func, select
 
-from backend.store.backoff import exponential_backoff
-from backend.store.database import Database, exclusive
-from backend.store.tables import batches, runs, source_named, sources
+from backend.store.database import Database
+from backend.store.tables import runs, source_named, sources
 from connectors.errors import TemporarilyUnavailableError
 
 RunState: TypeAlias = Literal[
     "waiting", "running", "needs a decision", "paused", "done", "failed", "cancelled", "interrupted"
 ]
-
 OPEN = frozenset({"running", "waiting"})
 """States of a run that goes on, or will."""
-
-_CONTINUED = "Another run went on from there."
-back_off = exponential_backoff(timedelta(minutes=1), timedelta(hours=6))
-_ENDED_BY = {
-    "paused": "The source was paused. To go on: quarry sources resume {}.",
-    "cancelled": "The run was cancelled. What was done is kept.",
-    "interrupted": "The connection of {} was changed; it is read by what it says now.",
-}
-_LOST = "Its process ended before it was done."
+LOST = "Its process ended before it was done."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,209 +73,6 @@ class RunEndedError(TemporarilyUnavailableError):
         self.state = state
 
 
-def begin(
-    database: Database,
-    source: str,
-    kind: str,
-    holder: Process,
-    is_gone: Callable[[Run], bool],
-    accepted: int | None = None,
-    seen: int | None = None,
-) -> int:
-    """Open a run and tell its number, which grows: it is what fences off the one before.
-
-    A run whose process `is_gone` ends as interrupted, and so do those that waited or were paused. Batches
-    that they left are this run's from now on.
-
-    Args:
-        seen: the latest run that the caller knows of (0: none), where it would not begin after a later one.
-
-    Raises:
-        TemporarilyUnavailableError: the source has a run already, and its process works on; or it has had one meanwhile.
-    """
-    with database.writing() as connection:
-        exclusive(connection)
-        if seen is not None and _latest_of(connection, source) != seen:
-            raise RunEndedError("Another worker was quicker.", "running")
-        running = connection.execute(_SELECT.where(_running(source))).one_or_none()
-        if running:
-            _take_over(connection, _run(running), is_gone)
-        number = _insert(connection, source, kind, holder, accepted)
-        _replace_earlier(connection, number)
-    return number
-
-
-def resume(database: Database, run: int, holder: Process) -> None:
-    """Make a run that waits go on, in this process.
-
-    Raises:
-        RunEndedError: it does not wait any more, or its source has another run.
-    """
-    now = datetime.now(UTC)
-    values = holder_columns(holder) | {
-        "state": "running",
-        "stage": "starting",
-        "waiting_for": None,
-        "next_try": None,
-        "renewed_at": now,
-        "lease_until": None,
-        "fetched": 0,
-    }
-    with database.writing() as connection:
-        exclusive(connection)
-        source_id = select(runs.c.source_id).where(runs.c.id == run).scalar_subquery()
-        others = select(runs.c.id).where(runs.c.source_id == source_id, runs.c.state == "running")
-        free = connection.execute(others).first() is None
-        waits = update(runs).where(runs.c.id == run, runs.c.state == "waiting")
-        if not free or not connection.execute(waits.values(values)).rowcount:
-            raise RunEndedError("Another process has taken the run up.", "running")
-
-
-def renew(
-    database: Database, run: int, stage: str, item: str | None, counts: Mapping[str, int]
-) -> None:
-    """Say what the run is doing.
-
-    Raises:
-        RunEndedError: it has been taken over, paused or cancelled.
-    """
-    _update(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
-
-
-def enter_stage(database: Database, run: int, stage: str) -> None:
-    """The run comes to another stage. Batches are taken in the stage `indexing` alone. As `renew`."""
-    _update(database, run, {"stage": stage, "item": None, "waiting_for": None})
-
-
-def set_activity(
-    database: Database, run: int, item: str | None = None, waiting_for: str | None = None
-) -> None:
-    """Say what is worked on, or waited for, now. As `renew`."""
-    _update(database, run, {"item": item, "waiting_for": waiting_for})
-
-
-def renew_lease(database: Database, run: int, until: datetime) -> None:
-    """Say that the process of the run lives, and will say so again before `until`. As `renew`."""
-    _update(database, run, {"lease_until": until})
-
-
-def mark_fetched(database: Database, run: int) -> None:
-    """The source has told all. As `renew`."""
-    _update(database, run, {"fetched": 1, "waiting_for": None})
-
-
-def add_counts(
-    connection: Connection, run: int, counts: Mapping[str, int], item: str | None
-) -> None:
-    """Add to what the run has done, whoever holds it now."""
-    query = select(runs.c.counts).where(runs.c.id == run).with_for_update()
-    before = dict(connection.execute(query).scalar_one())
-    added = {name: before.get(name, 0) + more for name, more in counts.items() if more}
-    values: dict[str, object] = {
-        "counts": before | added,
-        "renewed_at": datetime.now(UTC),
-    }
-    if item is not None:
-        values["item"] = item
-    connection.execute(update(runs).where(runs.c.id == run).values(values))
-    # What goes on does not wait; one that waits for its source is not to forget that.
-    goes_on = update(runs).where(runs.c.id == run, runs.c.state == "running")
-    connection.execute(goes_on.values(waiting_for=None, next_try=None))
-
-
-def report_progress(
-    database: Database, run: int, stage: str, item: str | None, more: Mapping[str, int]
-) -> None:
-    """Say what the run is doing, and add what it has done since it last said so. As `renew`."""
-    with database.writing() as connection:
-        exclusive(connection)
-        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
-        if not connection.execute(mine.values(stage=stage)).rowcount:
-            raise ended_error(connection, run)
-        add_counts(connection, run, more, item)
-
-
-def suspend(database: Database, run: int, reason: str, next_try: datetime) -> None:
-    """Let go of the run until then. As `renew`."""
-    values = {"state": "waiting", "waiting_for": reason, "next_try": next_try, "lease_until": None}
-    _update(database, run, values)
-
-
-def requeue(
-    database: Database, run: int, state: Literal["interrupted", "failed"], reason: str
-) -> None:
-    """Close a run that came to nothing, and let another of its kind wait in its place, longer each time.
-
-    It is another, so that whoever worked on this one and wakes late finds it closed. As `renew`.
-    """
-    now = datetime.now(UTC)
-    closed = {"state": state, "error": reason, "renewed_at": now, "finished_at": now}
-    with database.writing() as connection:
-        exclusive(connection)
-        mine = select(runs).where(runs.c.id == run, runs.c.state == "running")
-        row = connection.execute(mine).mappings().one_or_none()
-        if row is None:
-            raise ended_error(connection, run)
-        connection.execute(update(runs).where(runs.c.id == run).values(closed))
-        kept = ("source_id", "kind", "host", "process", "process_started", "accepted")
-        waiting = {name: row[name] for name in kept} | {
-            "state": "waiting",
-            "stage": "starting",
-            "counts": {},
-            "started_at": now,
-            "renewed_at": now,
-            "waiting_for": reason,
-            "next_try": now + back_off(row["tries"] + 1),
-            "tries": row["tries"] + 1,
-        }
-        number = connection.scalar(insert(runs).values(waiting).returning(runs.c.id))
-        left = update(batches).where(batches.c.run_id == run)
-        connection.execute(left.values(run_id=number))
-
-
-def require_decision(
-    database: Database, run: int, message: str, decision: Mapping[str, int]
-) -> None:
-    """Close the run with what a person is to decide. As `renew`."""
-    state = "needs a decision"
-    values = {"state": state, "decision": dict(decision), "error": message}
-    _update(database, run, values | {"finished_at": datetime.now(UTC)})
-
-
-def close(database: Database, run: int, state: RunState, error: str | None = None) -> bool:
-    """Close the run as `finish`, its counts as they are; whether it was this process's still."""
-    now = datetime.now(UTC)
-    values = {"state": state, "error": error, "renewed_at": now, "finished_at": now}
-    with database.writing() as connection:
-        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
-        return bool(connection.execute(mine.values(values)).rowcount)
-
-
-def stop(database: Database, source: str, state: Literal["paused", "cancelled"]) -> None:
-    """Pause or cancel the run that goes on or waits, whoever holds it: it finds out within seconds."""
-    with database.writing() as connection:
-        exclusive(connection)
-        _end(connection, source, state)
-
-
-def interrupt(connection: Connection, source: str) -> None:
-    """The same within a transaction, for a run that asks the source: to be begun again."""
-    _end(connection, source, "interrupted", runs.c.kind.not_in(("reindex", "removal")))
-
-
-def _end(
-    connection: Connection, source: str, state: RunState, *conditions: ColumnElement[bool]
-) -> None:
-    values = {
-        "state": state,
-        "error": _ENDED_BY[state].format(source),
-        "finished_at": datetime.now(UTC),
-        "next_try": None,
-    }
-    going = update(runs).where(runs.c.source_id == source_named(source), runs.c.state.in_(OPEN))
-    connection.execute(going.where(*conditions).values(values))
-
-
 def any_in_stage(database: Database, stage: str) -> bool:
     """Whether a run that goes on is in this stage."""
     query = select(runs.c.id).where(runs.c.state == "running", runs.c.stage == stage).limit(1)
@@ -295,41 +82,19 @@ def any_in_stage(database: Database, stage: str) -> bool:
 
 def find_last(database: Database, source: str, state: RunState) -> Run | None:
     """The last run of a source that is in this state."""
-    query = _SELECT.where(sources.c.name == source, runs.c.state == state)
+    query = SELECT_RUNS.where(sources.c.name == source, runs.c.state == state)
     with database.reading() as connection:
         row = connection.execute(query.order_by(runs.c.id.desc()).limit(1)).one_or_none()
-    return None if row is None else _run(row)
+    return None if row is None else to_run(row)
 
 
 def find(database: Database, run: int) -> Run:
     """Raises LookupError: there is none of this number."""
     with database.reading() as connection:
-        row = connection.execute(_SELECT.where(runs.c.id == run)).one_or_none()
+        row = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
     if row is None:
         raise LookupError(f"no run {run}")
-    return _run(row)
-
-
-def finish(
-    database: Database,
-    run: int,
-    state: RunState,
-    counts: Mapping[str, int],
-    error: str | None = None,
-) -> None:
-    """Close the run. One that has been taken over stays as it was closed."""
-    now = datetime.now(UTC)
-    values = {
-        "state": state,
-        "counts": dict(counts),
-        "error": error,
-        "renewed_at": now,
-        "finished_at": now,
-    }
-    with database.writing() as connection:
-        connection.execute(
-            update(runs).where(runs.c.id == run, runs.c.state == "running").values(values)
-        )
+    return to_run(row)
 
 
 def latest(database: Database, source: str | None = None) -> dict[str, Run]:
@@ -338,70 +103,31 @@ def latest(database: Database, source: str | None = None) -> dict[str, Run]:
     if source is not None:
         newest = newest.where(runs.c.source_id == source_named(source))
     with database.reading() as connection:
-        found = [_run(row) for row in connection.execute(_SELECT.where(runs.c.id.in_(newest)))]
+        found = [
+            to_run(row) for row in connection.execute(SELECT_RUNS.where(runs.c.id.in_(newest)))
+        ]
     return {run.source: run for run in found}
 
 
 def history(database: Database, source: str, limit: int = 20) -> list[Run]:
     """The last runs of a source, newest first."""
-    query = _SELECT.where(sources.c.name == source).order_by(runs.c.id.desc()).limit(limit)
+    query = SELECT_RUNS.where(sources.c.name == source).order_by(runs.c.id.desc()).limit(limit)
     with database.reading() as connection:
-        return [_run(row) for row in connection.execute(query)]
+        return [to_run(row) for row in connection.execute(query)]
 
 
-_SELECT = select(runs, sources.c.name.label("source")).join(sources)
-
-
-def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool]) -> None:
-    if not is_gone(run):
-        raise TemporarilyUnavailableError(
-            f"{run.description}. Wait until it is done, or stop it.",
-            retry_after=timedelta(minutes=1),
-        )
-    values = {
-        "state": "interrupted",
-        "finished_at": datetime.now(UTC),
-        "error": _LOST,
-    }
-    connection.execute(update(runs).where(runs.c.id == run.id).values(values))
-
-
-def _update(database: Database, run: int, values: Mapping[str, object]) -> None:
-    """Raises RunEndedError: it is not running any more."""
-    fresh = dict(values) | {"renewed_at": datetime.now(UTC)}
-    with database.writing() as connection:
-        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
-        if not connection.execute(mine.values(fresh)).rowcount:
-            raise ended_error(connection, run)
+SELECT_RUNS = select(runs, sources.c.name.label("source")).join(sources)
 
 
 def ended_error(connection: Connection, run: int) -> RunEndedError:
     """Why the run is not this process's any more."""
-    found = connection.execute(_SELECT.where(runs.c.id == run)).one_or_none()
-    if found is not None and found.error not in (None, _LOST):
+    found = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
+    if found is not None and found.error not in (None, LOST):
         return RunEndedError(str(found.error), found.state)
     return RunEndedError(
         "Another process has taken over: this one had not been heard of for too long.",
         "interrupted",
     )
-
-
-def _latest_of(connection: Connection, source: str) -> int:
-    """The number of the latest run of a source, or 0."""
-    query = select(func.max(runs.c.id)).join(sources).where(sources.c.name == source)
-    return connection.scalar(query) or 0
-
-
-def _replace_earlier(connection: Connection, run: int) -> None:
-    """What earlier runs of its source left open is over, or is this run's."""
-    source_id = select(runs.c.source_id).where(runs.c.id == run).scalar_subquery()
-    values = {"state": "interrupted", "finished_at": datetime.now(UTC), "next_try": None}
-    connection.execute(
-        update(runs)
-        .where(runs.c.source_id == source_id, runs.c.state.in_(("waiting", "paused")))
-        .values(values | {"error": _CONTINUED})
-    )
-    connection.execute(update(batches).where(batches.c.source_id == source_id).values(run_id=run))
 
 
 def holder_columns(holder: Process) -> dict[str, object]:
@@ -418,29 +144,7 @@ def read_holder(row: Any) -> Process:
     return Process(row.host, row.process, row.process_started)
 
 
-def _insert(
-    connection: Connection, source: str, kind: str, holder: Process, accepted: int | None
-) -> int:
-    now = datetime.now(UTC)
-    row: dict[str, object] = {
-        "source_id": source_named(source),
-        "kind": kind,
-        "state": "running",
-        "stage": "starting",
-        "counts": {},
-        "accepted": accepted,
-        "started_at": now,
-        "renewed_at": now,
-    }
-    opened = insert(runs).values(row | holder_columns(holder)).returning(runs.c.id)
-    return int(connection.execute(opened).scalar_one())
-
-
-def _running(source: str) -> ColumnElement[bool]:
-    return and_(sources.c.name == source, runs.c.state == "running")
-
-
-def _run(row: Row[tuple[object, ...]]) -> Run:
+def to_run(row: Row[tuple[object, ...]]) -> Run:
     return Run(
         id=row.id,
         source=row.source,

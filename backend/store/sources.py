@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
-from backend.store.runs import interrupt
+from backend.store.run_transitions import interrupt
 from backend.store.tables import batches, runs, schedule, sources
 from connectors.connector import Checkpoint, source_name
 from connectors.errors import ConflictError, NotConfiguredError, NotFoundError

@@ -14,7 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol
 
-from backend.store import batches, failures, runs, schedule, sources
+from backend.store import batches, failures, run_transitions, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import RunEndedError
 from backend.store.schedule import LISTING_KINDS, Due
@@ -172,7 +172,7 @@ def _sync_content(work: _RunWork) -> None:
     context = work.context
     context.heartbeat.record_progress("the index was compared with the ledger")
     _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
-    runs.enter_stage(context.database, context.run, "indexing")
+    run_transitions.enter_stage(context.database, context.run, "indexing")
     # What an earlier run has read comes first: the ledger is asked what is known.
     context.wait_until(context.is_indexed, "the index, to take in what was read before")
     context.heartbeat.record_progress("the source was read, from where it was left")
@@ -223,9 +223,11 @@ def _begin_run(database: Database, due: Due) -> int:
     """Raises TemporarilyUnavailableError: another worker was quicker."""
     holder = this_process()
     if due.run is not None:
-        runs.resume(database, due.run, holder)
+        run_transitions.resume(database, due.run, holder)
         return due.run
-    return runs.begin(database, due.source, due.kind, holder, is_gone, due.accepted, due.seen)
+    return run_transitions.begin(
+        database, due.source, due.kind, holder, is_gone, due.accepted, due.seen
+    )
 
 
 class _RunCloser:
@@ -266,21 +268,23 @@ class _RunCloser:
         match error:
             case None:
                 self._note()
-                runs.close(database, run, "done")
+                run_transitions.close(database, run, "done")
             case RunEndedError():
-                runs.close(database, run, "interrupted", _STOPPED)
+                run_transitions.close(database, run, "interrupted", _STOPPED)
             case DeletionNeedsApprovalError():
                 self._note()
-                runs.require_decision(database, run, str(error), to_decision(error))
+                run_transitions.require_decision(database, run, str(error), to_decision(error))
             case TemporarilyUnavailableError():
-                runs.suspend(database, run, str(error), datetime.now(UTC) + error.retry_after)
+                run_transitions.suspend(
+                    database, run, str(error), datetime.now(UTC) + error.retry_after
+                )
             case ActionRequiredError():
                 self._note()
-                runs.close(database, run, "failed", str(error))
+                run_transitions.close(database, run, "failed", str(error))
             case _ if is_bug(error):
-                runs.requeue(database, run, "failed", describe_error(error))
+                run_transitions.requeue(database, run, "failed", describe_error(error))
             case _:
-                runs.close(database, run, "interrupted", _STOPPED)
+                run_transitions.close(database, run, "interrupted", _STOPPED)
 
     def _note(self) -> None:
         due = self._due

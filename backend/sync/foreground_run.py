@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any, get_args
 
-from backend.store import batches, runs, schedule, sources
+from backend.store import batches, run_transitions, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import RunEndedError, RunState
 from backend.store.sources import Source
@@ -44,7 +44,7 @@ def sync(
     """
     sources.check_not_paused(source)
     kind = "first" if source.checkpoint is None else "incremental"
-    run = runs.begin(database, source.name, kind, this_process(), is_gone)
+    run = run_transitions.begin(database, source.name, kind, this_process(), is_gone)
     stopping, tally = Event(), RunCounters()
     with (
         _close_sync(database, source.name, run),
@@ -54,7 +54,7 @@ def sync(
         writer = ProgressWriter(database, run, tally)
         context.wait_until(context.is_still, "another worker, to end what it is at")
         yield from writer.steps(pipeline.repair(tally))
-        runs.enter_stage(database, run, "indexing")
+        run_transitions.enter_stage(database, run, "indexing")
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
         listing = pipeline.reconcile(connector.listing(), run, tally, when_empty)
@@ -69,7 +69,7 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
         TemporarilyUnavailableError: the source has a run.
     """
     tally = RunCounters()
-    run = runs.begin(database, source.name, "removal", this_process(), is_gone)
+    run = run_transitions.begin(database, source.name, "removal", this_process(), is_gone)
     with _close_removal(database, run), Heartbeat(database, run) as heartbeat:
         context = RunContext(database, run, pipeline, heartbeat, ChangeNotifier())
         yield from remove_documents(context, ProgressWriter(database, run, tally), tally)
@@ -173,7 +173,7 @@ def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
         state, error, kinds = "done", None, ("incremental", *schedule.LISTING_KINDS)
     except DeletionNeedsApprovalError as failure:
         schedule.record_end(database, source, ("incremental", *schedule.LISTING_KINDS), began)
-        runs.require_decision(database, run, str(failure), to_decision(failure))
+        run_transitions.require_decision(database, run, str(failure), to_decision(failure))
         raise
     except (TemporarilyUnavailableError, ActionRequiredError) as failure:
         state, error, kinds = "failed", str(failure), ("incremental",)
@@ -181,7 +181,7 @@ def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
     finally:
         if kinds:
             schedule.record_end(database, source, kinds, began)
-        runs.close(database, run, state, error)
+        run_transitions.close(database, run, state, error)
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _close_removal(database: Database, run: int) -> Iterator[None]:
         state, error = "failed", str(failure)
         raise
     finally:
-        runs.close(database, run, state, error)
+        run_transitions.close(database, run, state, error)
 
 
 def to_decision(error: DeletionNeedsApprovalError) -> dict[str, int]:

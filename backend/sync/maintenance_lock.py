@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from backend.store import batches, runs, sources
+from backend.store import batches, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
 from backend.sync.process_identity import is_dead, is_going_on, is_gone, this_process
@@ -79,7 +79,7 @@ def _check_not_indexing(database: Database, source: str) -> None:
 
 @contextmanager
 def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
-    run = runs.begin(database, source, kind, this_process(), is_gone)
+    run = run_transitions.begin(database, source, kind, this_process(), is_gone)
     state: RunState = "interrupted"
     error: str | None = "It was stopped before it was done."
     try:
@@ -90,7 +90,7 @@ def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
         state, error = "failed", str(failure)
         raise
     finally:
-        runs.finish(database, run, state, {}, error)
+        run_transitions.finish(database, run, state, {}, error)
 
 
 def _renew_all(database: Database, held: list[int], kind: str) -> KeepAlive:
@@ -100,7 +100,7 @@ def _renew_all(database: Database, held: list[int], kind: str) -> KeepAlive:
         nonlocal due
         if time.monotonic() >= due:
             for run in held:
-                runs.renew(database, run, kind, None, {})
+                run_transitions.renew(database, run, kind, None, {})
             due = time.monotonic() + _RENEWAL_SECONDS
 
     return renew

@@ -6,7 +6,7 @@ from contextlib import closing
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from backend.store import runs
+from backend.store import run_transitions
 from backend.store.database import Database
 from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.progress import Progress, RunCounters, TimedStage
@@ -96,7 +96,7 @@ class ProgressWriter:
         Raises:
             RunEndedError: the run is not this process's any more.
         """
-        runs.enter_stage(self._database, self._run, stage)
+        run_transitions.enter_stage(self._database, self._run, stage)
         self._told = count_outcomes(self._tally)
 
     def steps(self, steps: ProgressSteps) -> ProgressSteps:
@@ -114,6 +114,6 @@ class ProgressWriter:
     def _tell(self, stage: str, item: str | None) -> None:
         now = count_outcomes(self._tally)
         more = {name: count - self._told[name] for name, count in now.items()}
-        runs.report_progress(self._database, self._run, stage, item, more)
+        run_transitions.report_progress(self._database, self._run, stage, item, more)
         self._told = now
         self._due = time.monotonic() + _SECONDS

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import TracebackType
 
-from backend.store import batches, runs
+from backend.store import batches, run_transitions
 from backend.store.batches import LEASE
 from backend.store.database import Database
 from backend.store.runs import RunEndedError
@@ -225,7 +225,7 @@ class Heartbeat:
             with self._lock:
                 self._held -= held - still
         if self._run is not None:
-            runs.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
+            run_transitions.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
 
     def _give_up(self, bound: StallLimit) -> None:
         """Let others take up what the thread does not come to an end with."""
@@ -235,7 +235,7 @@ class Heartbeat:
             with self._lock:
                 self._held -= held
         if self._run is not None:
-            runs.requeue(self._database, self._run, "interrupted", reason)
+            run_transitions.requeue(self._database, self._run, "interrupted", reason)
         self._ended = RunEndedError(reason, "interrupted")
         if not self._over.wait(bound.grace):
             bound.stuck(self._owner)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from backend.store import batches, runs
+from backend.store import batches, run_transitions
 from backend.store.database import Database
 from backend.sync.process_identity import is_dead, this_process
 from backend.sync.progress_writer import NO_MEASURE, Measure, measure_waiting
@@ -46,7 +46,7 @@ class RunContext:
                     batches.save(self.database, self.run, batch.changes, batch.checkpoint)
                     self.heartbeat.record_progress(_after(batch))
                     self.notifier.notify()
-        runs.mark_fetched(self.database, self.run)
+        run_transitions.mark_fetched(self.database, self.run)
         self.notifier.notify()
 
     def wait_until(self, done: Callable[[], bool], waiting_for: str) -> None:
@@ -55,7 +55,7 @@ class RunContext:
         looks = self.notifier.looks()
         if done():
             return
-        runs.set_activity(self.database, self.run, waiting_for=waiting_for)
+        run_transitions.set_activity(self.database, self.run, waiting_for=waiting_for)
         while not done():
             # Who waits and says for what does not stand still; what is waited for has a bound of its own.
             self.heartbeat.record_progress()

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 
-from backend.store import batches, runs
+from backend.store import batches, run_transitions
 from backend.store.database import Database
 from backend.store.ledger import StoredLedger
 from backend.store.runs import Process
@@ -60,14 +60,14 @@ def index_changes(
     next call takes over the batches that were claimed, as another worker does after `kill -9`.
     """
     holder = Process("test", next(_NUMBERS), "")
-    run = runs.begin(database, pipeline.source, "incremental", holder, lambda _: True)
-    runs.enter_stage(database, run, "indexing")
+    run = run_transitions.begin(database, pipeline.source, "incremental", holder, lambda _: True)
+    run_transitions.enter_stage(database, run, "indexing")
     queue = _Queue(database, pipeline.source, run, holder)
     worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
     with closing(pipeline.read_batches(changes)) as stream:
         coming = queue.claim_all(stream)
         yield from worker.run(coming, ProgressMeter(pipeline.source, "indexing"), counters)
-    runs.close(database, run, "done")
+    run_transitions.close(database, run, "done")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ NAMES = {path: ".".join(path.with_suffix("").parts).removesuffix(".__init__") fo
 
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "core", "shared", "misc"}
 MAY_CATCH_ALL = {
+    "backend/worker/broker.py",
     "backend/worker/celery_worker.py",
     "backend/api/server_sent_events.py",
     "backend/api/sync_runs.py",

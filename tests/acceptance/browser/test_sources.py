@@ -10,7 +10,7 @@ import pytest
 from fpdf import FPDF
 from playwright.sync_api import Page, expect
 
-from backend.store import runs
+from backend.store import run_transitions
 from backend.store.database import open_database, sqlite_url
 from backend.sync.process_identity import is_gone, this_process
 from tests.support.browser import Opens, Watched
@@ -217,8 +217,8 @@ def test_a_decision_is_taken_by_one_button(
     with opens(address, **PHONE) as watched:
         page = watched.open("/source/judged")
         _settled(page, "judged")
-        run = runs.begin(database, "judged", "prune", this_process(), is_gone)
-        runs.require_decision(
+        run = run_transitions.begin(database, "judged", "prune", this_process(), is_gone)
+        run_transitions.require_decision(
             database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800}
         )
         page.goto(f"{address}/sources")

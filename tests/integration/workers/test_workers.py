@@ -16,7 +16,7 @@ from redis import Redis as Client
 from backend.settings import Settings
 from backend.store import workers
 from backend.sync.wakeup_messages import QUEUES, WakeupMessage
-from backend.worker.celery_worker import Broker
+from backend.worker.broker import Broker
 from deploy.opensearch.node import free_ports
 from tests.support.databases import Databases, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server

@@ -12,7 +12,7 @@ from backend.api.server_sent_events import Event
 from backend.api.sync_runs import STOPPED, SyncRun, Syncs
 from backend.container import Container
 from backend.schemas.models import SyncWire
-from backend.store import runs, sources
+from backend.store import run_transitions, runs, sources
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
 from backend.sync.process_identity import this_process
@@ -181,7 +181,7 @@ def _begun_elsewhere(container: Container, holder: Process) -> None:
         del run
         return False
 
-    runs.begin(container.database, SOURCE, "sync", holder, lives)
+    run_transitions.begin(container.database, SOURCE, "sync", holder, lives)
 
 
 def test_a_run_of_another_process_is_a_conflict(full: tuple[Container, Source]) -> None:

@@ -9,7 +9,7 @@ from backend.cli.move import move_index, to_report
 from backend.composition.index import EngineName, IndexEngine
 from backend.container import Container
 from backend.settings import Settings
-from backend.store import runs, sources
+from backend.store import run_transitions, runs, sources
 from backend.sync.maintenance_lock import lock_index
 from backend.sync.process_identity import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -78,10 +78,10 @@ def test_a_sync_is_waited_for(container: Container, monkeypatch: pytest.MonkeyPa
     container.engine.versions_in("embedded").open_writer(INDEX_VERSION).write(
         [document("a", "apples")]
     )
-    run = runs.begin(container.database, "desk", "sync", this_process(), is_gone)
+    run = run_transitions.begin(container.database, "desk", "sync", this_process(), is_gone)
     steps = move_index(container, "opensearch")
     assert isinstance(next(steps), WaitingForSync)
-    runs.finish(container.database, run, "done", {})
+    run_transitions.finish(container.database, run, "done", {})
     *_, last = steps
     assert isinstance(last, CopyResult)
     assert runs.latest(container.database)["desk"].kind == "move"

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.store import runs
+from backend.store import run_transitions
 from backend.store.database import Database, open_database, sqlite_url
 from backend.sync.process_identity import is_gone, this_process
 from indexing.ingestion.ledger import Failed
@@ -51,8 +51,8 @@ def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
 
 
 def test_the_list_tells_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
-    run = runs.begin(database, "docs", "incremental", this_process(), is_gone)
-    runs.report_progress(database, run, "indexing", "leave.pdf", {"documents": 2})
+    run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
+    run_transitions.report_progress(database, run, "indexing", "leave.pdf", {"documents": 2})
     told = cli.invoke(app, ["sources"]).output
     assert "docs: Content sync · indexing · 2 documents · " in told
     assert "leave.pdf · since 20" in told
@@ -73,8 +73,8 @@ def test_a_folder_that_is_there_works(cli: CliRunner, home: Path) -> None:
 def test_runs_are_told_newest_first(cli: CliRunner, database: Database) -> None:
     assert _json(cli, "sources", "runs", "docs") == []
     for state in ("done", "failed"):
-        run = runs.begin(database, "docs", "incremental", this_process(), is_gone)
-        runs.finish(
+        run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
+        run_transitions.finish(
             database, run, state, {"documents": 3}, None if state == "done" else "It broke."
         )
     told = _json(cli, "sources", "runs", "docs")
@@ -134,8 +134,8 @@ def test_what_cannot_be_done_says_why(cli: CliRunner, word: str, says: str) -> N
 def test_a_decision_is_told_with_its_numbers_and_accepted(
     cli: CliRunner, database: Database
 ) -> None:
-    run = runs.begin(database, "docs", "prune", this_process(), is_gone)
-    runs.require_decision(
+    run = run_transitions.begin(database, "docs", "prune", this_process(), is_gone)
+    run_transitions.require_decision(
         database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800}
     )
     shown = cli.invoke(app, ["sources"]).output

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from backend.sources.service import SourceService
-from backend.store import audit, batches, failures, runs, schedule
+from backend.store import audit, batches, failures, run_transitions, schedule
 from backend.store.runs import Process, Run
 from backend.sync.process_identity import this_process
 from connectors.connector import Deletion
@@ -28,8 +28,8 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def begun(store: Store, kind: str = "incremental") -> int:
-    run = runs.begin(store.database, "desk", kind, this_process(), alive)
-    runs.enter_stage(store.database, run, "indexing")
+    run = run_transitions.begin(store.database, "desk", kind, this_process(), alive)
+    run_transitions.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -46,8 +46,10 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
     run = begun(store)
     store.hold(document("desk:a"), document("desk:b"))
     batches.save(store.database, run, [Deletion("desk:x")], None)
-    runs.report_progress(store.database, run, "indexing", "leave.pdf", {"documents": 2})
-    runs.set_activity(store.database, run, "leave.pdf", "the index, to take in what was read")
+    run_transitions.report_progress(store.database, run, "indexing", "leave.pdf", {"documents": 2})
+    run_transitions.set_activity(
+        store.database, run, "leave.pdf", "the index, to take in what was read"
+    )
     told = source_service(store.database).status("desk")
     assert told.run is not None
     assert (told.state, told.run.kind, told.run.id, told.run.stage) == (
@@ -66,7 +68,9 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
 
 def test_a_run_whose_process_has_died_is_not_said_to_go_on(store: Store) -> None:
     here = this_process()
-    runs.begin(store.database, "desk", "prune", Process(here.host, here.number, "0"), alive)
+    run_transitions.begin(
+        store.database, "desk", "prune", Process(here.host, here.number, "0"), alive
+    )
     assert source_service(store.database).status("desk").state == "interrupted"
 
 
@@ -88,7 +92,7 @@ def test_a_paused_source_begins_nothing_until_it_is_resumed(store: Store) -> Non
 def test_a_run_that_waits_can_be_cancelled_and_is_next_due_as_usual(store: Store) -> None:
     run = begun(store)
     later = datetime.now(UTC) + timedelta(hours=3)
-    runs.suspend(store.database, run, "Too many requests.", later)
+    run_transitions.suspend(store.database, run, "Too many requests.", later)
     told = source_service(store.database).status("desk")
     assert told.run is not None
     assert (told.state, told.run.waiting_for, told.run.next_try) == (
@@ -128,7 +132,9 @@ def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(stor
         source_service(store.database).accept("desk")
     schedule.record_end(store.database, "desk", ["incremental"], datetime.now(UTC))
     numbers = {"held": 100, "listed": 10, "missing": 90}
-    runs.require_decision(store.database, begun(store, "prune"), "Much is missing.", numbers)
+    run_transitions.require_decision(
+        store.database, begun(store, "prune"), "Much is missing.", numbers
+    )
     told = source_service(store.database).status("desk")
     assert told.run is not None
     assert (told.state, told.decision, told.run.error) == (
@@ -136,7 +142,7 @@ def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(stor
         numbers,
         "Much is missing.",
     )
-    runs.close(store.database, begun(store), "done")
+    run_transitions.close(store.database, begun(store), "done")
     assert source_service(store.database).status("desk").decision == numbers
     assert source_service(store.database).accept("desk").told.startswith("Accepted")
     (due,) = [

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import select, update
 
-from backend.store import batches, runs, sources
+from backend.store import batches, run_transitions, runs, sources
 from backend.store.batch_codec import decode_changes, encode_changes
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import batches as rows
@@ -50,8 +50,8 @@ def store(database_url: str) -> Iterator[Store]:
 
 def reading(store: Store, source: str = "desk") -> int:
     """A run whose batches may be taken."""
-    run = runs.begin(store.database, source, "incremental", ME, gone)
-    runs.enter_stage(store.database, run, "indexing")
+    run = run_transitions.begin(store.database, source, "incremental", ME, gone)
+    run_transitions.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -236,7 +236,7 @@ def test_nothing_is_taken_of_a_source_that_is_paused_or_at_something_else(store:
     sources.set_paused(store.database, "desk", datetime.now(UTC))
     assert claim(store) is None
     sources.set_paused(store.database, "desk", None)
-    runs.begin(store.database, "desk", "reindex", ME, gone)
+    run_transitions.begin(store.database, "desk", "reindex", ME, gone)
     assert claim(store) is None
     reading(store)
     assert names(claim(store)) == ["desk:a"]
@@ -244,7 +244,7 @@ def test_nothing_is_taken_of_a_source_that_is_paused_or_at_something_else(store:
 
 def test_a_cancelled_runs_batches_are_left_to_the_next_run(store: Store) -> None:
     save(store, reading(store), "desk:a")
-    runs.stop(store.database, "desk", "cancelled")
+    run_transitions.stop(store.database, "desk", "cancelled")
     assert claim(store) is None
     reading(store)
     assert names(claim(store)) == ["desk:a"]

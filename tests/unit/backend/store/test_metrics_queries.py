@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from backend.store import batches, metrics_queries, runs, schedule, sources, workers
+from backend.store import (
+    batches,
+    metrics_queries,
+    run_transitions,
+    schedule,
+    sources,
+    workers,
+)
 from backend.store.metrics_queries import Reckoning
 from backend.store.runs import Process, Run
 from connectors.connector import Deletion
@@ -29,8 +36,8 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def ran(store: Store, source: str, kind: str, **counts: int) -> None:
-    number = runs.begin(store.database, source, kind, ME, alive)
-    runs.finish(store.database, number, "done", counts)
+    number = run_transitions.begin(store.database, source, kind, ME, alive)
+    run_transitions.finish(store.database, number, "done", counts)
 
 
 def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
@@ -38,8 +45,8 @@ def test_sources_runs_batches_and_documents_are_counted(store: Store) -> None:
     store.ledger.save([Failed(source="web", document_id="web:c", item="c", reason="it is locked")])
     ran(store, "desk", "first", documents=2, chunks=4)
     ran(store, "desk", "prune", deleted=1)
-    going = runs.begin(store.database, "web", "first", ME, alive)
-    runs.enter_stage(store.database, going, "indexing")
+    going = run_transitions.begin(store.database, "web", "first", ME, alive)
+    run_transitions.enter_stage(store.database, going, "indexing")
     batches.save(store.database, going, [Deletion("web:x")], None)
     sources.set_paused(store.database, "mail", datetime.now(UTC))
     workers.register(store.database, ME, "index")
@@ -63,10 +70,10 @@ def test_a_run_is_read_again_only_as_long_as_it_may_change(store: Store) -> None
         ran(store, "desk", "incremental", documents=1)
     reckoning = Reckoning(store.database)
     assert reckoning.take().outcomes == {"documents": 3}
-    going = runs.begin(store.database, "desk", "incremental", ME, alive)
+    going = run_transitions.begin(store.database, "desk", "incremental", ME, alive)
     ran(store, "web", "first", documents=5)
     for documents in (1, 4):
-        runs.renew(store.database, going, "indexing", None, {"documents": documents})
+        run_transitions.renew(store.database, going, "indexing", None, {"documents": documents})
         found = reckoning.take()
         assert found.outcomes == {"documents": 8 + documents}
         assert found.runs == {
@@ -74,20 +81,20 @@ def test_a_run_is_read_again_only_as_long_as_it_may_change(store: Store) -> None
             ("incremental", "running"): 1,
             ("first", "done"): 1,
         }
-    runs.finish(store.database, going, "failed", {"documents": 6})
+    run_transitions.finish(store.database, going, "failed", {"documents": 6})
     assert reckoning.take().outcomes == {"documents": 14}
     assert reckoning.take().runs == Reckoning(store.database).take().runs
     assert _asked(store, reckoning, "FROM runs WHERE runs.id >") == [(5,)]
 
 
 def test_a_run_whose_batches_are_open_may_change_still(store: Store) -> None:
-    going = runs.begin(store.database, "desk", "first", ME, alive)
+    going = run_transitions.begin(store.database, "desk", "first", ME, alive)
     batches.save(store.database, going, [Deletion("desk:x")], None)
-    runs.close(store.database, going, "failed", "the source is away")
+    run_transitions.close(store.database, going, "failed", "the source is away")
     reckoning = Reckoning(store.database)
     assert reckoning.take().outcomes == {}
     with store.database.writing() as connection:
-        runs.add_counts(connection, going, {"deleted": 1}, None)
+        run_transitions.add_counts(connection, going, {"deleted": 1}, None)
     assert reckoning.take().outcomes == {"deleted": 1}
 
 

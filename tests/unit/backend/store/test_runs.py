@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from backend.store import runs
+from backend.store import run_transitions, runs
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import runs as run_rows
 from connectors.errors import TemporarilyUnavailableError
@@ -34,14 +34,14 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
-    number = runs.begin(store.database, "desk", "sync", ME, alive)
-    runs.renew(store.database, number, "indexing", "leave.pdf", {"documents": 3})
+    number = run_transitions.begin(store.database, "desk", "sync", ME, alive)
+    run_transitions.renew(store.database, number, "indexing", "leave.pdf", {"documents": 3})
     going = runs.latest(store.database)["desk"]
     assert (going.id, going.kind, going.state) == (number, "sync", "running")
     assert (going.stage, going.item, going.counts) == ("indexing", "leave.pdf", {"documents": 3})
     assert going.holder == ME
     assert going.finished_at is None
-    runs.finish(store.database, number, "failed", {"documents": 5}, "the server is away")
+    run_transitions.finish(store.database, number, "failed", {"documents": 5}, "the server is away")
     ended = runs.latest(store.database)["desk"]
     assert (ended.state, ended.error) == ("failed", "the server is away")
     assert ended.counts == {"documents": 5}
@@ -50,22 +50,22 @@ def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
 
 
 def test_a_second_run_is_told_who_holds_the_source_since_when(store: Store) -> None:
-    runs.begin(store.database, "desk", "sync", ME, alive)
+    run_transitions.begin(store.database, "desk", "sync", ME, alive)
     with pytest.raises(
         TemporarilyUnavailableError,
         match=r"A run of 'desk' \(sync\).*since 20\d\d-.*process 4711 on here",
     ):
-        runs.begin(store.database, "desk", "sync", ME, alive)
-    runs.begin(store.database, "web", "sync", ME, alive)
+        run_transitions.begin(store.database, "desk", "sync", ME, alive)
+    run_transitions.begin(store.database, "web", "sync", ME, alive)
 
 
 def test_a_run_whose_process_is_gone_is_taken_over_and_cannot_go_on(store: Store) -> None:
-    first = runs.begin(store.database, "desk", "sync", ME, alive)
-    second = runs.begin(store.database, "desk", "sync", ME, gone)
+    first = run_transitions.begin(store.database, "desk", "sync", ME, alive)
+    second = run_transitions.begin(store.database, "desk", "sync", ME, gone)
     assert second > first
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
-        runs.renew(store.database, first, "indexing", None, {})
-    runs.finish(store.database, first, "done", {})
+        run_transitions.renew(store.database, first, "indexing", None, {})
+    run_transitions.finish(store.database, first, "done", {})
     newest, oldest = runs.history(store.database, "desk")
     assert (newest.id, newest.state) == (second, "running")
     assert (oldest.id, oldest.state) == (first, "interrupted")
@@ -77,7 +77,7 @@ def test_of_many_that_begin_at_once_one_succeeds(store: Store) -> None:
 
     def begin() -> None:
         try:
-            runs.begin(store.database, "desk", "sync", ME, alive)
+            run_transitions.begin(store.database, "desk", "sync", ME, alive)
         except TemporarilyUnavailableError as error:
             refused.append(error)
 
@@ -90,7 +90,7 @@ def test_of_many_that_begin_at_once_one_succeeds(store: Store) -> None:
 
 
 def test_the_database_itself_lets_no_two_runs_of_a_source_go_on(store: Store) -> None:
-    first = runs.begin(store.database, "desk", "sync", ME, alive)
+    first = run_transitions.begin(store.database, "desk", "sync", ME, alive)
     with store.database.reading() as connection:
         row = dict(connection.execute(run_rows.select()).mappings().one())
     with pytest.raises(IntegrityError), store.database.writing() as connection:
@@ -100,9 +100,9 @@ def test_the_database_itself_lets_no_two_runs_of_a_source_go_on(store: Store) ->
 def test_history_is_newest_first_and_of_one_source(store: Store) -> None:
     numbers = []
     for _ in range(3):
-        numbers.append(runs.begin(store.database, "desk", "sync", ME, alive))
-        runs.finish(store.database, numbers[-1], "done", {})
-    runs.begin(store.database, "web", "sync", ME, alive)
+        numbers.append(run_transitions.begin(store.database, "desk", "sync", ME, alive))
+        run_transitions.finish(store.database, numbers[-1], "done", {})
+    run_transitions.begin(store.database, "web", "sync", ME, alive)
     assert [run.id for run in runs.history(store.database, "desk", limit=2)] == [
         numbers[2],
         numbers[1],
@@ -112,21 +112,21 @@ def test_history_is_newest_first_and_of_one_source(store: Store) -> None:
 
 def test_a_run_in_vain_is_closed_and_another_waits_in_its_place(store: Store) -> None:
     """A minute, then two; whoever worked on the first finds it closed."""
-    first = runs.begin(store.database, "desk", "prune", ME, alive, accepted=7)
-    runs.requeue(store.database, first, "interrupted", "Nothing moved.")
+    first = run_transitions.begin(store.database, "desk", "prune", ME, alive, accepted=7)
+    run_transitions.requeue(store.database, first, "interrupted", "Nothing moved.")
     for minutes in (1, 2):
         waiting = runs.latest(store.database)["desk"]
         assert (waiting.kind, waiting.state, waiting.accepted) == ("prune", "waiting", 7)
         assert waiting.waiting_for == "Nothing moved."
         assert waiting.next_try == waiting.started_at + timedelta(minutes=minutes)
         with pytest.raises(RunEndedError, match="Nothing moved"):
-            runs.set_activity(store.database, first, item="late")
+            run_transitions.set_activity(store.database, first, item="late")
         with pytest.raises(RunEndedError):
-            runs.requeue(store.database, first, "failed", "Again.")
-        runs.resume(store.database, waiting.id, ME)
-        runs.requeue(store.database, waiting.id, "interrupted", "Nothing moved.")
-    done = runs.begin(store.database, "desk", "prune", ME, alive)
-    runs.requeue(store.database, done, "failed", "A mistake.")
+            run_transitions.requeue(store.database, first, "failed", "Again.")
+        run_transitions.resume(store.database, waiting.id, ME)
+        run_transitions.requeue(store.database, waiting.id, "interrupted", "Nothing moved.")
+    done = run_transitions.begin(store.database, "desk", "prune", ME, alive)
+    run_transitions.requeue(store.database, done, "failed", "A mistake.")
     latest = runs.latest(store.database)["desk"]
     assert latest.next_try == latest.started_at + timedelta(minutes=1)
 
@@ -135,4 +135,4 @@ def test_a_run_in_vain_is_closed_and_another_waits_in_its_place(store: Store) ->
     ("tries", "minutes"), [(0, 1), (1, 1), (2, 2), (5, 16), (10, 360), (99, 360)]
 )
 def test_the_wait_doubles_up_to_six_hours(tries: int, minutes: int) -> None:
-    assert runs.back_off(tries) == timedelta(minutes=minutes)
+    assert run_transitions.back_off(tries) == timedelta(minutes=minutes)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.store import failures, runs, schedule
+from backend.store import failures, run_transitions, schedule
 from backend.store.runs import Process, Run
 from backend.store.schedule import Due
 from indexing.ingestion.ledger import Failed
@@ -89,18 +89,20 @@ def test_what_is_asked_for_while_it_runs_is_done_once_more(store: Store) -> None
 
 
 def test_nothing_is_due_while_a_run_goes_on_and_all_that_broke_off_is(store: Store) -> None:
-    run = runs.begin(store.database, "desk", "permissions", ME, alive)
+    run = run_transitions.begin(store.database, "desk", "permissions", ME, alive)
     assert due(store) is None
     taken_over = due(store, is_gone=gone)
     assert taken_over is not None
     assert (taken_over.kind, taken_over.seen) == ("permissions", run)
-    runs.close(store.database, run, "interrupted")
+    run_transitions.close(store.database, run, "interrupted")
     assert kind_due(store) == "permissions"
 
 
 def test_a_run_that_waits_is_due_at_its_time_as_the_same_run(store: Store) -> None:
-    run = runs.begin(store.database, "desk", "incremental", ME, alive)
-    runs.suspend(store.database, run, "Too many requests.", datetime.now(UTC) + 5 * MINUTE)
+    run = run_transitions.begin(store.database, "desk", "incremental", ME, alive)
+    run_transitions.suspend(
+        store.database, run, "Too many requests.", datetime.now(UTC) + 5 * MINUTE
+    )
     assert due(store) is None
     waited = due(store, 6 * MINUTE)
     assert waited is not None
@@ -131,8 +133,10 @@ def test_each_try_waits_twice_as_long_up_to_a_day(tries: int, minutes: int) -> N
 def test_a_removal_that_waits_is_due_at_its_time_as_the_same_run(store: Store) -> None:
     schedule.request_run(store.database, "desk", "removal")
     assert kind_due(store) == "removal"
-    run = runs.begin(store.database, "desk", "removal", ME, alive)
-    runs.suspend(store.database, run, "the index is away", datetime.now(UTC) + 5 * MINUTE)
+    run = run_transitions.begin(store.database, "desk", "removal", ME, alive)
+    run_transitions.suspend(
+        store.database, run, "the index is away", datetime.now(UTC) + 5 * MINUTE
+    )
     assert due(store) is None
     later = due(store, 6 * MINUTE)
     assert later is not None

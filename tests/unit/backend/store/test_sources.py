@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backend.store import batches, runs, schedule, sources
+from backend.store import batches, run_transitions, runs, schedule, sources
 from backend.store.runs import Process, Run
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
@@ -54,7 +54,7 @@ def test_an_unknown_source_is_answered_with_those_there_are(store: Store) -> Non
 
 
 def test_a_checkpoint_is_what_was_reached_last(store: Store) -> None:
-    run = runs.begin(store.database, "desk", "incremental", ME, gone)
+    run = run_transitions.begin(store.database, "desk", "incremental", ME, gone)
     for checkpoint in ("1", "2"):
         batches.save(store.database, run, [], Checkpoint(checkpoint))
     assert sources.find(store.database, "desk").checkpoint == Checkpoint("2")
@@ -73,7 +73,7 @@ def test_only_an_empty_source_is_removed(store: Store) -> None:
 
 def test_other_settings_begin_from_the_beginning(store: Store) -> None:
     desk = sources.find(store.database, "desk")
-    run = runs.begin(store.database, "desk", "incremental", ME, gone)
+    run = run_transitions.begin(store.database, "desk", "incremental", ME, gone)
     batches.save(store.database, run, [], Checkpoint("page 7"))
     same = sources.edit(store.database, "desk", desk.settings, credential="sealed")
     assert same.checkpoint == Checkpoint("page 7")
@@ -84,7 +84,7 @@ def test_other_settings_begin_from_the_beginning(store: Store) -> None:
 
 def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store) -> None:
     desk = sources.find(store.database, "desk")
-    run = runs.begin(store.database, "desk", "incremental", ME, gone)
+    run = run_transitions.begin(store.database, "desk", "incremental", ME, gone)
     sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
     with pytest.raises(runs.RunEndedError, match="was changed"):
         batches.save(store.database, run, [], Checkpoint("9"))
@@ -99,6 +99,6 @@ def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store) -> N
 
 def test_a_removal_goes_on_whatever_the_settings(store: Store) -> None:
     desk = sources.find(store.database, "desk")
-    run = runs.begin(store.database, "desk", "removal", ME, gone)
+    run = run_transitions.begin(store.database, "desk", "removal", ME, gone)
     sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
     assert runs.find(store.database, run).state == "running"

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from backend.sources.service import SourceService
-from backend.store import batches, failures, runs, schedule, sources, tables
+from backend.store import batches, failures, run_transitions, runs, schedule, sources, tables
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
@@ -410,7 +410,7 @@ def test_a_run_whose_process_died_is_begun_again_at_once(office: Office) -> None
     office.fill("desk", 5)
     worked(office, done(office, "first"))
     here = this_process()
-    runs.begin(office.database, "desk", "incremental", replace(here, started="0"), alive)
+    run_transitions.begin(office.database, "desk", "incremental", replace(here, started="0"), alive)
     assert not done(office, "first", "incremental")()
     worked(office, done(office, "first", "incremental"))
     states = [run.state for run in runs.history(office.database, "desk")]

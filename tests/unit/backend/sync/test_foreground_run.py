@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import documents, failures, runs, sources
+from backend.store import documents, failures, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
@@ -257,7 +257,7 @@ def test_a_run_that_was_taken_over_stops_before_it_writes_on(room: Room) -> None
     source = sources.find(room.store.database, "desk")
     first = sync(room.store.database, source, shelf(50), room.pipeline)
     next(first)
-    runs.begin(room.store.database, "desk", "sync", Process("other", 1, ""), gone)
+    run_transitions.begin(room.store.database, "desk", "sync", Process("other", 1, ""), gone)
     time.sleep(1.0)  # so long a run goes on before it says again what it does
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
         list(first)
@@ -360,7 +360,7 @@ def test_a_folder_is_kept_in_step(tmp_path: Path) -> None:
 
 
 def test_processes_are_told_apart(room: Room) -> None:
-    runs.begin(room.store.database, "desk", "sync", this_process(), is_gone)
+    run_transitions.begin(room.store.database, "desk", "sync", this_process(), is_gone)
     mine = room.last()
     assert not is_gone(mine)
     # The number was given to another process since.

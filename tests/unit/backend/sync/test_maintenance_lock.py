@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import runs, sources
+from backend.store import run_transitions, runs, sources
 from backend.sync import maintenance_lock as module
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from backend.sync.process_identity import is_gone, this_process
@@ -21,7 +21,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def begin(store: Store, source: str, kind: str = "sync") -> int:
-    return runs.begin(store.database, source, kind, this_process(), is_gone)
+    return run_transitions.begin(store.database, source, kind, this_process(), is_gone)
 
 
 def states(store: Store) -> dict[str, tuple[str, str]]:
@@ -55,7 +55,7 @@ def test_while_one_source_is_synced_none_is_held_and_nothing_is_noted(store: Sto
             pytest.fail("a sync goes on")
     assert states(store) == {"web": ("sync", "running")}
     begin(store, "desk")
-    runs.finish(store.database, run, "done", {})
+    run_transitions.finish(store.database, run, "done", {})
 
 
 def test_a_sync_that_comes_between_is_given_way_to(
@@ -95,7 +95,7 @@ def test_however_the_block_ends_the_sources_are_free_again(
 def test_a_block_that_was_taken_away_says_so(store: Store) -> None:
     with hold_all_sources(store.database, "reindex") as go_on:
         (run,) = runs.history(store.database, "desk")
-        runs.finish(store.database, run.id, "interrupted", {}, "taken over")
+        run_transitions.finish(store.database, run.id, "interrupted", {}, "taken over")
         with pytest.raises(TemporarilyUnavailableError, match="taken over"):
             go_on()
 

@@ -41,7 +41,7 @@ class Away:
 def test_a_word_is_said_at_once_or_as_soon_as_it_can_be_heard(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_lease, "BEAT", 0.01)
+    monkeypatch.setattr(run_lease, "BEAT_SECONDS", 0.01)
     there, away = Away(0), Away(3)
     report_reliably(there.tell)
     assert there.asked == 1
@@ -51,7 +51,7 @@ def test_a_word_is_said_at_once_or_as_soon_as_it_can_be_heard(
 
 
 def test_after_the_lease_is_over_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_lease, "BEAT", 0.01)
+    monkeypatch.setattr(run_lease, "BEAT_SECONDS", 0.01)
     away = Away(1_000_000)
     report_reliably(away.tell, lease=timedelta(seconds=0.1))
     (thread,) = (one for one in threading.enumerate() if one.name == "telling")

@@ -12,7 +12,8 @@ from redis import Redis
 from backend.settings import Settings
 from backend.sync.run_lease import StoppedError
 from backend.sync.wakeup_messages import WakeupMessage
-from backend.worker.celery_worker import Broker, IndexWakeup, log_errors
+from backend.worker.broker import Broker, IndexWakeup
+from backend.worker.celery_worker import log_errors
 from backend.worker.process import LogOnChange
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from deploy.opensearch.node import free_ports

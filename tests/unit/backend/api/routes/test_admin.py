@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
-from backend.store import runs, sources
+from backend.store import run_transitions, sources
 from backend.store.tables import metadata
 from backend.sync.process_identity import is_gone, this_process
 from connectors.registry import KINDS
@@ -173,8 +173,8 @@ def test_runs_failures_and_trying_again(http: TestClient, fresh: Container) -> N
     fresh.ledger.save(
         [Failed(document_id="wiki:a", source="wiki", item="a.md", link=None, reason="it is empty")]
     )
-    run = runs.begin(fresh.database, "wiki", "incremental", this_process(), is_gone)
-    runs.finish(fresh.database, run, "failed", {"documents": 2}, "It broke.")
+    run = run_transitions.begin(fresh.database, "wiki", "incremental", this_process(), is_gone)
+    run_transitions.finish(fresh.database, run, "failed", {"documents": 2}, "It broke.")
     (told,) = http.get(f"{WIKI}/runs").json()
     assert (told["kind"], told["state"], told["error"]) == ("incremental", "failed", "It broke.")
     (failure,) = http.get(f"{WIKI}/failures").json()
@@ -205,8 +205,8 @@ def test_a_decision_is_told_with_its_numbers_and_accepted(
     _add(http)
     assert http.post(f"{WIKI}/accept").status_code == 409
     numbers = {"held": 900, "listed": 100, "missing": 800}
-    run = runs.begin(fresh.database, "wiki", "prune", this_process(), is_gone)
-    runs.require_decision(fresh.database, run, "Much is gone.", numbers)
+    run = run_transitions.begin(fresh.database, "wiki", "prune", this_process(), is_gone)
+    run_transitions.require_decision(fresh.database, run, "Much is gone.", numbers)
     told = http.get(WIKI).json()
     assert (told["state"], told["decision"]) == ("needs a decision", numbers)
     assert "800 documents" in http.post(f"{WIKI}/accept").json()["told"]
