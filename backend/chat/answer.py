@@ -10,8 +10,8 @@ from backend.chat.citations.verification import (
     Passage,
     Support,
     Verdict,
-    best_supports,
-    passages_of,
+    find_support,
+    split_passages,
 )
 from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed, TextPiece
 from backend.chat.extractive.answer import AnswerSentence, extract_answer
@@ -133,7 +133,7 @@ def _pieces(
 
 
 @dataclass(frozen=True, slots=True)
-class Checker:
+class CitationChecker:
     """Finds, for each cited sentence, what in its document bears it out."""
 
     embedder: Embedder
@@ -156,7 +156,7 @@ class Checker:
             (citation.claim, self._passages(citation, sections)) for citation in answer.citations
         ]
         try:
-            found = best_supports(
+            found = find_support(
                 claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
             )
         except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
@@ -171,7 +171,7 @@ class Checker:
         found = [
             passage
             for section in sections.get(citation.number, ())
-            for passage in passages_of(section.chunks)
+            for passage in split_passages(section.chunks)
         ]
         file = self.files.get(citation.document_id)
         return found or (_file_passages(file) if file else [])

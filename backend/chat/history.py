@@ -24,12 +24,12 @@ LEAST_RESULTS = 200
 """Tokens; with less room than this for what is found, no answer can be given."""
 
 
-class MessageTooLong(Exception):
+class MessageTooLongError(Exception):
     """The message, with its files, leaves no room in the model's window."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ToolExchange:
     """Calls of the model, and their results."""
 
     calls: CallMessage
@@ -37,7 +37,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class TurnStart:
     """What a turn begins with."""
 
     duties: tuple[str, ...]
@@ -56,41 +56,41 @@ class Conversation:
     question with its files, and the latest results stay.
     """
 
-    def __init__(self, opening: Opening, window: int, count_tokens: CountTokens) -> None:
+    def __init__(self, opening: TurnStart, window: int, count_tokens: CountTokens) -> None:
         self._opening = opening
         self._window = window
         self._count = lru_cache(maxsize=256)(count_tokens)
         self._results = ""
-        self._exchanges: list[Exchange] = []
+        self._exchanges: list[ToolExchange] = []
 
-    def add_exchange(self, exchange: Exchange) -> None:
+    def add_exchange(self, exchange: ToolExchange) -> None:
         self._exchanges.append(exchange)
 
     def put_results(self, results: str) -> None:
         """Beside the question, for a model that has not called the search itself."""
         self._results = results
 
-    def budgets(self, tools: Sequence[ToolSpec], pending: Sequence[Exchange] = ()) -> Budgets:
+    def budgets(self, tools: Sequence[ToolSpec], pending: Sequence[ToolExchange] = ()) -> Budgets:
         """For the next search: what the window allows, and what still fits into it.
 
         Args:
             pending: the exchange to which the results will belong, still without them.
 
         Raises:
-            MessageTooLong: hardly anything would.
+            MessageTooLongError: hardly anything would.
         """
         usual = Budgets.for_window(self._window)
         least = [*map(_emptied, self._exchanges), *pending]
         room = self._room(tools) - self._count(self._results) - sum(map(self._cost, least))
         if room < LEAST_RESULTS:
-            raise MessageTooLong
+            raise MessageTooLongError
         return replace(usual, answer=min(usual.answer, room))
 
     def messages(self, tools: Sequence[ToolSpec]) -> list[ModelMessage]:
-        """Raises MessageTooLong."""
+        """Raises MessageTooLongError."""
         room = self._room(tools) - self._count(self._results)
         if room < 0:
-            raise MessageTooLong
+            raise MessageTooLongError
         exchanges = self._exchanges_within(room)
         room -= sum(self._cost(exchange) for exchange in exchanges)
         question = question_prompt(self._opening.message, self._opening.files, self._results)
@@ -114,7 +114,7 @@ class Conversation:
         slack = self._window // 100
         return self._window - slack - self._total([self._system(tools), question, *told])
 
-    def _exchanges_within(self, room: int) -> list[Exchange]:
+    def _exchanges_within(self, room: int) -> list[ToolExchange]:
         """All of them, the results of the oldest left out as far as needed."""
         kept = list(self._exchanges)
         excess = sum(self._cost(exchange) for exchange in kept) - room
@@ -124,10 +124,10 @@ class Conversation:
             kept[at] = _emptied(exchange)
             excess -= self._cost(exchange) - self._cost(kept[at])
         if excess > 0:
-            raise MessageTooLong
+            raise MessageTooLongError
         return kept
 
-    def _cost(self, exchange: Exchange) -> int:
+    def _cost(self, exchange: ToolExchange) -> int:
         calls = exchange.calls
         written = [calls.text, *(f"{call.name} {call.arguments}" for call in calls.calls)]
         return self._total([*written, *(result.text for result in exchange.results)])
@@ -153,10 +153,10 @@ def recent_messages(
     return list(itertools.dropwhile(lambda message: message.role != "user", recent))
 
 
-def _spoken(exchange: Exchange) -> list[ModelMessage]:
+def _spoken(exchange: ToolExchange) -> list[ModelMessage]:
     return [exchange.calls, *exchange.results]
 
 
-def _emptied(exchange: Exchange) -> Exchange:
+def _emptied(exchange: ToolExchange) -> ToolExchange:
     results = tuple(replace(result, text=NO_LONGER_SHOWN) for result in exchange.results)
     return replace(exchange, results=results)

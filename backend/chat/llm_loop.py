@@ -22,23 +22,23 @@ from backend.chat.context_files import (
     resolve_context_user_files,
 )
 from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed
-from backend.chat.history import Conversation, Exchange, MessageTooLong, Opening
+from backend.chat.history import Conversation, MessageTooLongError, ToolExchange, TurnStart
 from backend.chat.llm.client import (
     LanguageModel,
     ModelError,
-    ModelRefused,
-    ModelUnavailable,
-    ToolsRefused,
+    ModelRequestError,
+    ModelUnavailableError,
+    ToolsUnsupportedError,
 )
-from backend.chat.llm.messages import CallMessage, Forced, ToolResult, ToolSpec
-from backend.chat.llm_step import AnswerSoFar, StepRequest, StepResult, run_llm_step
+from backend.chat.llm.messages import CallMessage, ForcedTool, ToolResult, ToolSpec
+from backend.chat.llm_step import AnswerWriter, StepRequest, StepResult, run_llm_step
 from backend.chat.tools import (
     INTERNAL_SEARCH,
-    Mistake,
+    InvalidCall,
     SearchCall,
     queries_of,
     read_calls,
-    readable,
+    to_sendable_call,
 )
 from backend.search.events import SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage
@@ -51,7 +51,7 @@ from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 MAX_CYCLES = 6
-MAX_MISTAKES = 1
+MAX_INVALID_STEPS = 1
 """Steps with calls that cannot be run; after that the model has to do without tools."""
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
@@ -97,11 +97,11 @@ def run_llm_loop(
     """
     try:
         yield from _Turn(turn, parts, state).run()
-    except _GivenUp as reason:
+    except _TurnFailedError as reason:
         yield state.fail(reason.failure)
     except ModelError as error:
         yield state.fail(Failed(str(error), _advice(error)))
-    except MessageTooLong:
+    except MessageTooLongError:
         yield state.fail(_TOO_LONG)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
         yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
@@ -111,7 +111,7 @@ def run_llm_loop(
         state.stop_if_running()
 
 
-class _GivenUp(Exception):
+class _TurnFailedError(Exception):
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure.message)
         self.failure = failure
@@ -139,7 +139,7 @@ class _Turn:
 
     def _open(self, loaded: Sequence[ContextFileMetadata]) -> Conversation:
         reads = self._parts.search is not None or bool(loaded)
-        opening = Opening(
+        opening = TurnStart(
             duties=(prompts.FROM_DOCUMENTS,) if reads else (),
             today=self._turn.today,
             history=self._turn.history,
@@ -150,7 +150,7 @@ class _Turn:
 
     def run(self) -> Generator[ChatEvent, None, None]:
         if self._files.use_as_search_filter and not self._tools:
-            raise _GivenUp(_FILES_TOO_LONG)
+            raise _TurnFailedError(_FILES_TOO_LONG)
         for cycle in range(MAX_CYCLES):
             if cycle == MAX_CYCLES - 1:
                 self._tools = ()
@@ -166,7 +166,7 @@ class _Turn:
                 self._tools = ()
             else:
                 break
-        raise _GivenUp(_EMPTY)
+        raise _TurnFailedError(_EMPTY)
 
     def _step(self) -> Generator[ChatEvent, None, StepResult | None]:
         """None where a model that has to search does not, or cannot."""
@@ -175,15 +175,15 @@ class _Turn:
             self._conversation.messages(self._tools),
             self._turn.deadline,
             self._tools,
-            Forced(INTERNAL_SEARCH.name) if forced else "auto",
+            ForcedTool(INTERNAL_SEARCH.name) if forced else "auto",
         )
-        answer = AnswerSoFar(self._processor, self._state)
+        answer = AnswerWriter(self._processor, self._state)
         try:
             result = yield from run_llm_step(self._parts.model, request, answer)
-        except ToolsRefused:
+        except ToolsUnsupportedError:
             return None
         if result.finish == "content_filter":
-            raise _GivenUp(_FILTERED)
+            raise _TurnFailedError(_FILTERED)
         return None if forced and not result.calls else result
 
     def _do_without_tools(self) -> Generator[ChatEvent, None, None]:
@@ -196,7 +196,7 @@ class _Turn:
     def _call(self, step: StepResult) -> Generator[ChatEvent, None, None]:
         """Run the calls of a step: all searches as one; mistakes are told to the model once."""
         calls = read_calls(step.calls)
-        told = {each.call.id: each.told for each in calls if isinstance(each, Mistake)}
+        told = {each.call.id: each.told for each in calls if isinstance(each, InvalidCall)}
         self._mistakes += bool(told)
         searches = [each for each in calls if isinstance(each, SearchCall)]
         queries = [query for query in queries_of(searches) if query not in self._queries]
@@ -206,10 +206,12 @@ class _Turn:
             pending = _exchange(step, calls, told)
             told[searches[0].call.id] = yield from self._look(tuple(queries), pending)
         self._conversation.add_exchange(_exchange(step, calls, told))
-        if self._mistakes > MAX_MISTAKES:
+        if self._mistakes > MAX_INVALID_STEPS:
             yield from self._do_without_tools()
 
-    def _look(self, queries: tuple[str, ...], pending: Exchange) -> Generator[ChatEvent, None, str]:
+    def _look(
+        self, queries: tuple[str, ...], pending: ToolExchange
+    ) -> Generator[ChatEvent, None, str]:
         """What the model is told of a search; one that fails costs the turn only if it is the first."""
         try:
             result = yield from self._search(queries, (pending,))
@@ -220,7 +222,7 @@ class _Turn:
         return _shown(result)
 
     def _search(
-        self, queries: tuple[str, ...], pending: Sequence[Exchange]
+        self, queries: tuple[str, ...], pending: Sequence[ToolExchange]
     ) -> Generator[ChatEvent, None, SearchResult]:
         turn, search = self._turn, self._parts.search
         if search is None:
@@ -264,11 +266,11 @@ class _Turn:
 
 
 def _exchange(
-    step: StepResult, calls: Sequence[SearchCall | Mistake], told: Mapping[str, str]
-) -> Exchange:
+    step: StepResult, calls: Sequence[SearchCall | InvalidCall], told: Mapping[str, str]
+) -> ToolExchange:
     """The calls with what is told of each; a server wants a result for every one."""
     results = tuple(ToolResult(each.call.id, told[each.call.id]) for each in calls)
-    return Exchange(CallMessage(step.text, tuple(map(readable, calls))), results)
+    return ToolExchange(CallMessage(step.text, tuple(map(to_sendable_call, calls))), results)
 
 
 def _shown(result: SearchResult) -> str:
@@ -288,9 +290,9 @@ def _citation(cited: CitedSentence, document: CitedDocument) -> Citation:
 
 def _advice(error: ModelError) -> str:
     match error:
-        case ModelUnavailable(after=after) if after:
+        case ModelUnavailableError(retry_after=after) if after:
             return f"Ask again in {after.total_seconds():.0f} seconds."
-        case ModelRefused():
+        case ModelRequestError():
             return "Tell whoever runs Quarry to correct this setting."
         case _:
             return "Ask again."

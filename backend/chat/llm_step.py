@@ -10,7 +10,7 @@ from backend.chat.events import ChatEvent, ReasoningStep, TextPiece
 from backend.chat.llm.client import LanguageModel
 from backend.chat.llm.messages import (
     Finished,
-    Forced,
+    ForcedTool,
     ModelMessage,
     ReasoningDelta,
     TextDelta,
@@ -40,7 +40,7 @@ class StepResult:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerSoFar:
+class AnswerWriter:
     """Where the text of a turn goes."""
 
     processor: DynamicCitationProcessor
@@ -56,7 +56,7 @@ class AnswerSoFar:
 
 
 def run_llm_step(
-    model: LanguageModel, request: StepRequest, answer: AnswerSoFar
+    model: LanguageModel, request: StepRequest, answer: AnswerWriter
 ) -> Generator[ChatEvent, None, StepResult]:
     """Ask the model once, and tell what it says while it says it.
 
@@ -76,7 +76,7 @@ def run_llm_step(
                 match event:
                     case TextDelta(text):
                         said.append(text)
-                        if not isinstance(request.tool_choice, Forced):
+                        if not isinstance(request.tool_choice, ForcedTool):
                             yield from _paragraph(said, answer)
                             yield from answer.tell(text)
                     case ReasoningDelta(text):
@@ -92,7 +92,7 @@ def run_llm_step(
     return StepResult("".join(said), tuple(calls), finish)
 
 
-def _paragraph(said: Sequence[str], answer: AnswerSoFar) -> list[ChatEvent]:
+def _paragraph(said: Sequence[str], answer: AnswerWriter) -> list[ChatEvent]:
     """The text of a step begins a paragraph of its own."""
     first = len(said) == 1
     return answer.tell(PARAGRAPH) if first and answer.state.has_text else []

@@ -40,32 +40,32 @@ class SearchCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class InvalidCall:
     """A call that could not be run, and what the model is told about it."""
 
     call: ToolCall
     told: str
 
 
-def read_calls(calls: Sequence[ToolCall]) -> list[SearchCall | Mistake]:
+def read_calls(calls: Sequence[ToolCall]) -> list[SearchCall | InvalidCall]:
     """What the model asks for, up to a sensible number of calls."""
     return [read_call(call) for call in calls[:MAX_CALLS]]
 
 
-def read_call(call: ToolCall) -> SearchCall | Mistake:
+def read_call(call: ToolCall) -> SearchCall | InvalidCall:
     """What the model asks for. A single query for a list is understood, further ones are left out."""
     if call.name != INTERNAL_SEARCH.name:
-        return Mistake(call, prompts.unknown_tool(call.name, INTERNAL_SEARCH.name))
+        return InvalidCall(call, prompts.unknown_tool(call.name, INTERNAL_SEARCH.name))
     queries = _queries(_arguments(call).get("queries"))
-    return SearchCall(call, queries) if queries else Mistake(call, _MALFORMED)
+    return SearchCall(call, queries) if queries else InvalidCall(call, _MALFORMED)
 
 
-def readable(read: SearchCall | Mistake) -> ToolCall:
+def to_sendable_call(read: SearchCall | InvalidCall) -> ToolCall:
     """The call as it may be repeated to a server, of which many parse the arguments again."""
     match read:
         case SearchCall(call, queries):
             return replace(call, arguments=json.dumps({"queries": queries}, ensure_ascii=False))
-        case Mistake(call):
+        case InvalidCall(call):
             return replace(call, name=call.name[:100] or "unknown", arguments="{}")
 
 

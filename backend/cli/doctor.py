@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import typer
 
-from backend.chat.llm.client import completion
+from backend.chat.llm.client import make_complete
 from backend.cli import command_context, rendering
 from backend.cli.command_context import Json
 from backend.composition.chat import ChatService
@@ -188,7 +188,7 @@ def _check_language_model(chat: ChatService) -> CheckWire:
             f" and, if the endpoint needs a key, {variable('llm_key')}",
         )
     try:
-        completion(model)(
+        make_complete(model)(
             [ChatMessage("user", "Answer with the word: ready")], Deadline.after(ANSWER_SECONDS)
         )
     except CompletionError as error:

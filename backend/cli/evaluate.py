@@ -13,7 +13,7 @@ from backend.cli import command_context
 from backend.cli.command_context import Json
 from backend.container import Container
 from backend.evaluation import corpus
-from backend.evaluation.dataset import MalformedDataset
+from backend.evaluation.dataset import MalformedDatasetError
 from backend.evaluation.evaluation import EvaluationReport, run_evaluation
 from connectors.errors import ActionRequiredError
 
@@ -46,7 +46,7 @@ def evaluate(
 
         try:
             return run_evaluation(dataset, container.engine.evaluation_parts(), limit, tell)
-        except MalformedDataset as error:
+        except MalformedDatasetError as error:
             raise ActionRequiredError(str(error)) from error
 
 

@@ -166,18 +166,18 @@ class ChatService:
         files: Sequence["Document"],
         model: "LanguageModel",
     ) -> Iterator["ChatEvent"]:
-        from backend.chat.answer import Checker
-        from backend.chat.llm.client import completion
+        from backend.chat.answer import CitationChecker
+        from backend.chat.llm.client import make_complete
         from backend.chat.llm_loop import ChatParts, run_llm_loop
 
         embedding = self.engine.embedding
         parts = ChatParts(
             model=model,
             count_tokens=self.count_tokens,
-            search=self._search_tool(index, completion(model), numbers).run,
+            search=self._search_tool(index, make_complete(model), numbers).run,
             numbers=numbers,
             search_seconds=self.settings.search_seconds,
         )
         whole = {file.id: file for file in files}
-        checker = Checker(embedding.embedder, embedding.language_support, state, whole)
+        checker = CitationChecker(embedding.embedder, embedding.language_support, state, whole)
         return checker.checked(run_llm_loop(turn, parts, state))

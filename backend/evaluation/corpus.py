@@ -27,7 +27,7 @@ class Progress:
     total: int
 
 
-TellProgress: TypeAlias = Callable[[Progress], None]
+ReportProgress: TypeAlias = Callable[[Progress], None]
 
 
 def index_name(dataset: Dataset, embedder: Embedder) -> str:
@@ -37,7 +37,7 @@ def index_name(dataset: Dataset, embedder: Embedder) -> str:
 
 
 def index_corpus(
-    dataset: Dataset, writer: IndexWriter, embedder: Embedder, progress: TellProgress
+    dataset: Dataset, writer: IndexWriter, embedder: Embedder, progress: ReportProgress
 ) -> None:
     """Write what the index of that name does not hold yet; goes on where a broken run ended."""
     held = {document.id for document in writer.scan()}

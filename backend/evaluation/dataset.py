@@ -20,7 +20,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 """Query id to document id to grade; 0 and below is not relevant."""
 
 
-class MalformedDataset(ActionRequiredError):
+class MalformedDatasetError(ActionRequiredError):
     """A file of the dataset is missing or not as it should be; the message names file and line."""
 
 
@@ -51,7 +51,7 @@ class Dataset:
     """Of `queries`."""
 
     def passages(self) -> Iterator[Passage]:
-        """The documents, read anew; raises MalformedDataset."""
+        """The documents, read anew; raises MalformedDatasetError."""
         for _, passage in _passages(self.corpus):
             yield passage
 
@@ -60,7 +60,7 @@ def read_dataset(folder: Path, limit: int | None = None) -> Dataset:
     """Read and check a dataset; of its judged queries the first `limit`, of its documents all.
 
     Raises:
-        MalformedDataset
+        MalformedDatasetError
         ValueError: `limit` is below 1.
     """
     if limit is not None and limit < 1:
@@ -83,7 +83,7 @@ def _corpus(folder: Path) -> Path:
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
         if (folder / name).is_file():
             return folder / name
-    raise MalformedDataset(
+    raise MalformedDatasetError(
         f"{folder}: there is no corpus.jsonl or corpus.jsonl.gz. A dataset is a folder with these,"
         " queries.jsonl and qrels/test.tsv."
     )
@@ -95,11 +95,13 @@ def _survey(corpus: Path) -> tuple[int, str]:
     ids: set[str] = set()
     for number, passage in _passages(corpus):
         if passage.id in ids:
-            raise MalformedDataset(f"{corpus}:{number}: the id {passage.id!r} stands there twice")
+            raise MalformedDatasetError(
+                f"{corpus}:{number}: the id {passage.id!r} stands there twice"
+            )
         ids.add(passage.id)
         digest.update(json.dumps([passage.id, passage.title, passage.text]).encode())
     if not ids:
-        raise MalformedDataset(f"{corpus}: there is no document")
+        raise MalformedDatasetError(f"{corpus}: there is no document")
     return len(ids), digest.hexdigest()
 
 
@@ -108,7 +110,7 @@ def _passages(corpus: Path) -> Iterator[tuple[int, Passage]]:
         where = f"{corpus}:{number}"
         title = row.get("title") or ""
         if not isinstance(title, str):
-            raise MalformedDataset(f'{where}: "title" is no text')
+            raise MalformedDatasetError(f'{where}: "title" is no text')
         yield number, Passage(_text(row, "_id", where), title, _text(row, "text", where))
 
 
@@ -118,11 +120,11 @@ def _judged(path: Path, judgments: Judgments) -> tuple[Query, ...]:
         where = f"{path}:{number}"
         query = Query(_text(row, "_id", where), _text(row, "text", where))
         if query.id in queries:
-            raise MalformedDataset(f"{where}: the id {query.id!r} stands there twice")
+            raise MalformedDatasetError(f"{where}: the id {query.id!r} stands there twice")
         queries[query.id] = query
     unknown = next((query for query in judgments if query not in queries), None)
     if unknown is not None:
-        raise MalformedDataset(f"{path}: the query {unknown!r} of qrels/test.tsv is not there")
+        raise MalformedDatasetError(f"{path}: the query {unknown!r} of qrels/test.tsv is not there")
     return tuple(query for query in queries.values() if query.id in judgments)
 
 
@@ -133,14 +135,14 @@ def _judgments(path: Path) -> Judgments:
         if number == 1 or not line:
             continue
         if len(fields) != 3:
-            raise MalformedDataset(
+            raise MalformedDatasetError(
                 f"{path}:{number}: {len(fields)} fields; expected query id, document id and grade"
                 " with tabs between them"
             )
         query, document, grade = fields
         judgments.setdefault(query, {})[document] = _grade(grade, f"{path}:{number}")
     if not judgments:
-        raise MalformedDataset(f"{path}: there is no judgment after the header line")
+        raise MalformedDatasetError(f"{path}: there is no judgment after the header line")
     return judgments
 
 
@@ -148,7 +150,7 @@ def _grade(text: str, where: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise MalformedDataset(f"{where}: the grade {text!r} is no whole number") from error
+        raise MalformedDatasetError(f"{where}: the grade {text!r} is no whole number") from error
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -158,16 +160,16 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise MalformedDataset(f"{path}:{number}: not JSON: {error}") from error
+            raise MalformedDatasetError(f"{path}:{number}: not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise MalformedDataset(f"{path}:{number}: not a JSON object")
+            raise MalformedDatasetError(f"{path}:{number}: not a JSON object")
         yield number, row
 
 
 def _text(row: Mapping[str, object], key: str, where: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or (key == "_id" and not value):
-        raise MalformedDataset(f'{where}: "{key}" is missing or no text')
+        raise MalformedDatasetError(f'{where}: "{key}" is missing or no text')
     return value
 
 
@@ -179,11 +181,11 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, start=1):
                 yield number, line.decode().rstrip("\r\n")
     except FileNotFoundError as error:
-        raise MalformedDataset(f"{path}: there is no such file") from error
+        raise MalformedDatasetError(f"{path}: there is no such file") from error
     except UnicodeDecodeError as error:
-        raise MalformedDataset(f"{path}:{number}: not UTF-8: {error.reason}") from error
+        raise MalformedDatasetError(f"{path}:{number}: not UTF-8: {error.reason}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise MalformedDataset(f"{path}:{number + 1}: cannot be read: {error}") from error
+        raise MalformedDatasetError(f"{path}:{number + 1}: cannot be read: {error}") from error
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 from backend.evaluation.corpus import (
     Progress,
-    TellProgress,
+    ReportProgress,
     index_corpus,
     index_name,
     passage_id,
 )
 from backend.evaluation.dataset import Dataset, Query, read_dataset
-from backend.evaluation.legs import SECONDS, legs_of
+from backend.evaluation.legs import SECONDS, build_legs
 from backend.evaluation.measures import scores
 from connectors.batched import portions
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vector
@@ -58,7 +58,7 @@ class EvaluationReport:
 
 
 def run_evaluation(
-    folder: Path, parts: Parts, limit: int | None, progress: TellProgress
+    folder: Path, parts: Parts, limit: int | None, progress: ReportProgress
 ) -> EvaluationReport:
     """Score keyword leg, vector leg, hybrid, and the search without a model on a dataset.
 
@@ -70,7 +70,7 @@ def run_evaluation(
         limit: so many of its queries only.
 
     Raises:
-        MalformedDataset
+        MalformedDatasetError
         ValueError: `limit` is below 1.
         TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError: from the index or the embedder.
     """
@@ -105,9 +105,9 @@ class _Stopwatch:
 
 
 def _rankings(
-    dataset: Dataset, index: Index, parts: Parts, stopwatch: _Stopwatch, progress: TellProgress
+    dataset: Dataset, index: Index, parts: Parts, stopwatch: _Stopwatch, progress: ReportProgress
 ) -> Rankings:
-    legs = legs_of(index, parts.embedder, parts.understanding)
+    legs = build_legs(index, parts.embedder, parts.understanding)
     rankings: Rankings = {name: {} for name in legs}
     progress(Progress("queries", 0, len(dataset.queries)))
     for done, (query, vector) in enumerate(_embedded(dataset, parts, stopwatch), start=1):

@@ -29,7 +29,7 @@ Leg: TypeAlias = Callable[[str, Vector], list[str]]
 _ANYBODY = Readers.of()
 
 
-def legs_of(index: Index, embedder: Embedder, understanding: Understanding) -> Mapping[str, Leg]:
+def build_legs(index: Index, embedder: Embedder, understanding: Understanding) -> Mapping[str, Leg]:
     """By the names of the report."""
 
     def keyword(text: str, _: Vector) -> list[str]:

@@ -5,8 +5,8 @@ table. Ratios compare what was measured in one run; absolute times are those of 
 
 The vector leg and numpy do the same work: of the vectors that an asker may read, the 200 nearest to a
 question, by slot, each with its cosine, best first. numpy has the matrix of float32 in memory and the
-numbers of the readable vectors ready-made (the leg has a mask), multiplies by BLAS, and finds the best by
-`argpartition`; for readers who see a part it multiplies all rows or a copy of the readable ones, whichever
+numbers of the to_sendable_call vectors ready-made (the leg has a mask), multiplies by BLAS, and finds the best by
+`argpartition`; for readers who see a part it multiplies all rows or a copy of the to_sendable_call ones, whichever
 is quicker. Both are measured in turns in a process of their own, which is held to one core, and in
 another that has all of them: BLAS and the leg start as many threads as their process has cores. Between
 turns stands a pause, for the threads of BLAS go on turning for a while and would take the leg's core.
@@ -207,12 +207,12 @@ class Rival:
     """Float32 numpy, on the work of the vector leg for one asker."""
 
     matrix: Vectors
-    readable: NDArray[np.int64] | None
+    to_sendable_call: NDArray[np.int64] | None
     """Numbers of vectors; None for all."""
 
     def quickest(self, queries: Sequence[Vector]) -> Callable[[Vector], dict[int, float]]:
         """Of the ways to do it, by some queries."""
-        if self.readable is None:
+        if self.to_sendable_call is None:
             return self.of_all
         ways = [self.of_readable, self.of_copied]
         return min(ways, key=lambda way: min(_milliseconds(way, query) for query in queries))
@@ -223,15 +223,15 @@ class Rival:
         return dict(zip(best.tolist(), scores[best].tolist(), strict=True))
 
     def of_readable(self, query: Vector) -> dict[int, float]:
-        return self._named((self.matrix @ query)[self.readable])
+        return self._named((self.matrix @ query)[self.to_sendable_call])
 
     def of_copied(self, query: Vector) -> dict[int, float]:
-        return self._named(self.matrix[self.readable] @ query)
+        return self._named(self.matrix[self.to_sendable_call] @ query)
 
     def _named(self, scores: NDArray[np.float32]) -> dict[int, float]:
-        assert self.readable is not None
+        assert self.to_sendable_call is not None
         best = _best(scores)
-        return dict(zip(self.readable[best].tolist(), scores[best].tolist(), strict=True))
+        return dict(zip(self.to_sendable_call[best].tolist(), scores[best].tolist(), strict=True))
 
 
 def _best(scores: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -290,8 +290,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _stall(self) -> None:
         """Say nothing until the client hangs up or the server stops."""
         while not self.server.model.stopping.is_set():
-            readable, _, _ = select.select([self.connection], [], [], 0.01)
-            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+            to_sendable_call, _, _ = select.select([self.connection], [], [], 0.01)
+            if to_sendable_call and not self.connection.recv(1, socket.MSG_PEEK):
                 return self._note_hang_up()
         return self._close()
 

@@ -1,8 +1,7 @@
-"""Citations in a streamed answer: `[1]` becomes a link to document 1, and is told of.
+"""Process the citations of a streamed answer: `[1]` becomes a link to document 1, and an event.
 
-Only numbers that lead to a document are touched. A marker none of whose numbers does is text, and
-stays as it was written. In a list with some that do and some that do not, each number stands for
-itself: the former are cited, the latter stay as `[n]`.
+Only numbers mapped to a document are changed. A marker without any is text, and stays as it was
+written. In a list with mapped and unmapped numbers the former are cited and the latter stay as `[n]`.
 """
 
 import re
@@ -12,7 +11,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 from urllib.parse import quote
 
-from backend.chat.citations.cited_sentences import CitedSentence, Mark, cited_sentences
+from backend.chat.citations.cited_sentences import CitedSentence, MarkerOffset, cited_sentences
 from backend.chat.citations.marker_parser import Marker, MarkerScanner
 from backend.search.models import SearchResult
 
@@ -21,7 +20,7 @@ class CitationMode(Enum):
     HYPERLINK = auto()
     """`[1]` becomes `[[1]](link)`."""
     REMOVE = auto()
-    """`[1]` is taken out, with the blank before it where none is needed."""
+    """`[1]` is removed, with the blank before it if that is not needed."""
     KEEP_MARKERS = auto()
     """The text stays as it is."""
 
@@ -31,12 +30,12 @@ class CitedDocument:
     document_id: str
     title: str
     link: str
-    """Empty where there is nothing to open."""
+    """Empty if there is nothing to open."""
 
 
 @dataclass(frozen=True, slots=True)
 class CitationInfo:
-    """A document is cited for the first time; stands before the first link to it."""
+    """The first citation of a document; comes before the first link to it."""
 
     number: int
     document_id: str
@@ -48,9 +47,9 @@ CitedText: TypeAlias = str | CitationInfo
 
 
 class DynamicCitationProcessor:
-    """Tokens of an answer in, text with citations out; documents may be added on the way.
+    """Turns the tokens of an answer into text with citations; documents may be added meanwhile.
 
-    The text that comes out is the same however the answer is cut into tokens.
+    The resulting text is the same however the answer is split into tokens.
     """
 
     def __init__(self, mode: CitationMode = CitationMode.HYPERLINK) -> None:
@@ -58,18 +57,19 @@ class DynamicCitationProcessor:
         self._mapping: dict[int, CitedDocument] = {}
         self._seen: dict[int, CitedDocument] = {}
         self._scanner = MarkerScanner()
-        self._blanks = _Blanks()
+        self._blanks = _BlankRemover()
         self._last = ""
         self._plain: list[str] = []
         self._length = 0
-        self._marks: list[Mark] = []
+        self._marks: list[MarkerOffset] = []
 
     def update_citation_mapping(self, mapping: Mapping[int, CitedDocument]) -> None:
-        """Add documents by their numbers; a number that is taken keeps its document."""
+        """Add documents by their numbers; a number in use keeps its document."""
+        # An earlier document keeps its number: the model may have cited it already.
         self._mapping = {**mapping, **self._mapping}
 
     def process_token(self, token: str | None) -> Iterator[CitedText]:
-        """What can be told after this token; None tells all that was held back.
+        """Return what is decided after this token; None ends the text and returns what was held back.
 
         After None a new text may begin, with the same documents.
         """
@@ -78,31 +78,31 @@ class DynamicCitationProcessor:
         else:
             pieces = self._scanner.end()
             self._scanner = MarkerScanner()
-        told = [out for piece in pieces for out in self._tell(piece)]
+        decided = [out for piece in pieces for out in self._process(piece)]
         if token is None and (blank := self._blanks.end()):
-            told.append(blank)
-        return iter(told)
+            decided.append(blank)
+        return iter(decided)
 
     def get_seen_citations(self) -> dict[int, CitedDocument]:
-        """The numbers that were cited and lead to a document, in the order of their first citation."""
+        """Return the documents that were cited, by number, in the order of their first citation."""
         return dict(self._seen)
 
     def get_cited_documents(self) -> list[CitedDocument]:
-        """The cited documents, each once, in the order of their first citation."""
+        """Return the cited documents, each once, in the order of their first citation."""
         return list({document.document_id: document for document in self._seen.values()}.values())
 
     def get_next_citation_number(self) -> int:
         return max(self._mapping, default=0) + 1
 
     def get_plain_text(self) -> str:
-        """All that was said, without its citations."""
+        """Return the whole text without its citations."""
         return "".join(self._plain)
 
     def get_cited_sentences(self) -> list[CitedSentence]:
-        """Every citation with the sentence that it stands for, in the order of the text."""
+        """Return every citation with the sentence that it supports, in the order of the text."""
         return cited_sentences(self.get_plain_text(), self._marks)
 
-    def _tell(self, piece: str | Marker) -> Iterator[CitedText]:
+    def _process(self, piece: str | Marker) -> Iterator[CitedText]:
         if isinstance(piece, str):
             yield from self._text(piece)
         elif not any(number in self._mapping for number in piece.numbers):
@@ -122,20 +122,20 @@ class DynamicCitationProcessor:
     def _citation(self, marker: Marker) -> Iterator[CitedText]:
         for number in marker.numbers:
             if document := self._mapping.get(number):
-                self._marks.append(Mark(self._length, number))
-                yield from self._info(number, document)
-        if text := self._shown(marker):
+                self._marks.append(MarkerOffset(self._length, number))
+                yield from self._announce(number, document)
+        if text := self._format(marker):
             self._last = text[-1]
             yield text
 
-    def _info(self, number: int, document: CitedDocument) -> Iterator[CitationInfo]:
+    def _announce(self, number: int, document: CitedDocument) -> Iterator[CitationInfo]:
         if number in self._seen:
             return
         self._seen[number] = document
         if self._mode is CitationMode.HYPERLINK:
             yield CitationInfo(number, document.document_id, document.title, document.link)
 
-    def _shown(self, marker: Marker) -> str:
+    def _format(self, marker: Marker) -> str:
         match self._mode:
             case CitationMode.KEEP_MARKERS:
                 return marker.text
@@ -153,8 +153,8 @@ class DynamicCitationProcessor:
         return f"[[{number}]]({target})" if target else f"[{number}]"
 
 
-class _Blanks:
-    """Takes the one blank before a removed marker out with it, where none is needed."""
+class _BlankRemover:
+    """Removes the one blank before a removed marker if it is not needed."""
 
     def __init__(self) -> None:
         self._blank = ""
@@ -170,7 +170,7 @@ class _Blanks:
         return self._keep_last_blank(self._blank + text)
 
     def marker(self, left: str) -> str:
-        """`left` is what remains of it."""
+        """Process a marker of which `left` remains."""
         if not left:
             self._removed = True
             return ""
@@ -192,23 +192,23 @@ class _Blanks:
 
 
 _CLOSING = ".,;:!?)]}。、，．；：！？）」』】"
-_NEVER_OPENED = ("javascript:", "data:", "vbscript:")
+_SCRIPT_SCHEMES = ("javascript:", "data:", "vbscript:")
 _UNSAFE = re.compile(r"[\s()<>\[\]|\\\"`^{}\x00-\x1f\x7f]")
 
 
 def safe_link(link: str) -> str:
-    """A link as it may stand in Markdown, in a table too; nothing for one that would run a script."""
-    kept = _UNSAFE.sub(lambda found: quote(found.group(), safe=""), link.strip())
-    return "" if kept.lower().startswith(_NEVER_OPENED) else kept
+    """Escape a link for Markdown, tables included; empty for one that would run a script."""
+    escaped = _UNSAFE.sub(lambda found: quote(found.group(), safe=""), link.strip())
+    return "" if escaped.lower().startswith(_SCRIPT_SCHEMES) else escaped
 
 
 def update_citation_processor_from_tool_response(
     processor: DynamicCitationProcessor, result: SearchResult
 ) -> None:
-    """Make the documents of a search citable, under the numbers that the model was shown."""
+    """Make the documents of a search citable under the numbers that the model was shown."""
     processor.update_citation_mapping(
         {
             doc.number: CitedDocument(doc.document_id, doc.title, doc.link)
-            for doc in reversed(result.docs)  # of several sections, the best gives the link
+            for doc in reversed(result.docs)  # of several sections of a document, link to the best
         }
     )

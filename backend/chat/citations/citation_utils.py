@@ -1,4 +1,4 @@
-"""One numbering for several texts: citations renumbered, and each document cited once at a place."""
+"""Merge the citations of several texts into one numbering, without citing a document twice in a row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,45 +9,45 @@ from backend.chat.citations.marker_parser import Marker, split_markers
 
 
 @dataclass(frozen=True, slots=True)
-class Collapsed:
+class CollapsedText:
     text: str
     mapping: Mapping[int, CitedDocument]
-    """All of `into`, and what the text cites beyond it."""
+    """All of `into`, and the documents that the text cites in addition."""
 
 
 def collapse_citations(
     answer: str,
     mapping: Mapping[int, CitedDocument],
     into: Mapping[int, CitedDocument] = MappingProxyType({}),
-) -> Collapsed:
-    """Renumber the citations of `answer`, whose numbers mean `mapping`, to go with `into`.
+) -> CollapsedText:
+    """Renumber the citations of `answer` from `mapping` to continue `into`.
 
-    A document that `into` knows takes its number there, any other the next free one, in the order
-    of first citation. Markers that follow each other name a document once. A number that leads to
-    no document would come to mean another one in the new numbering: it is escaped, `\\\\[7\\\\]`, which
-    reads the same and cites nothing. Time is linear.
+    A document of `into` keeps its number there, any other takes the next free one, in the order of
+    first citation. Adjacent markers name a document once. An unmapped number would come to mean
+    another document in the new numbering: it is escaped, `\\[7\\]`, which reads the same and cites
+    nothing. Time is linear.
 
     Args:
-        answer: a text with its markers kept.
+        answer: a text in which the markers were kept.
     """
-    numbering = _Numbering(mapping, into)
-    told: list[str] = []
+    numbering = _Renumbering(mapping, into)
+    parts: list[str] = []
     blank = ""
     beside: set[int] = set()
     for piece in split_markers(answer):
         if isinstance(piece, Marker):
-            text = numbering.renumbered(piece, beside)
-            told += [blank, text] if text else []
+            text = numbering.renumber(piece, beside)
+            parts += [blank, text] if text else []
             blank = ""
         elif beside and not piece.strip(" \t"):
             blank = piece
         else:
-            told.append(piece)
+            parts.append(piece)
             beside = set()
-    return Collapsed("".join([*told, blank]), numbering.mapping)
+    return CollapsedText("".join([*parts, blank]), numbering.mapping)
 
 
-class _Numbering:
+class _Renumbering:
     def __init__(
         self, mapping: Mapping[int, CitedDocument], into: Mapping[int, CitedDocument]
     ) -> None:
@@ -56,8 +56,8 @@ class _Numbering:
         self._new = {document.document_id: number for number, document in into.items()}
         self._next = max(into, default=0) + 1
 
-    def renumbered(self, marker: Marker, beside: set[int]) -> str:
-        """The marker without the numbers that stand `beside` it already; its own are added there."""
+    def renumber(self, marker: Marker, beside: set[int]) -> str:
+        """Renumber a marker without numbers that adjacent markers have (`beside`); its own are added there."""
         numbers = dict.fromkeys(self._number(old) for old in marker.numbers if old in self._old)
         fresh = [number for number in numbers if number not in beside]
         beside.update(fresh)

@@ -1,4 +1,4 @@
-"""Which words of an answer a citation stands for."""
+"""Find the words of an answer that a citation supports."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,15 @@ import regex
 from connectors.document import Span
 from indexing.chunking.sentences import sentences
 
-LEAST_CLAIM = 12
-"""Characters; less before a marker ("according to [1]") claims nothing by itself."""
+MIN_CLAIM_CHARACTERS = 12
+"""Fewer before a marker ("according to [1]") claim nothing by themselves."""
 
 _LEAD = regex.compile(r"^(?:[-*+•>#]+|\d{1,3}[.)])\s+")
 _LOOSE = regex.compile(r"\s+(?=[.,;:!?])")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarkerOffset:
     offset: int
     """In the answer without its markers."""
     number: int
@@ -25,28 +25,28 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """One citation, and what it is given for."""
+    """One citation, and what it supports."""
 
     number: int
     sentence: str
     """The whole sentence, without markers."""
     claim: str
-    """The part of it up to this citation from the one before; the whole where it has one only."""
+    """The part of it from the citation before to this one; all of it if it has one citation only."""
 
 
-def cited_sentences(plain: str, marks: Sequence[Mark]) -> list[CitedSentence]:
-    """Every mark with its sentence, in the order of the text.
+def cited_sentences(plain: str, marks: Sequence[MarkerOffset]) -> list[CitedSentence]:
+    """Return every citation with its sentence, in the order of the text.
 
-    A marker belongs to the sentence in which, or right after which, it stands; at the start of a
+    A marker belongs to the sentence that contains it or ends right before it; at the start of a
     line, to the sentence that follows.
 
     Args:
         plain: an answer without its markers.
-        marks: where they stood, by offset.
+        marks: the offsets of the markers.
     """
     spans = sentences(plain)
     starts = [span.start for span in spans]
-    by_sentence: dict[int, list[Mark]] = {}
+    by_sentence: dict[int, list[MarkerOffset]] = {}
     for mark in marks:
         if spans:
             by_sentence.setdefault(_sentence_of(mark, plain, starts), []).append(mark)
@@ -55,7 +55,7 @@ def cited_sentences(plain: str, marks: Sequence[Mark]) -> list[CitedSentence]:
     ]
 
 
-def _sentence_of(mark: Mark, plain: str, starts: Sequence[int]) -> int:
+def _sentence_of(mark: MarkerOffset, plain: str, starts: Sequence[int]) -> int:
     before = mark.offset
     while before and plain[before - 1] in " \t":
         before -= 1
@@ -64,7 +64,7 @@ def _sentence_of(mark: Mark, plain: str, starts: Sequence[int]) -> int:
     return max(bisect_left(starts, before) - 1, 0)
 
 
-def _claims(plain: str, span: Span, marks: Sequence[Mark]) -> Iterator[CitedSentence]:
+def _claims(plain: str, span: Span, marks: Sequence[MarkerOffset]) -> Iterator[CitedSentence]:
     sentence = _clean(span.of(plain))
     ends = sorted({min(max(mark.offset, span.start), span.end) for mark in marks})
     ends[-1] = span.end
@@ -72,7 +72,7 @@ def _claims(plain: str, span: Span, marks: Sequence[Mark]) -> Iterator[CitedSent
     for mark in marks:
         end = ends[min(bisect_left(ends, mark.offset), len(ends) - 1)]
         claim = _clean(plain[begins[end] : end])
-        whole = len(ends) == 1 or len(claim) < LEAST_CLAIM
+        whole = len(ends) == 1 or len(claim) < MIN_CLAIM_CHARACTERS
         yield CitedSentence(mark.number, sentence, sentence if whole else claim)
 
 

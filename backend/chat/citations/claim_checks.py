@@ -1,4 +1,4 @@
-"""What a sentence claims that no likeness can stand in for: numbers, dates, codes, names, negation."""
+"""Extract what a passage must contain to support a sentence: numbers, dates, codes, names, negation."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -72,16 +72,12 @@ _POSSESSIVE = regex.compile(r"['’]s?$")
 _SENTENCE_START = regex.compile(r"(?:^|[.!?:;|•>\n]\s*+|[\"“‘(*_-]\s*+)$")
 _I = regex.compile(r"I(?:['’]\w+)?")
 
-_NO_DENIAL = regex.compile(
+_NO_NEGATION = regex.compile(
     r"\b(?:no|not) (?:later|more|less|fewer|earlier|sooner) than\b|\bnot (?:only|just|merely)\b"
     r"|\bnicht (?:nur|später als|mehr als|weniger als)\b",
     regex.IGNORECASE,
 )
-_DENIAL = regex.compile(
-    r"\b(?:no|not|nicht) (?:later|more|less|fewer|earlier|sooner|longer|only|just|merely|nur|später als|mehr als|weniger als)(?= than\b| als\b|\b(?<=only|just|merely|nur))",
-    regex.IGNORECASE,
-)
-_DENIAL = regex.compile(
+_NEGATION = regex.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|forbidden|prohibited|banned"
     r"|nicht|nichts|kein(?:e[mnrs]?)?|nie|niemals|niemand|ohne|weder|verboten|untersagt"
     r"|ne\s+\w+\s+(?:pas|jamais|plus)|jamais|sans|aucune?|interdite?s?|nunca|ningun[oa]?|prohibid[oa]s?)\b"
@@ -95,7 +91,7 @@ _CLAUSE = regex.compile(
 
 
 def anchors(text: str) -> frozenset[str]:
-    """The numbers, dates, codes and names of a text, each in one spelling, as `kind:value`.
+    """Return the numbers, dates, codes and names of a text in a normalised spelling, as `kind:value`.
 
     A name is a capitalised word of an English text that does not begin a sentence. English month
     names and numbers below a hundred in words count as what they say (but not "one", which most
@@ -110,7 +106,7 @@ def anchors(text: str) -> frozenset[str]:
 
 
 def _dates(text: str) -> tuple[set[str], str]:
-    """The months of dates in figures, and the text with their days and years left as numbers."""
+    """Return the months of dates in figures, and the text with their days and years left as numbers."""
     months = {f"month:{int(month)}" for _, month, _ in _ISO_DATE.findall(text)}
     months |= {f"month:{int(month)}" for _, month, _ in _DOTTED_DATE.findall(text)}
     months |= {f"month:{int(month)}" for _, month, _ in _SPACELESS_DATE.findall(text)}
@@ -149,12 +145,12 @@ def _months(text: str) -> set[str]:
     return {
         f"month:{_MONTH_NUMBERS[match.group().lower()]}"
         for match in _MONTH.finditer(text)
-        if _means_month(text, match.start(), match.end())
+        if _is_month(text, match.start(), match.end())
     }
 
 
-def _means_month(text: str, start: int, end: int) -> bool:
-    """Short forms and words that mean other things need a number beside them."""
+def _is_month(text: str, start: int, end: int) -> bool:
+    """Whether a month name means a month: short forms and ambiguous words need a number next to them."""
     if not text[start].isupper():
         return False
     if end - start > 3 and text[start:end] not in {"March", "Sept"}:
@@ -177,11 +173,11 @@ def _names(text: str) -> Iterator[str]:
             yield f"name:{fold(_POSSESSIVE.sub('', word))}"
 
 
-def negated(text: str) -> bool:
+def is_negated(text: str) -> bool:
     """Whether the text denies or forbids something."""
-    return _DENIAL.search(_NO_DENIAL.sub(" ", text)) is not None
+    return _NEGATION.search(_NO_NEGATION.sub(" ", text)) is not None
 
 
-def clauses(text: str) -> list[str]:
-    """The parts of a text of which each may deny by itself."""
+def split_clauses(text: str) -> list[str]:
+    """Split a text into parts that may each be negated separately."""
     return [part for part in _CLAUSE.split(text) if part.strip()]

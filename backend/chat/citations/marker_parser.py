@@ -1,13 +1,13 @@
-"""Citation markers in streamed Markdown, told from everything that only looks like one.
+"""Find citation markers in streamed Markdown, and nothing that only looks like one.
 
 A marker is `[1]`, `[1, 2]`, `[1;2]`, `[1-3]`, `[[1]]`, `[[1, 2]]`, `【1】`, `【1†source】` or `［1］`. Code,
 links, images, reference links and their definitions, autolinks and escaped brackets are text,
-whatever they hold: as in CommonMark 0.31, but that a link stands on one line, and that indented
+whatever they hold: as in CommonMark 0.31, except that a link is on one line, and that indented
 lines are code only outside of lists.
 
-What begins at a place is told by at most `MAX_HELD` characters from there, and only when they have
-come or can no longer change it. So the result is the same however the text was cut, no more than
-that is ever held back, and time is linear.
+What begins at an offset is decided by at most `MAX_HELD` characters from there, and only once they
+have arrived or can no longer change it. So the result is the same however the text was split, no more
+than that is ever held back, and time is linear.
 """
 
 from dataclasses import dataclass
@@ -60,14 +60,14 @@ class Marker:
     text: str
     """As it was written, brackets included."""
     numbers: tuple[int, ...]
-    """In the order of the text, each once; ranges are counted out."""
+    """In the order of the text, each once; ranges are expanded."""
 
 
 Piece: TypeAlias = str | Marker
 
 
 def split_markers(text: str) -> list[Piece]:
-    """A whole text, cut at its markers; no two texts follow each other."""
+    """Split a whole text at its markers; no two texts follow each other."""
     scanner = MarkerScanner()
     pieces = [*scanner.feed(text), *scanner.end()]
     joined: list[Piece] = []
@@ -77,27 +77,27 @@ def split_markers(text: str) -> list[Piece]:
     return joined
 
 
-class _Undecided(Exception):
-    """What stands here depends on text that has not come yet."""
+class _UndecidedError(Exception):
+    """What begins here depends on text that has not arrived yet."""
 
 
-class _Place(Enum):
+class _State(Enum):
     LINE_START = auto()
     INLINE = auto()
     VERBATIM_LINE = auto()
 
 
 class MarkerScanner:
-    """Text in, in any cuts; text and markers out."""
+    """Splits text that arrives in any pieces into text and markers."""
 
     def __init__(self) -> None:
         self._text = ""
-        """What was held back, and what has come since."""
+        """What was held back, and what has arrived since."""
         self._at = 0
         self._ended = False
-        self._place = _Place.LINE_START
+        self._place = _State.LINE_START
         self._closing: regex.Pattern[str] | None = None
-        """The line that closes the fenced code in which we stand."""
+        """Matches the line that closes the current fenced code; None outside."""
         self._in_list = False
         self._after_blank = True
 
@@ -106,68 +106,68 @@ class MarkerScanner:
         return self._decided()
 
     def end(self) -> list[Piece]:
-        """What was held back. Nothing may be fed afterwards."""
+        """Return what was held back. Nothing may be fed afterwards."""
         self._ended = True
         return self._decided()
 
     def _decided(self) -> list[Piece]:
         pieces: list[Piece] = []
-        told = 0
+        decided = 0
         try:
             while self._at < len(self._text):
                 if marker := self._step():
-                    pieces += [self._text[told : self._at], marker]
-                    told = self._at = self._at + len(marker.text)
-        except _Undecided:
+                    pieces += [self._text[decided : self._at], marker]
+                    decided = self._at = self._at + len(marker.text)
+        except _UndecidedError:
             pass
-        pieces.append(self._text[told : self._at])
+        pieces.append(self._text[decided : self._at])
         self._text, self._at = self._text[self._at :], 0
         return [piece for piece in pieces if piece]
 
     def _step(self) -> Marker | None:
-        """Pass over what begins here, or stay and tell that it is a marker."""
+        """Skip what begins here, or return the marker that does."""
         match self._place:
-            case _Place.LINE_START:
+            case _State.LINE_START:
                 self._begin_line()
-            case _Place.VERBATIM_LINE:
+            case _State.VERBATIM_LINE:
                 self._end_line()
-            case _Place.INLINE:
+            case _State.INLINE:
                 return self._inline()
         return None
 
     def _begin_line(self) -> None:
         if self._closing:
-            if self._passes(self._closing):
+            if self._skip(self._closing):
                 self._closing = None
             else:
-                self._place = _Place.VERBATIM_LINE
+                self._place = _State.VERBATIM_LINE
         elif fence := self._match(_FENCE):
             self._closing = _closing(fence["run"])
             self._at = fence.end()
-        elif self._passes(_BLANK):
+        elif self._skip(_BLANK):
             self._after_blank = True
         else:
             self._place = self._kind_of_line()
 
-    def _kind_of_line(self) -> _Place:
+    def _kind_of_line(self) -> _State:
         if self._match(_LIST_ITEM):
             self._in_list = True
         elif self._match(_INDENTED):
             if self._after_blank and not self._in_list:
-                return _Place.VERBATIM_LINE
+                return _State.VERBATIM_LINE
         elif self._match(_DEFINITION):
-            return _Place.VERBATIM_LINE
+            return _State.VERBATIM_LINE
         elif self._after_blank and not self._text[self._at].isspace():
             self._in_list = False
         self._after_blank = False
-        return _Place.INLINE
+        return _State.INLINE
 
     def _end_line(self) -> None:
         found = self._text.find("\n", self._at)
         if found < 0:
             self._at = len(self._text)
         else:
-            self._at, self._place = found + 1, _Place.LINE_START
+            self._at, self._place = found + 1, _State.LINE_START
 
     def _inline(self) -> Marker | None:
         special = _SPECIAL.search(self._text, self._at)
@@ -176,11 +176,11 @@ class MarkerScanner:
             case "\n":
                 self._end_line()
             case "`":
-                self._pass_code()
+                self._skip_code()
             case "\\":
-                self._pass_one(_ESCAPE)
+                self._skip_one(_ESCAPE)
             case "<":
-                self._pass_one(_AUTOLINK)
+                self._skip_one(_AUTOLINK)
             case "[":
                 return self._bracket()
             case "【" | "［":
@@ -190,7 +190,7 @@ class MarkerScanner:
         return None
 
     def _bracket(self) -> Marker | None:
-        if self._passes(_LINK):
+        if self._skip(_LINK):
             return None
         marker = self._marker(_MARKER)
         reference = self._match(_REFERENCE)
@@ -212,8 +212,8 @@ class MarkerScanner:
         numbers = _numbers(found["list"]) if found else ()
         return Marker(found.group(), numbers) if found and numbers else None
 
-    def _pass_code(self) -> None:
-        """Past a code span; past the backticks alone where none closes it in the paragraph."""
+    def _skip_code(self) -> None:
+        """Skip a code span, or only its backticks if it is not closed in the paragraph."""
         end = self._at + MAX_HELD
         stop = _PARAGRAPH_END.search(self._text, self._at, end)
         limit = stop.start() if stop else min(end, len(self._text))
@@ -224,30 +224,32 @@ class MarkerScanner:
                 self._at = run.end()
                 return
         if not decided:
-            raise _Undecided
+            raise _UndecidedError
         self._at = opening.end()
 
-    def _pass_one(self, pattern: "regex.Pattern[str]") -> None:
-        """Past the pattern if it is here, else past one character."""
-        if not self._passes(pattern):
+    def _skip_one(self, pattern: "regex.Pattern[str]") -> None:
+        """Skip the pattern if it begins here, else one character."""
+        if not self._skip(pattern):
             self._at += 1
 
-    def _passes(self, pattern: "regex.Pattern[str]") -> bool:
+    def _skip(self, pattern: "regex.Pattern[str]") -> bool:
         found = self._match(pattern)
         if found:
             self._at = found.end()
         return found is not None
 
     def _match(self, pattern: "regex.Pattern[str]") -> "regex.Match[str] | None":
-        """The pattern at this place. Raises _Undecided: more text may yet make it match."""
+        """Match the pattern here. Raises _UndecidedError: more text may yet make it match."""
         end = self._at + MAX_HELD
+        # A partial match is one that ends where the text ends for now. Deciding on it would make the
+        # result depend on how the stream was split.
         found = pattern.match(self._text, self._at, end, partial=not self._final())
         if found and found.partial:
-            raise _Undecided
+            raise _UndecidedError
         return found
 
     def _final(self) -> bool:
-        """Whether all the text is here that may decide what stands at this place."""
+        """Whether all text has arrived that may decide what begins here."""
         return self._ended or len(self._text) >= self._at + MAX_HELD
 
 
@@ -256,7 +258,7 @@ def _closing(run: str) -> "regex.Pattern[str]":
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The numbers of a list, each once; none where a range runs backwards or too far."""
+    """Return the numbers of a list, each once; none if a range is reversed or too long."""
     numbers: dict[int, None] = {}
     for first, last in _NUMBERS.findall(text):
         low, high = int(first), int(last or first)

@@ -1,7 +1,7 @@
-"""Does a cited passage bear out the sentence that cites it?
+"""Verify that a cited passage supports the sentence that cites it.
 
-Likeness alone is no support: the numbers, dates, codes, names and negations of the sentence must
-stand in the passage too, else it is weak at most. Names and codes may stand in the title and the
+Similarity alone is no support: the numbers, dates, codes, names and negations of the sentence must be
+in the passage too, else the support is weak at most. Names and codes may be in the title and the
 headings above the passage, which say what it is about.
 """
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 
-from backend.chat.citations.claim_checks import anchors, clauses, negated
+from backend.chat.citations.claim_checks import anchors, is_negated, split_clauses
 from connectors.document import Span
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk
@@ -26,13 +26,13 @@ from indexing.text.tokenizer import plain_words, words
 SUPPORTED_SCORE = 0.6
 WEAK_SCORE = 0.35
 EMBEDDED_PASSAGES = 24
-"""Passages for one sentence that are compared by meaning: those that share most words."""
+"""Passages of one sentence that are compared by meaning: those that share most words with it."""
 EMBEDDED_TEXTS = 192
-"""Passages for all sentences together; of many sentences, each has fewer."""
-PAIR_COST = 0.1
-"""Two sentences are quoted only where they say so much more than one."""
+"""Passages of all sentences together; of many sentences, each has fewer."""
+PAIR_PENALTY = 0.1
+"""Two sentences are quoted only if they score so much higher than one."""
 ANCHOR_WEIGHT = 0.3
-"""How much a passage gains over others by holding all numbers, dates, codes and names."""
+"""Bonus of a passage that has all numbers, dates, codes and names."""
 
 
 class Verdict(StrEnum):
@@ -49,7 +49,7 @@ class Passage:
     section: int
     """Number of the section in its document."""
     span: Span
-    """In the text of that section; `text` stands there verbatim."""
+    """Of `text` in that section."""
     heading: str = ""
     """The title and headings above it."""
     sentences: int = 1
@@ -60,7 +60,7 @@ class Passage:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """All that may be taken from it; any of its words may be a name."""
+        """Everything that a sentence may take from it; any of its words may be a name."""
         named = {f"name:{word}" for word in plain_words(f"{self.text}\n{self.heading}")}
         above = {f"code:{fold(span.of(self.heading))}" for span in codes(self.heading)}
         return anchors(self.text) | named | above
@@ -72,12 +72,12 @@ class Support:
     section: int
     span: Span
     score: float
-    """0 to 1: the mean of cosine and of the share of the sentence's words that the quote holds."""
+    """0 to 1: the mean of cosine and of the share of the sentence's words in the quote."""
     verdict: Verdict
 
 
-def passages_of(chunks: Sequence[Chunk]) -> list[Passage]:
-    """The sentences of the chunks, and each with the one after it; each chunk once."""
+def split_passages(chunks: Sequence[Chunk]) -> list[Passage]:
+    """Split chunks into sentences, and pairs of neighbouring sentences; each chunk counts once."""
     once = {chunk.key: chunk for chunk in chunks}
     return [passage for chunk in once.values() for passage in _passages(chunk)]
 
@@ -99,27 +99,27 @@ def _passages(chunk: Chunk) -> list[Passage]:
     ]
 
 
-def best_supports(
+def find_support(
     claims: Sequence[tuple[str, Sequence[Passage]]],
     embedder: Embedder,
     understanding: Understanding,
     deadline: Deadline,
 ) -> list[Support | None]:
-    """For each sentence, the one of its passages that bears it out best; None where it has none.
+    """Find for each sentence the passage that supports it best; None if it has no passages.
 
-    All sentences share one call of the embedder. Where it is late, does not answer, or does not
-    understand the sentence, words alone decide.
+    All sentences share one call of the embedder. If it is late, does not answer, or does not support
+    the language, words alone decide.
 
     Raises:
         ActionRequiredError: as the embedder does.
     """
     compared = [_Claim.of(sentence, passages, len(claims)) for sentence, passages in claims]
     texts = [text for claim in compared for text in claim.texts()]
-    vectors = _vectors(list(dict.fromkeys(texts)), embedder, deadline)
+    vectors = _embed(list(dict.fromkeys(texts)), embedder, deadline)
     return [claim.support(vectors, understanding.share_of(claim.sentence)) for claim in compared]
 
 
-def _vectors(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> dict[str, Vector]:
+def _embed(texts: Sequence[str], embedder: Embedder, deadline: Deadline) -> dict[str, Vector]:
     if not texts:
         return {}
     try:
@@ -154,8 +154,8 @@ class _Claim:
             scored,
             key=lambda each: (
                 each[0]
-                + ANCHOR_WEIGHT * stands_in(self.sentence, each[1])
-                - PAIR_COST * (each[1].sentences - 1),
+                + ANCHOR_WEIGHT * anchors_present(self.sentence, each[1])
+                - PAIR_PENALTY * (each[1].sentences - 1),
                 -len(each[1].text),
             ),
         )
@@ -173,32 +173,34 @@ class _Claim:
     def _verdict(self, passage: Passage, score: float) -> Verdict:
         if score < WEAK_SCORE:
             return Verdict.UNSUPPORTED
-        stands = stands_in(self.sentence, passage) and denies_alike(self.sentence, passage.text)
-        return Verdict.SUPPORTED if stands and score >= SUPPORTED_SCORE else Verdict.WEAK
+        confirmed = anchors_present(self.sentence, passage) and negations_match(
+            self.sentence, passage.text
+        )
+        return Verdict.SUPPORTED if confirmed and score >= SUPPORTED_SCORE else Verdict.WEAK
 
 
 def share(wanted: frozenset[str], held: frozenset[str]) -> float:
-    """Share of the wanted words that are held, 0 to 1."""
+    """Return the share of the wanted words that are held, 0 to 1."""
     return len(wanted & held) / len(wanted) if wanted else 0.0
 
 
-def stands_in(sentence: str, passage: Passage) -> bool:
-    """Whether all numbers, dates, codes and names of the sentence stand in the passage.
+def anchors_present(sentence: str, passage: Passage) -> bool:
+    """Whether all numbers, dates, codes and names of the sentence are in the passage.
 
-    Of a passage of two sentences, the one that is more like the sentence must not have another
-    number where the second has the right one.
+    In a passage of two sentences, the one more similar to the sentence must not have another number
+    while only the other has the right one.
     """
     wanted = anchors(sentence)
     if not wanted <= passage.anchors:
         return False
     if passage.sentences == 1:
         return True
-    likest = max(
+    closest = max(
         (span.of(passage.text) for span in sentences(passage.text)),
         key=lambda text: len(frozenset(words(sentence)) & frozenset(words(text))),
     )
-    return _numbers(wanted) <= _numbers(anchors(likest)) or not (
-        _numbers(anchors(likest)) - _numbers(wanted)
+    return _numbers(wanted) <= _numbers(anchors(closest)) or not (
+        _numbers(anchors(closest)) - _numbers(wanted)
     )
 
 
@@ -206,17 +208,17 @@ def _numbers(found: frozenset[str]) -> set[str]:
     return {anchor for anchor in found if anchor.startswith("number:")}
 
 
-def denies_alike(sentence: str, passage: str) -> bool:
-    """Whether each clause of the sentence denies just where its counterpart in the passage does.
+def negations_match(sentence: str, passage: str) -> bool:
+    """Whether each clause of the sentence is negated exactly if its counterpart in the passage is.
 
     The counterpart of a clause is the one of the passage that shares most words with it; a clause
-    that shares none has no counterpart, and agrees unless it denies.
+    that shares none has no counterpart, and matches unless it is negated.
     """
-    parts = [(frozenset(words(part)), negated(part)) for part in clauses(passage)]
-    for clause in clauses(sentence):
+    parts = [(frozenset(words(part)), is_negated(part)) for part in split_clauses(passage)]
+    for clause in split_clauses(sentence):
         wanted = frozenset(words(clause))
         most = max((len(wanted & held) for held, _ in parts), default=0)
-        denials = {denies for held, denies in parts if len(wanted & held) == most and most}
-        if negated(clause) not in (denials or {False}):
+        negations = {negation for held, negation in parts if len(wanted & held) == most and most}
+        if is_negated(clause) not in (negations or {False}):
             return False
     return True

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint as a stream of events. This module alone speaks to it."""
+"""Stream answers of any OpenAI-compatible endpoint as events. No other module calls it."""
 
 import random
 import socket
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from backend.chat.llm.messages import (
     CallMessage,
-    Forced,
+    ForcedTool,
     ModelEvent,
     ModelMessage,
     TextDelta,
@@ -21,8 +21,9 @@ from backend.chat.llm.messages import (
     ToolResult,
     ToolSpec,
 )
-from backend.chat.llm.stream_parser import Assembly
+from backend.chat.llm.stream_parser import StreamParser
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
+from connectors.errors import QuarryError
 from indexing.runtime.cancellable_socket import CancellableSocket
 from indexing.runtime.deadline import Deadline
 
@@ -36,40 +37,40 @@ TRIES = 3
 CONNECT_SECONDS = 5.0
 LONGEST_PAUSE = timedelta(seconds=60)
 QUOTED_CHARACTERS = 300
-"""Of a server's own words in our messages."""
+"""Of a server's message, quoted in ours."""
 USAGE = "stream_options"
 URL, MODEL, KEY, WINDOW = (f"QUARRY_LLM_{name}" for name in ("URL", "MODEL", "KEY", "WINDOW"))
-"""What a person sets, as messages name it."""
+"""Environment variables, as messages name them."""
 
 Json: TypeAlias = dict[str, Any]
 
 
-class ModelError(Exception):
+class ModelError(QuarryError):
     """The language model gave no answer."""
 
 
-class ModelUnavailable(ModelError):
-    """It does not answer now; the same request may succeed later."""
+class ModelUnavailableError(ModelError):
+    """The model does not answer now; the same request may succeed later."""
 
-    def __init__(self, message: str, after: timedelta = timedelta(0)) -> None:
+    def __init__(self, message: str, retry_after: timedelta = timedelta(0)) -> None:
         super().__init__(message)
-        self.after = after
+        self.retry_after = retry_after
 
 
-class ModelLate(ModelUnavailable):
-    """The time for this was up."""
+class ModelTimeoutError(ModelUnavailableError):
+    """The model did not answer by the deadline."""
 
 
-class ModelRefused(ModelError):
-    """A person must change a setting first; the message says which."""
+class ModelRequestError(ModelError):
+    """The endpoint refuses the request; the message says which setting to change."""
 
 
-class ToolsRefused(ModelRefused):
-    """This model or its server cannot call tools."""
+class ToolsUnsupportedError(ModelRequestError):
+    """The model or its server cannot call tools."""
 
 
-class ModelBroken(ModelError):
-    """What came back cannot be understood, or broke off in the middle."""
+class MalformedCompletionError(ModelError):
+    """The answer is no chat completion, or incomplete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +82,11 @@ class ModelSettings:
     context_window: int = 32_000
     """Tokens, of prompt and answer together."""
     answer_tokens: int = 2_048
-    """Of the window, kept free for the answer; never more than a quarter of it."""
+    """Reserved for the answer; never more than a quarter of the window."""
     temperature: float | None = None
-    """None leaves it to the server; some models accept no other."""
-    first_pause: float = 0.5
-    """Seconds before the first repetition of a failed request; doubled for each further one."""
+    """None leaves it to the server; some models accept only their default."""
+    first_backoff: float = 0.5
+    """Seconds before the first retry; doubled for each further one."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -109,33 +110,33 @@ class LanguageModel:
         tools: Sequence[ToolSpec] = (),
         tool_choice: ToolChoice = "auto",
     ) -> Generator[ModelEvent, None, None]:
-        """What the model says, as it says it. Closing the generator closes the connection.
+        """Stream the model's answer. Closing the generator closes the connection.
 
-        A request that fails before its first event is repeated, as long as the deadline allows.
+        A request that fails before its first event is retried, as long as the deadline allows.
 
         Raises:
-            ModelUnavailable: no answer after all tries; `ModelLate`: not by the deadline.
-            ModelRefused: a wrong key, model or setting; `ToolsRefused`: it cannot call tools.
-            ModelBroken: garbage, or an answer cut off in the middle.
+            ModelUnavailableError: no answer after all retries; `ModelTimeoutError`: not by the deadline.
+            ModelRequestError: a wrong key, model or setting; `ToolsUnsupportedError`: it cannot call tools.
+            MalformedCompletionError: no chat completion, or an incomplete one.
         """
         request = self._request(messages, tools, tool_choice)
         for attempt in range(1, TRIES + 1):
-            begun = False
+            started = False
             try:
                 for event in self._attempt(request, deadline):
-                    begun = True
+                    started = True
                     yield event
-            except ModelUnavailable as failure:
-                if begun:
-                    raise _broken_off(failure) from failure
-                pause = self._pause(attempt, failure)
+            except ModelUnavailableError as failure:
+                if started:
+                    raise _incomplete(failure) from failure
+                pause = self._backoff(attempt, failure)
                 if attempt == TRIES or pause >= deadline.remaining():
                     raise
                 deadline.sleep(pause)
-            except ModelRefused as refusal:
-                # An older server that does not know how to tell the usage.
-                knows = begun or attempt == TRIES or USAGE not in str(refusal)
-                if knows or not request.pop(USAGE, None):
+            except ModelRequestError as refusal:
+                # Older servers reject the option that asks for token counts.
+                other = started or attempt == TRIES or USAGE not in str(refusal)
+                if other or not request.pop(USAGE, None):
                     raise
             else:
                 return
@@ -145,123 +146,133 @@ class LanguageModel:
     ) -> Json:
         request: Json = {
             "model": self.settings.model,
-            "messages": [_message(message) for message in messages],
+            "messages": [_encode_message(message) for message in messages],
             "stream": True,
             USAGE: {"include_usage": True},
         }
         if self.settings.temperature is not None:
             request["temperature"] = self.settings.temperature
         if tools:
-            request["tools"] = [_tool(tool) for tool in tools]
-            request["tool_choice"] = _choice(choice)
+            request["tools"] = [_encode_tool(tool) for tool in tools]
+            request["tool_choice"] = _encode_choice(choice)
         return request
 
     def _attempt(self, request: Json, deadline: Deadline) -> Iterator[ModelEvent]:
-        assembly = Assembly()
-        with self._wrapped(request, deadline):
-            with self._opened(request, deadline) as stream:
+        assembly = StreamParser()
+        with self._map_errors(request, deadline):
+            with self._open_stream(request, deadline) as stream:
                 for chunk in stream:
                     yield from assembly.feed(chunk)
             yield from assembly.end()
 
     @contextmanager
-    def _opened(self, request: Json, deadline: Deadline) -> "Iterator[Stream[ChatCompletionChunk]]":
+    def _open_stream(
+        self, request: Json, deadline: Deadline
+    ) -> "Iterator[Stream[ChatCompletionChunk]]":
         left = deadline.remaining()
         if not left:
-            raise ModelLate(_LATE)
+            raise ModelTimeoutError(_TOO_LATE)
         cancellable = CancellableSocket()
         # The library's own time-out runs anew with every piece, so that a stalled stream could take
         # twice its time, and a dribbling one for ever.
         with (
             deadline.on_expiry(cancellable.cancel),
-            self._answered(request, left, cancellable) as stream,
+            self._wait_for_answer(request, left, cancellable) as stream,
         ):
-            _expect_stream(stream, self.settings.base_url)
+            _check_content_type(stream, self.settings.base_url)
             yield stream
 
-    def _answered(
+    def _wait_for_answer(
         self, request: Json, left: float, cancellable: CancellableSocket
     ) -> "Stream[ChatCompletionChunk]":
-        """Wait until the server begins to answer; `line` is the connection on which it does."""
+        """Wait until the server begins to answer on the connection of `cancellable`."""
         create: Callable[..., Stream[ChatCompletionChunk]] = self._client.chat.completions.create
-        asking = _asking.set(cancellable)
+        token = _current_socket.set(cancellable)
         try:
             return create(**request, timeout=_timeout(left))
         finally:
-            _asking.reset(asking)
+            _current_socket.reset(token)
 
     @contextmanager
-    def _wrapped(self, request: Json, deadline: Deadline) -> Iterator[None]:
-        """The library's errors as ours, and those of its HTTP client that it lets through."""
+    def _map_errors(self, request: Json, deadline: Deadline) -> Iterator[None]:
+        """Map errors of the library, and those of its HTTP client that it lets through, to ours."""
         import httpx2
         import openai
 
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._refusal(error, request) from error
+            raise self._status_error(error, request) from error
         except (openai.APIConnectionError, httpx2.RequestError) as error:
             if not deadline.remaining():
-                raise ModelLate(_LATE) from error
-            raise ModelUnavailable(self._unreachable(error)) from error
+                raise ModelTimeoutError(_TOO_LATE) from error
+            raise ModelUnavailableError(self._unreachable_message(error)) from error
         except openai.APIError as error:
-            raise ModelUnavailable(f"The language model failed: {self._quote(error)}") from error
+            raise ModelUnavailableError(
+                f"The language model failed: {self._quote(error)}"
+            ) from error
         except UnicodeEncodeError as error:
-            raise ModelRefused(f"{KEY} holds a character that no key has. Set it again.") from error
+            raise ModelRequestError(
+                f"{KEY} holds a character that no key has. Set it again."
+            ) from error
         except (ValueError, RecursionError) as error:
-            raise ModelBroken(self._garbled()) from error
+            raise MalformedCompletionError(self._malformed_message()) from error
 
-    def _refusal(self, error: "openai.APIStatusError", request: Json) -> ModelError:
-        said = self._quote(error)
+    def _status_error(self, error: "openai.APIStatusError", request: Json) -> ModelError:
+        quoted = self._quote(error)
         match error.status_code:
             case 401 | 403:
-                return ModelRefused(
-                    f"The language model refused the key. Set {KEY} to a valid one. {said}"
+                return ModelRequestError(
+                    f"The language model refused the key. Set {KEY} to a valid one. {quoted}"
                 )
             case 429 if error.code == "insufficient_quota":
-                return ModelRefused(f"The account of the language model is used up. {said}")
+                return ModelRequestError(f"The account of the language model is used up. {quoted}")
             case 408 | 409 | 425 | 429:
-                return ModelUnavailable(f"The language model is busy. {said}", _retry_after(error))
+                return ModelUnavailableError(
+                    f"The language model is busy. {quoted}", _retry_after(error)
+                )
             case status if status >= 500 and not _is_about_tools(error, request):
-                return ModelUnavailable(f"The language model failed. {said}", _retry_after(error))
+                return ModelUnavailableError(
+                    f"The language model failed. {quoted}", _retry_after(error)
+                )
         if _is_about_tools(error, request):
-            return ToolsRefused(f"The language model cannot call tools. {said}")
+            return ToolsUnsupportedError(f"The language model cannot call tools. {quoted}")
         if error.status_code == 404:
-            return ModelRefused(
+            return ModelRequestError(
                 f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set {MODEL} to"
-                f" a model that is there, and {URL} to an address that ends in /v1. {said}"
+                f" a model that is there, and {URL} to an address that ends in /v1. {quoted}"
             )
-        return ModelRefused(
-            f"The language model refused the request. Check {MODEL} and {WINDOW}. {said}"
+        return ModelRequestError(
+            f"The language model refused the request. Check {MODEL} and {WINDOW}. {quoted}"
         )
 
-    def _unreachable(self, error: Exception) -> str:
+    def _unreachable_message(self, error: Exception) -> str:
         cause = error.__cause__ or error
         return (
             f"No answer from the language model at {self.settings.base_url} ({cause}). Check that"
             f" it runs and that {URL} is right."
         )
 
-    def _garbled(self) -> str:
+    def _malformed_message(self) -> str:
         return (
             f"The answer of {self.settings.base_url} broke off or is no chat completion. Try"
             f" again; if it stays so, check that {URL} is that of an OpenAI-compatible server."
         )
 
     def _quote(self, error: "openai.APIError") -> str:
-        said = error.message
+        message = error.message
         if self.settings.api_key:
-            said = said.replace(self.settings.api_key, "…")
-        return f"It said: {said[:QUOTED_CHARACTERS]}"
+            message = message.replace(self.settings.api_key, "…")
+        return f"Its message: {message[:QUOTED_CHARACTERS]}"
 
-    def _pause(self, attempt: int, failure: ModelUnavailable) -> float:
-        """Seconds: what the server asked for, else doubled each time, spread by a quarter."""
-        back_off: float = self.settings.first_pause * 2 ** (attempt - 1)
-        return max(failure.after.total_seconds(), back_off * random.uniform(0.75, 1.25))
+    def _backoff(self, attempt: int, failure: ModelUnavailableError) -> float:
+        """Return the seconds that the server asked for, or a doubled pause with a quarter of jitter."""
+        backoff: float = self.settings.first_backoff * 2 ** (attempt - 1)
+        return max(failure.retry_after.total_seconds(), backoff * random.uniform(0.75, 1.25))
 
 
-def completion(model: LanguageModel) -> Complete:
-    """The model as search uses it: a text for a few messages. Thoughts are left out."""
+def make_complete(model: LanguageModel) -> Complete:
+    """Adapt the model to what search uses: a text for a few messages, without reasoning."""
 
     def complete(messages: Sequence[ChatMessage], deadline: Deadline) -> str:
         try:
@@ -276,7 +287,7 @@ def completion(model: LanguageModel) -> Complete:
     return complete
 
 
-_LATE = "The language model did not answer in the time allowed. Ask again, or allow more time."
+_TOO_LATE = "The language model did not answer in the time allowed. Ask again, or allow more time."
 
 
 def _connect(settings: ModelSettings) -> "openai.OpenAI":
@@ -285,34 +296,34 @@ def _connect(settings: ModelSettings) -> "openai.OpenAI":
 
     client = openai.OpenAI(
         base_url=settings.base_url,
-        # A local server wants no key, but the library wants one.
+        # A local server needs no key, but the library does.
         api_key=settings.api_key or "none",
         max_retries=0,
         http_client=openai.DefaultHttpxClient(
-            # A connection is seen when it is made, and one that is used again is not.
+            # A deadline closes the socket, which is known only when a connection is made.
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
-            event_hooks={"request": [_watch]},
+            event_hooks={"request": [_trace_connection]},
         ),
     )
-    # The library takes these two from the environment; they are nobody else's business.
+    # The library takes these two from the environment; they must not be sent to other servers.
     client.organization = client.project = None
     return client
 
 
-_asking: ContextVar[CancellableSocket] = ContextVar("_asking")
+_current_socket: ContextVar[CancellableSocket] = ContextVar("_current_socket")
 
 
-def _watch(request: "httpx2.Request") -> None:
-    cancellable = _asking.get()
+def _trace_connection(request: "httpx2.Request") -> None:
+    cancellable = _current_socket.get()
 
-    def note(event: str, told: Json) -> None:
-        """Called by the HTTP client with each step of its work."""
+    def trace(event: str, details: Json) -> None:
+        """Receive a trace event of the HTTP client."""
         if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
-            connected = told["return_value"].get_extra_info("socket")
+            connected = details["return_value"].get_extra_info("socket")
             if isinstance(connected, socket.socket):
                 cancellable.attach(connected)
 
-    request.extensions["trace"] = note
+    request.extensions["trace"] = trace
 
 
 def _timeout(left: float) -> "openai.Timeout":
@@ -321,23 +332,23 @@ def _timeout(left: float) -> "openai.Timeout":
     return openai.Timeout(left, connect=min(CONNECT_SECONDS, left))
 
 
-def _expect_stream(stream: "Stream[ChatCompletionChunk]", base_url: str) -> None:
+def _check_content_type(stream: "Stream[ChatCompletionChunk]", base_url: str) -> None:
     kind = stream.response.headers.get("content-type", "")
     if kind.startswith("text/html"):
-        raise ModelRefused(
+        raise ModelRequestError(
             f"{base_url} answers with a web page. Set {URL} to an OpenAI-compatible server; it"
             " usually ends in /v1."
         )
 
 
-def _broken_off(failure: ModelUnavailable) -> ModelError:
-    if isinstance(failure, ModelLate):
+def _incomplete(failure: ModelUnavailableError) -> ModelError:
+    if isinstance(failure, ModelTimeoutError):
         return failure
-    return ModelBroken(f"The answer broke off in the middle. {failure}")
+    return MalformedCompletionError(f"The answer broke off in the middle. {failure}")
 
 
 def _retry_after(error: "openai.APIStatusError") -> timedelta:
-    """What the server asks for, in seconds or as a date; nothing where it makes no sense."""
+    """Parse Retry-After, in seconds or as a date; zero if it is invalid."""
     value = error.response.headers.get("retry-after", "")
     try:
         seconds = float(value)
@@ -358,36 +369,36 @@ def _seconds_until(date: str) -> float:
 
 
 def _is_about_tools(error: "openai.APIStatusError", request: Json) -> bool:
-    """Servers say it with 400, 404, 422, 500 or 501; only their words tell."""
-    told = f"{error.message} {error.param or ''}".lower()
-    return "tools" in request and ("tool" in told or "function call" in told)
+    """Whether tools are refused: servers use 400, 404, 422, 500 or 501, so only the message tells."""
+    text = f"{error.message} {error.param or ''}".lower()
+    return "tools" in request and ("tool" in text or "function call" in text)
 
 
-def _message(message: ModelMessage) -> Json:
+def _encode_message(message: ModelMessage) -> Json:
     match message:
         case ChatMessage(role, text):
-            return {"role": role, "content": _sendable(text)}
+            return {"role": role, "content": _replace_surrogates(text)}
         case CallMessage(text, calls):
             return {
                 "role": "assistant",
-                "content": _sendable(text) or None,
-                "tool_calls": [_call(call) for call in calls],
+                "content": _replace_surrogates(text) or None,
+                "tool_calls": [_encode_call(call) for call in calls],
             }
         case ToolResult(call_id, text):
-            return {"role": "tool", "tool_call_id": call_id, "content": _sendable(text)}
+            return {"role": "tool", "tool_call_id": call_id, "content": _replace_surrogates(text)}
 
 
-def _sendable(text: str) -> str:
-    """Half a surrogate pair, as a broken file name holds it, cannot be sent."""
+def _replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which broken file names contain and JSON cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _call(call: ToolCall) -> Json:
+def _encode_call(call: ToolCall) -> Json:
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _tool(tool: ToolSpec) -> Json:
+def _encode_tool(tool: ToolSpec) -> Json:
     function: Mapping[str, object] = {
         "name": tool.name,
         "description": tool.description,
@@ -396,9 +407,9 @@ def _tool(tool: ToolSpec) -> Json:
     return {"type": "function", "function": function}
 
 
-def _choice(choice: ToolChoice) -> str | Json:
+def _encode_choice(choice: ToolChoice) -> str | Json:
     match choice:
-        case Forced(name):
+        case ForcedTool(name):
             return {"type": "function", "function": {"name": name}}
         case _:
             return choice

@@ -1,4 +1,4 @@
-"""What is said to a language model, and what it says back."""
+"""Messages to a language model, and the events of its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from backend.search.llm_protocol import ChatMessage
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is told of it."""
+    """A tool as it is described to the model."""
 
     name: str
     description: str
@@ -19,7 +19,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model wrote it: its arguments should be JSON, and need not be."""
+    """A call as the model wrote it; its arguments should be JSON, but may be anything."""
 
     id: str
     name: str
@@ -28,7 +28,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class CallMessage:
-    """The model's own turn in which it called tools."""
+    """The message in which the model called tools."""
 
     text: str
     calls: tuple[ToolCall, ...]
@@ -36,7 +36,7 @@ class CallMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call brought; every call of a `CallMessage` is followed by one."""
+    """The result of a call; every call of a `CallMessage` is followed by one."""
 
     call_id: str
     text: str
@@ -46,13 +46,13 @@ ModelMessage: TypeAlias = ChatMessage | CallMessage | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
-class Forced:
-    """The model is to call this tool and no other."""
+class ForcedTool:
+    """The model must call this tool and no other."""
 
     name: str
 
 
-ToolChoice: TypeAlias = Forced | Literal["auto"]
+ToolChoice: TypeAlias = ForcedTool | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of every stream that was not broken off."""
+    """The last event of every complete stream."""
 
     reason: str
     """As the server names it: `stop`, `length`, `tool_calls`, `content_filter`, ..."""

@@ -1,6 +1,6 @@
-"""The pieces of a streamed chat completion, put together into events.
+"""Assemble the chunks of a streamed chat completion into events.
 
-Servers differ in what they leave out and what they add; only what is used here is looked at.
+Servers differ in what they leave out and what they add; only what is used here is read.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from backend.chat.llm.messages import (
     Usage,
 )
 
-THINK, THOUGHT = "<think>", "</think>"
+THINK_START, THINK_END = "<think>", "</think>"
 
 
 class _Function(BaseModel):
@@ -53,17 +53,17 @@ class _Chunk(BaseModel):
     usage: _Tokens | None = None
 
 
-class Assembly:
-    """Chunks in, events out: texts as they come, tool calls when they are whole."""
+class StreamParser:
+    """Turns chunks into events: text as it arrives, tool calls once they are complete."""
 
     def __init__(self) -> None:
-        self._thoughts = _Thoughts()
-        self._calls = _Calls()
+        self._text = _ReasoningSplitter()
+        self._calls = _ToolCallAssembler()
         self._finish: str | None = None
         self._usage: Usage | None = None
 
     def feed(self, chunk: object) -> Iterator[ModelEvent]:
-        """Raises ValueError: not a chunk of a chat completion."""
+        """Parse a chunk. Raises ValueError: it is not one of a chat completion."""
         if not isinstance(chunk, BaseModel):
             raise ValueError(f"not a chunk of a chat completion: {chunk!r:.100}")
         read = _Chunk.model_validate(chunk.model_dump(warnings=False))
@@ -71,29 +71,29 @@ class Assembly:
             self._usage = Usage(read.usage.prompt_tokens, read.usage.completion_tokens)
         for choice in read.choices or ():
             self._finish = choice.finish_reason or self._finish
-            yield from self._said(choice.delta)
+            yield from self._parse_delta(choice.delta)
 
     def end(self) -> Iterator[ModelEvent]:
-        """Raises ValueError: the stream has stopped in the middle."""
+        """End the stream. Raises ValueError: it was incomplete."""
         if self._finish is None:
             raise ValueError("the stream ended before the answer did")
-        yield from self._thoughts.end()
-        yield from self._calls.whole()
+        yield from self._text.end()
+        yield from self._calls.assemble()
         yield Finished(self._finish, self._usage)
 
-    def _said(self, delta: _Delta) -> Iterator[ModelEvent]:
+    def _parse_delta(self, delta: _Delta) -> Iterator[ModelEvent]:
         if reasoning := delta.reasoning_content or delta.reasoning:
             yield ReasoningDelta(reasoning)
         if text := delta.content or delta.refusal:
-            yield from self._thoughts.feed(text)
+            yield from self._text.feed(text)
         for fragment in delta.tool_calls or ():
             self._calls.feed(fragment)
 
 
-class _Calls:
-    """Tool calls by the index of their fragments.
+class _ToolCallAssembler:
+    """Assembles tool calls by the index of their fragments.
 
-    Some servers send every call whole under index 0: a new id there begins a new call.
+    Some servers send every complete call under index 0: a new id there begins a new call.
     """
 
     def __init__(self) -> None:
@@ -119,59 +119,60 @@ class _Calls:
         self._arguments.append([])
         return self._at[index]
 
-    def whole(self) -> Iterator[ToolCall]:
+    def assemble(self) -> Iterator[ToolCall]:
         parts = zip(self._ids, self._names, self._arguments, strict=True)
         for number, (identity, name, arguments) in enumerate(parts, 1):
             yield ToolCall(identity or f"call-{number}", name, "".join(arguments))
 
 
-class _Thoughts:
-    """Tells thoughts from text where a model writes `<think>…</think>` before its answer."""
+class _ReasoningSplitter:
+    """Separates reasoning from text when a model writes `<think>…</think>` before its answer."""
 
     def __init__(self) -> None:
         self._held = ""
         self._thinking: bool | None = None
-        """None until the first characters have told."""
+        """None until the first characters have decided."""
 
     def feed(self, text: str) -> Iterator[ModelEvent]:
         self._held += text
         if self._thinking is None:
-            self._look_for_thoughts()
+            self._detect_reasoning()
         if self._thinking:
-            yield from self._think()
+            yield from self._split_reasoning()
         if self._thinking is False:
-            yield from self._speak()
+            yield from self._flush_text()
 
     def end(self) -> Iterator[ModelEvent]:
-        """What was held back; thoughts that were never closed remain thoughts."""
+        """Return what was held back; reasoning that was never closed remains reasoning."""
         if self._held:
             yield ReasoningDelta(self._held) if self._thinking else TextDelta(self._held)
         self._held = ""
 
-    def _look_for_thoughts(self) -> None:
+    def _detect_reasoning(self) -> None:
         begun = self._held.lstrip()
-        if begun.startswith(THINK):
-            self._thinking, self._held = True, begun.removeprefix(THINK)
-        elif not THINK.startswith(begun):
+        if begun.startswith(THINK_START):
+            self._thinking, self._held = True, begun.removeprefix(THINK_START)
+        elif not THINK_START.startswith(begun):
             self._thinking = False
 
-    def _think(self) -> Iterator[ModelEvent]:
-        thought, closed, rest = self._held.partition(THOUGHT)
+    def _split_reasoning(self) -> Iterator[ModelEvent]:
+        reasoning, closed, rest = self._held.partition(THINK_END)
         if closed:
             self._thinking, self._held = False, rest.lstrip()
         else:
-            kept = _begun(thought, THOUGHT)
-            thought, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
-        if thought:
-            yield ReasoningDelta(thought)
+            kept = _partial_length(reasoning, THINK_END)
+            split = len(reasoning) - kept
+            reasoning, self._held = reasoning[:split], reasoning[split:]
+        if reasoning:
+            yield ReasoningDelta(reasoning)
 
-    def _speak(self) -> Iterator[ModelEvent]:
+    def _flush_text(self) -> Iterator[ModelEvent]:
         if self._held:
             yield TextDelta(self._held)
         self._held = ""
 
 
-def _begun(text: str, tag: str) -> int:
-    """How many characters at the end of `text` may be the beginning of `tag`."""
+def _partial_length(text: str, tag: str) -> int:
+    """Return how many characters at the end of `text` may be the beginning of `tag`."""
     longest = min(len(text), len(tag) - 1)
     return next((n for n in range(longest, 0, -1) if text.endswith(tag[:n])), 0)

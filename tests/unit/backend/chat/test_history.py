@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from backend.chat.history import (
     Conversation,
-    Exchange,
-    MessageTooLong,
-    Opening,
+    MessageTooLongError,
+    ToolExchange,
+    TurnStart,
     recent_messages,
 )
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolCall, ToolResult
@@ -25,15 +25,15 @@ def said(role: str, text: str) -> ChatMessage:
     return ChatMessage("user" if role == "user" else "assistant", text)
 
 
-def exchange(name: str, size: int) -> Exchange:
+def exchange(name: str, size: int) -> ToolExchange:
     call = ToolCall(name, "internal_search", f'{{"queries": ["{name}"]}}')
-    return Exchange(CallMessage("", (call,)), (ToolResult(name, f"{name} " * size),))
+    return ToolExchange(CallMessage("", (call,)), (ToolResult(name, f"{name} " * size),))
 
 
 def conversation(
     window: int, message: str = "why?", history: tuple[ChatMessage, ...] = ()
 ) -> Conversation:
-    opening = Opening(duties=(), today=None, history=history, message=message, files="")
+    opening = TurnStart(duties=(), today=None, history=history, message=message, files="")
     return Conversation(opening, window, words)
 
 
@@ -102,9 +102,9 @@ def test_a_search_is_given_no_more_than_still_fits() -> None:
 
 
 def test_a_message_that_leaves_no_room_is_refused() -> None:
-    with pytest.raises(MessageTooLong):
+    with pytest.raises(MessageTooLongError):
         conversation(1_000, "word " * 990).messages([])
-    with pytest.raises(MessageTooLong):
+    with pytest.raises(MessageTooLongError):
         conversation(1_000, "word " * 800).budgets([])
 
 

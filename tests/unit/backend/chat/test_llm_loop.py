@@ -111,7 +111,7 @@ def _model(server: ScriptedModel, window: int) -> LanguageModel:
             model="scripted",
             api_key="sk-secret",
             context_window=window,
-            first_pause=0.01,
+            first_backoff=0.01,
         )
     )
 

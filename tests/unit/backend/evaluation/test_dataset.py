@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.evaluation.dataset import MalformedDataset, Passage, Query, read_dataset
+from backend.evaluation.dataset import MalformedDatasetError, Passage, Query, read_dataset
 
 CORPUS = '{"_id": "d1", "title": "Tea", "text": "Green tea."}\n{"_id": "d2", "text": "Coffee."}\n'
 QUERIES = """{"_id": "q1", "text": "tea?"}
@@ -90,7 +90,7 @@ def test_the_digest_follows_the_documents(tmp_path: Path) -> None:
 def test_what_is_malformed_is_named_with_its_line(
     tmp_path: Path, files: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(MalformedDataset) as raised:
+    with pytest.raises(MalformedDatasetError) as raised:
         read_dataset(write(tmp_path, **files))
     assert message in str(raised.value)
 
@@ -98,13 +98,13 @@ def test_what_is_malformed_is_named_with_its_line(
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
 def test_what_is_missing_is_named(tmp_path: Path, name: str) -> None:
     (write(tmp_path) / name).unlink()
-    with pytest.raises(MalformedDataset, match=name):
+    with pytest.raises(MalformedDatasetError, match=name):
         read_dataset(tmp_path)
 
 
 def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
     (write(tmp_path) / "queries.jsonl").write_bytes(QUERIES.encode() + b'{"_id": "\xff"}\n')
-    with pytest.raises(MalformedDataset, match=r"queries\.jsonl:4: not UTF-8"):
+    with pytest.raises(MalformedDatasetError, match=r"queries\.jsonl:4: not UTF-8"):
         read_dataset(tmp_path)
 
 
@@ -112,7 +112,7 @@ def test_text_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
 def test_a_packed_corpus_that_ends_too_early_is_named(tmp_path: Path, cut: int) -> None:
     (write(tmp_path) / "corpus.jsonl").unlink()
     (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress(CORPUS.encode())[:cut])
-    with pytest.raises(MalformedDataset, match=r"corpus\.jsonl\.gz:\d+: cannot be read"):
+    with pytest.raises(MalformedDatasetError, match=r"corpus\.jsonl\.gz:\d+: cannot be read"):
         read_dataset(tmp_path)
 
 

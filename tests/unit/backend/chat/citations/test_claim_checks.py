@@ -1,6 +1,6 @@
 import pytest
 
-from backend.chat.citations.claim_checks import anchors, negated
+from backend.chat.citations.claim_checks import anchors, is_negated
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_what_says_otherwise_has_others(one: str, other: str) -> None:
     ],
 )
 def test_negation_is_seen(text: str, expected: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert negated(text) is expected
+    assert is_negated(text) is expected

@@ -10,9 +10,9 @@ from backend.chat.citations.verification import (
     Passage,
     Support,
     Verdict,
-    best_supports,
-    denies_alike,
-    passages_of,
+    find_support,
+    negations_match,
+    split_passages,
 )
 from connectors.document import Span
 from indexing.embedding.embedder import Vectors
@@ -25,8 +25,8 @@ UNDERSTOOD = Understanding({"English": 1.0, "German": 1.0, "French": 1.0, "Spani
 
 
 def support(sentence: str, text: str, title: str = "Handbook") -> Support:
-    passages = passages_of([chunk("a", 0, text, title=title)])
-    [found] = best_supports(
+    passages = split_passages([chunk("a", 0, text, title=title)])
+    [found] = find_support(
         [(sentence, passages)], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)
     )
     assert found is not None
@@ -88,10 +88,10 @@ def test_two_sentences_are_quoted_where_one_says_too_little() -> None:
 def test_without_passages_or_claim_there_is_no_support() -> None:
     passage = Passage("A sentence stands here.", 0, Span(0, 23))
     claims = [("Something.", []), ("  ", [passage]), ("A sentence stands here.", [passage])]
-    nothing, blank, found = best_supports(claims, HashingEmbedder(), UNDERSTOOD, Deadline.after(30))
+    nothing, blank, found = find_support(claims, HashingEmbedder(), UNDERSTOOD, Deadline.after(30))
     assert nothing is blank is None
     assert found is not None
-    assert best_supports([], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)) == []
+    assert find_support([], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)) == []
 
 
 @dataclass(frozen=True)
@@ -104,18 +104,18 @@ class Counting(HashingEmbedder):
 
 
 def test_many_claims_share_one_bounded_call() -> None:
-    passages = passages_of([chunk("a", 0, " ".join(f"Part {n} is blue." for n in range(300)))])
+    passages = split_passages([chunk("a", 0, " ".join(f"Part {n} is blue." for n in range(300)))])
     embedder = Counting()
     claims = [(f"Part {n} is blue.", passages) for n in range(40)]
-    found = best_supports(claims, embedder, UNDERSTOOD, Deadline.after(30))
+    found = find_support(claims, embedder, UNDERSTOOD, Deadline.after(30))
     assert [one.quote for one in found if one] == [sentence for sentence, _ in claims]
     (texts,) = embedder.calls
     assert texts <= EMBEDDED_TEXTS + len(claims)
 
 
 def test_an_embedder_that_is_late_costs_the_meaning_only() -> None:
-    passages = passages_of([chunk("a", 0, "Recordings are kept for 72 hours.")])
-    (found,) = best_supports(
+    passages = split_passages([chunk("a", 0, "Recordings are kept for 72 hours.")])
+    (found,) = find_support(
         [("Recordings are kept for 72 hours.", passages)],
         HashingEmbedder(),
         UNDERSTOOD,
@@ -128,8 +128,8 @@ def test_an_embedder_that_is_late_costs_the_meaning_only() -> None:
 @given(text=st.text(max_size=300), sentence=st.text(min_size=1, max_size=80))
 def test_a_quote_stands_verbatim_at_its_span(text: str, sentence: str) -> None:
     held = chunk("a", 0, text, span=Span(7, 7 + len(text)), section=2)
-    passages = passages_of([held, held])
-    (found,) = best_supports(
+    passages = split_passages([held, held])
+    (found,) = find_support(
         [(sentence, passages)], HashingEmbedder(), UNDERSTOOD, Deadline.after(30)
     )
     if found is not None:
@@ -153,4 +153,4 @@ def test_clauses_deny_where_their_counterparts_do(
     passage: str,
     expected: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    assert denies_alike(sentence, passage) is expected
+    assert negations_match(sentence, passage) is expected

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.chat.llm.client import LanguageModel, ModelLate, ModelSettings, completion
+from backend.chat.llm.client import LanguageModel, ModelSettings, ModelTimeoutError, make_complete
 from backend.chat.llm.messages import ModelEvent
 from backend.search.futures import run_in_background
 from backend.search.llm_protocol import ChatMessage, CompletionError
@@ -26,7 +26,7 @@ def server() -> Iterator[ScriptedModel]:
 
 def _model(server: ScriptedModel) -> LanguageModel:
     return LanguageModel(
-        ModelSettings(base_url=server.base_url, model="scripted", first_pause=30.0)
+        ModelSettings(base_url=server.base_url, model="scripted", first_backoff=30.0)
     )
 
 
@@ -38,7 +38,7 @@ def _stopped(server: ScriptedModel, reply: Reply) -> list[ModelEvent]:
     stopping.start()
     said: list[ModelEvent] = []
     began = time.monotonic()
-    with pytest.raises(ModelLate):
+    with pytest.raises(ModelTimeoutError):
         said.extend(_model(server).stream(HELLO, Deadline.after(60, cancel_token)))
     assert time.monotonic() - began < SOON
     stopping.join()
@@ -74,7 +74,7 @@ def test_between_two_tries(server: ScriptedModel, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Deadline, "sleep", stopped_in_it)
     began = time.monotonic()
-    with pytest.raises(ModelLate):
+    with pytest.raises(ModelTimeoutError):
         list(_model(server).stream(HELLO, Deadline.after(60, cancel_token)))
     assert time.monotonic() - began < SOON
     assert len(server.requests) == 1
@@ -84,7 +84,7 @@ def test_what_runs_in_the_background(server: ScriptedModel) -> None:
     server.play([Silent()])
     cancel_token = CancelToken()
     deadline = Deadline.after(60, cancel_token)
-    complete = completion(_model(server))
+    complete = make_complete(_model(server))
     pending = run_in_background(lambda: complete(HELLO, deadline), deadline.limited_to(50))
     threading.Thread(target=_set_when_asked, args=(server, cancel_token)).start()
     with pytest.raises(CompletionError):
@@ -95,7 +95,7 @@ def test_what_runs_in_the_background(server: ScriptedModel) -> None:
 def test_before_it_was_asked(server: ScriptedModel) -> None:
     cancel_token = CancelToken()
     cancel_token.cancel()
-    with pytest.raises(ModelLate):
+    with pytest.raises(ModelTimeoutError):
         list(_model(server).stream(HELLO, Deadline.after(60, cancel_token)))
     assert server.requests == []
 
@@ -107,6 +107,6 @@ def test_a_connection_is_used_once(server: ScriptedModel) -> None:
     assert list(model.stream(HELLO, Deadline.after(60)))
     cancel_token = CancelToken()
     threading.Timer(0.2, cancel_token.cancel).start()
-    with pytest.raises(ModelLate):
+    with pytest.raises(ModelTimeoutError):
         list(model.stream(HELLO, Deadline.after(60, cancel_token)))
     assert server.hung_up.wait(SOON)

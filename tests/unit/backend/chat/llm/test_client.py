@@ -12,19 +12,19 @@ import pytest
 
 from backend.chat.llm.client import (
     LanguageModel,
-    ModelBroken,
+    MalformedCompletionError,
     ModelError,
-    ModelLate,
-    ModelRefused,
+    ModelRequestError,
     ModelSettings,
-    ModelUnavailable,
-    ToolsRefused,
-    completion,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    ToolsUnsupportedError,
+    make_complete,
 )
 from backend.chat.llm.messages import (
     CallMessage,
     Finished,
-    Forced,
+    ForcedTool,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
@@ -53,7 +53,7 @@ TOOL = ToolSpec("internal_search", "Search.", {"type": "object", "properties": {
 
 
 def settings_for(base_url: str, **others: object) -> ModelSettings:
-    values: dict[str, object] = {"model": "scripted", "api_key": "sk-secret", "first_pause": 0.01}
+    values: dict[str, object] = {"model": "scripted", "api_key": "sk-secret", "first_backoff": 0.01}
     return ModelSettings(base_url=base_url, **(values | others))  # type: ignore[arg-type]
 
 
@@ -111,7 +111,7 @@ def test_a_request_says_everything_once(server: ScriptedModel) -> None:
         ToolResult("call-1", "nothing"),
     )
     model = LanguageModel(settings_for(server.base_url, temperature=0.0))
-    list(model.stream(messages, soon(), [TOOL], Forced("internal_search")))
+    list(model.stream(messages, soon(), [TOOL], ForcedTool("internal_search")))
     model.close()
     [request] = server.requests
     assert request.headers["authorization"] == "Bearer sk-secret"
@@ -220,7 +220,7 @@ def test_a_passing_failure_is_repeated(
 
 def test_after_three_tries_it_is_unavailable(server: ScriptedModel, model: LanguageModel) -> None:
     server.play([Refuse(500, "boom")] * 5)
-    with pytest.raises(ModelUnavailable, match="boom"):
+    with pytest.raises(ModelUnavailableError, match="boom"):
         list(model.stream(QUESTION, soon()))
     assert len(server.requests) == 3
 
@@ -244,10 +244,10 @@ def test_a_wait_beyond_the_deadline_is_told_at_once(
 ) -> None:
     server.play([Refuse(429, headers={"Retry-After": after})] * 3)
     start = time.monotonic()
-    with pytest.raises(ModelUnavailable) as caught:
+    with pytest.raises(ModelUnavailableError) as caught:
         list(model.stream(QUESTION, soon()))
     assert time.monotonic() - start < 4
-    assert caught.value.after.total_seconds() in {30.0, 60.0}
+    assert caught.value.retry_after.total_seconds() in {30.0, 60.0}
 
 
 @pytest.mark.parametrize("after", ["soon", "-5", "nan", ""])
@@ -273,7 +273,7 @@ def test_what_a_person_must_change_is_not_repeated(
     server: ScriptedModel, model: LanguageModel, reply: Refuse | Raw, advice: str
 ) -> None:
     server.play([reply, Say("never")])
-    with pytest.raises(ModelRefused, match=advice) as caught:
+    with pytest.raises(ModelRequestError, match=advice) as caught:
         list(model.stream(QUESTION, soon()))
     assert len(server.requests) == 1
     assert "sk-secret" not in str(caught.value)
@@ -284,16 +284,16 @@ def test_a_server_that_knows_no_tools_is_told_apart(
     server: ScriptedModel, model: LanguageModel, status: int
 ) -> None:
     server.play([Refuse(status, "this model does not support tools")])
-    with pytest.raises(ToolsRefused):
+    with pytest.raises(ToolsUnsupportedError):
         list(model.stream(QUESTION, soon(), [TOOL]))
     assert len(server.requests) == 1
 
 
 def test_without_tools_the_word_means_nothing(server: ScriptedModel, model: LanguageModel) -> None:
     server.play([Refuse(400, "toolbox is broken")])
-    with pytest.raises(ModelRefused) as caught:
+    with pytest.raises(ModelRequestError) as caught:
         list(model.stream(QUESTION, soon()))
-    assert not isinstance(caught.value, ToolsRefused)
+    assert not isinstance(caught.value, ToolsUnsupportedError)
 
 
 def test_an_older_server_is_asked_without_usage(
@@ -308,7 +308,7 @@ def test_an_older_server_that_fails_as_well_is_no_silence(
     server: ScriptedModel, model: LanguageModel
 ) -> None:
     server.play([Refuse(500), Refuse(500), Refuse(400, "unknown field: stream_options")])
-    with pytest.raises(ModelRefused):
+    with pytest.raises(ModelRequestError):
         list(model.stream(QUESTION, soon()))
 
 
@@ -334,7 +334,7 @@ def test_garbage_and_what_breaks_off_is_told_as_such(
     server: ScriptedModel, model: LanguageModel, reply: Say | Raw
 ) -> None:
     server.play([reply, Say("never")])
-    with pytest.raises(ModelBroken):
+    with pytest.raises(MalformedCompletionError):
         list(model.stream(QUESTION, soon()))
     assert len(server.requests) == 1
 
@@ -344,7 +344,7 @@ def test_what_was_said_before_the_break_is_told(
 ) -> None:
     server.play([Say(["one ", "two ", "three"], manner=Manner(cut_after=2))])
     heard: list[ModelEvent] = []
-    with pytest.raises(ModelBroken):
+    with pytest.raises(MalformedCompletionError):
         heard.extend(model.stream(QUESTION, soon()))
     assert said(heard) == "one two "
 
@@ -370,14 +370,14 @@ def test_a_stream_is_cut_at_the_deadline(
 ) -> None:
     server.play([reply] * 3)
     start = time.monotonic()
-    with pytest.raises(ModelLate, match="time allowed"):
+    with pytest.raises(ModelTimeoutError, match="time allowed"):
         list(model.stream(QUESTION, Deadline.after(0.4)))
     assert 0.3 < time.monotonic() - start < 5
     assert len(server.requests) == 1
 
 
 def test_nothing_is_asked_after_the_deadline(server: ScriptedModel, model: LanguageModel) -> None:
-    with pytest.raises(ModelLate):
+    with pytest.raises(ModelTimeoutError):
         list(model.stream(QUESTION, Deadline.after(0)))
     assert server.requests == []
 
@@ -397,7 +397,7 @@ def test_where_nothing_listens_the_message_says_what_to_check() -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     model = LanguageModel(settings_for(f"http://127.0.0.1:{port}/v1"))
-    with pytest.raises(ModelUnavailable, match="Check that it runs"):
+    with pytest.raises(ModelUnavailableError, match="Check that it runs"):
         list(model.stream(QUESTION, soon()))
     model.close()
 
@@ -406,7 +406,7 @@ def test_an_error_body_that_breaks_off_is_still_one_of_ours() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(5)
         broken = LanguageModel(
-            settings_for(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", first_pause=9.0)
+            settings_for(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", first_backoff=9.0)
         )
         stream = broken.stream(QUESTION, soon())
         with pytest.raises(ModelError):
@@ -439,7 +439,7 @@ def test_half_a_character_does_not_stop_a_request(
 
 def test_a_key_that_cannot_be_sent_is_told(server: ScriptedModel) -> None:
     model = LanguageModel(settings_for(server.base_url, api_key="clé"))
-    with pytest.raises(ModelRefused, match=variable("llm_key")):
+    with pytest.raises(ModelRequestError, match=variable("llm_key")):
         list(model.stream(QUESTION, soon()))
     model.close()
 
@@ -455,7 +455,7 @@ def test_a_quarter_of_a_small_window_is_the_most_that_an_answer_takes() -> None:
 
 def test_a_completion_is_the_text_alone(server: ScriptedModel, model: LanguageModel) -> None:
     server.play([Say(" annual leave \n", reasoning="hm")])
-    assert completion(model)(QUESTION, soon()) == "annual leave"
+    assert make_complete(model)(QUESTION, soon()) == "annual leave"
 
 
 @pytest.mark.parametrize("reply", [Refuse(401), Refuse(500), Say(""), Say(" \n"), Raw(b"data: {")])
@@ -464,4 +464,4 @@ def test_a_completion_fails_in_one_way_only(
 ) -> None:
     server.play([reply] * 3)
     with pytest.raises(CompletionError):
-        completion(model)(QUESTION, soon())
+        make_complete(model)(QUESTION, soon())
