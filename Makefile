@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 STAMP := $(VENV)/.installed
-SERVED := backend connectors indexing tests deploy
+SERVED := backend connectors indexing tests deploy hatch_build.py
 
 .PHONY: help install demo test check format lint types contracts unit soak mutants evaluate benchmarks services services-stop opensearch opensearch-stop browser mail-server picture constraints handbook clean
 

