@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.request_context import Visit, begin_visit
+from backend.version import describe_version
 
 LOG = logging.getLogger("quarry.requests")
 REQUEST_ID = "x-request-id"
@@ -57,6 +58,11 @@ class RequestLog:
             _note(scope, visit, status, seconds)
 
 
+def log_start() -> None:
+    """Begin the log with what runs: a line of its own form, with an event instead of a request."""
+    LOG.info(json.dumps({"time": _now(), "event": "start", "version": describe_version()}))
+
+
 def _route(scope: Scope) -> str | None:
     """As it was declared: not which document, and none where nothing is at the address."""
     return getattr(scope.get("route"), "path", None)
@@ -70,7 +76,7 @@ def _request_id(scope: Scope) -> str:
 
 def _note(scope: Scope, visit: Visit, status: int | None, seconds: float) -> None:
     line = {
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "time": _now(),
         "request": visit.request_id,
         "method": scope["method"],
         "route": _route(scope),
@@ -83,3 +89,7 @@ def _note(scope: Scope, visit: Visit, status: int | None, seconds: float) -> Non
     if visit.asked and LOG.isEnabledFor(logging.DEBUG):
         line["asked"] = visit.asked
     LOG.info(json.dumps(line, ensure_ascii=False))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 from anyio import to_thread
@@ -22,6 +21,7 @@ from backend.api.routes import admin, ask, documents, health, metrics, search, s
 from backend.api.sync_runs import Syncs
 from backend.api.warmup import Readiness, Served
 from backend.container import Container
+from backend.version import read_version
 
 THREADS = 8
 """For requests. A search is work for a processor: more at once would only wait for one another."""
@@ -63,8 +63,8 @@ def create_app(
         error_page: how a problem is shown in a browser, outside of the API.
     """
     app = Api(
-        title="Container",
-        version=version("quarry-search"),
+        title="Quarry",
+        version=read_version(),
         description=DESCRIPTION,
         lifespan=_lifespan,
         dependencies=[Depends(admitted)],

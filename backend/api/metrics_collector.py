@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from backend.api.warmup import Readiness, Served
 from backend.store.metrics_queries import Figures, Reckoning
-from backend.sync.prometheus_metrics import StageMetrics
+from backend.sync.prometheus_metrics import StageMetrics, register_build_info
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 _SEARCHES = {"/api/search", "/results"}
@@ -29,6 +29,7 @@ class Metrics:
 
     def __init__(self, served: Served, readiness: Readiness) -> None:
         self._registry = CollectorRegistry()
+        register_build_info(self._registry)
         self._registry.register(_OfDatabase(served, readiness))
         self.stages = StageMetrics(self._registry)
         self._requests = Counter(

@@ -228,7 +228,7 @@ TRIED = [
     ),
 ]
 DONE = wire.DoneWire(source="handbook", told="handbook is synced again.")
-HEALTHY = wire.HealthWire()
+HEALTHY = wire.HealthWire(version="0.1.0")
 READY = wire.ReadyWire(
     ready=True, parts=(wire.PartWire(name="database", state="ready", detail=""),)
 )

@@ -6,7 +6,7 @@ Exit codes: 0 done; 1 failed, or nothing there that this asker may see; 2 wrong 
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -76,9 +76,25 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from backend.version import describe_version
+
+        typer.echo(describe_version())
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Makes the application a group, though no command is registered."""
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+    del version
 
 
 def main() -> None:

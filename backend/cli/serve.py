@@ -14,7 +14,7 @@ import typer
 import uvicorn
 from rich.console import Console
 
-from backend.api.access_log import LOG
+from backend.api.access_log import LOG, log_start
 from backend.api.app import Api, create_app
 from backend.api.authentication import LocalAsker
 from backend.api.dependencies import Parts
@@ -161,11 +161,12 @@ def _url(bound: socket.socket) -> str:
 
 
 def _log_requests(level: int) -> None:
-    """One line of JSON a request, on standard error."""
+    """One line of JSON a request, on standard error, after one that says what runs."""
     LOG.setLevel(level)
     LOG.propagate = False
     if not LOG.handlers:
         LOG.addHandler(logging.StreamHandler(sys.stderr))
+    log_start()
 
 
 def _done_already(number: int, frame: object) -> None:

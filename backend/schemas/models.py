@@ -296,6 +296,7 @@ class ProblemWire(Wire):
 
 class HealthWire(Wire):
     status: Literal["ok"] = "ok"
+    version: str
 
 
 class PartWire(Wire):

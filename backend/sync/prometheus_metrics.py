@@ -1,6 +1,10 @@
 """What the work takes and brings, counted for Prometheus: of one process, since it began."""
 
-from prometheus_client import CollectorRegistry, Counter, start_http_server
+import platform
+
+from prometheus_client import CollectorRegistry, Counter, Info, start_http_server
+
+from backend.version import read_version
 
 
 class StageMetrics:
@@ -26,6 +30,12 @@ class StageMetrics:
 
     def did(self, outcome: str, count: int) -> None:
         self._outcomes.labels(outcome).inc(max(count, 0))
+
+
+def register_build_info(registry: CollectorRegistry) -> None:
+    """Add `quarry_build_info`, a gauge that is always 1 and names the versions in its labels."""
+    info = Info("quarry_build", "Versions of Quarry and of Python.", registry=registry)
+    info.info({"version": read_version(), "python": platform.python_version()})
 
 
 def serve_metrics(host: str, port: int, registry: CollectorRegistry) -> None:

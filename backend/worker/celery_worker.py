@@ -29,7 +29,7 @@ from backend.settings import Settings
 from backend.store import runs, sources, workers
 from backend.sync.due_work import Engine
 from backend.sync.process_identity import this_process
-from backend.sync.prometheus_metrics import StageMetrics, serve_metrics
+from backend.sync.prometheus_metrics import StageMetrics, register_build_info, serve_metrics
 from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError
 from backend.sync.wakeup_messages import list_due
 from backend.sync.worker_heartbeat import WorkerHeartbeat
@@ -126,6 +126,7 @@ class WorkerProcess:
         )
         metrics = StageMetrics()
         if config.metrics:
+            register_build_info(metrics.registry)
             serve_metrics(*config.metrics, metrics.registry)
         engine = Engine(
             self._containers,

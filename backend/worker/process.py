@@ -9,6 +9,7 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store.database import Database
 from backend.sync.wakeup_messages import Queue
+from backend.version import describe_version
 
 CONCURRENCY: Mapping[Queue, int] = {"fetch": 8, "index": 1, "light": 2}
 """Sources read at once; one model, which uses the processors by itself; sources compared at once."""
@@ -73,3 +74,4 @@ def configure_logging() -> None:
     logging.basicConfig(level=logging.INFO, format=form)
     for name in ("httpx", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    LOG.info("%s", describe_version())

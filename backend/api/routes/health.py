@@ -29,8 +29,8 @@ def add_routes(app: FastAPI) -> None:
 
 # These do not wait for a thread: they are answered however busy the others are.
 @ruled(Rule.ANYONE)
-async def healthy() -> HealthWire:
-    return HealthWire()
+async def healthy(request: Request) -> HealthWire:
+    return HealthWire(version=request.app.version)
 
 
 @ruled(Rule.ANYONE)

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from backend.api import dependencies, warmup
 from backend.api.warmup import Part, Readiness
 from backend.schemas.models import ReadyWire
+from backend.version import read_version
 from connectors.errors import ActionRequiredError
 from tests.unit.backend.api.conftest import api, make_container
 
@@ -153,7 +154,7 @@ def test_a_home_that_cannot_be_is_told_and_the_server_lives(
     blocked = tmp_path / "state"
     blocked.write_text("a file where the folder should be", encoding="utf-8")
     with TestClient(api(make_container(tmp_path)), base_url=ADDRESS) as client:
-        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get("/healthz").json() == {"status": "ok", "version": read_version()}
         while (ready := client.get("/readyz")).json()["parts"][0]["state"] == "waiting":
             time.sleep(0.01)
         assert ready.status_code == 503

@@ -1,5 +1,6 @@
 """`GET /metrics`: what Prometheus reads, by its own parser."""
 
+import platform
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from backend.api.app import create_app
 from backend.api.authentication import Asker
 from backend.api.warmup import Readiness
+from backend.version import read_version
 from connectors.document import Readers
 from tests.unit.backend.api.conftest import (
     SOURCE,
@@ -71,6 +73,10 @@ def test_searches_answers_and_requests_are_counted(client: TestClient) -> None:
     # What nobody has declared is one figure, however it is called.
     assert found["quarry_requests_total", "", "", "404"] == 2
     assert not any("secret-name" in " ".join(labels) for labels in found)
+
+
+def test_the_build_is_named(client: TestClient) -> None:
+    assert told(client)["quarry_build_info", platform.python_version(), read_version()] == 1
 
 
 def test_they_are_the_owners_and_of_this_machine(tmp_path: Path) -> None:
