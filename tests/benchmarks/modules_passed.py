@@ -16,22 +16,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import httpx
 
-from backend.cli import main as quarry
 from tests.support.models import MODEL_CACHE
 
-ROOT = f"{Path(__file__).resolve().parents[2]}/"
-PACKAGES = ("backend/", "connectors/", "indexing/")
-_OPTIMIZED = 1
-"""The code flag of functions, which class bodies lack."""
 DOCUMENTS = {
     "warranty.md": "# Warranty\n\nA used scanner has a warranty of six months.\n",
     "travel.md": "# Travel\n\nTravel abroad is approved by the head of the department.\n",
@@ -59,69 +52,15 @@ ACTIONS = (
 )
 
 
-class Recorder:
-    """The modules whose functions are called while it is active."""
-
-    def __init__(self, *, active: bool) -> None:
-        self.active = active
-        self._called: set[str] = set()
-
-    def install(self) -> None:
-        threading.setprofile(self._record)
-        sys.setprofile(self._record)
-
-    def _record(self, frame: FrameType, event: str, argument: object) -> None:
-        del argument
-        code = frame.f_code
-        if event != "call" or not self.active or not code.co_filename.startswith(ROOT):
-            return
-        module = code.co_filename.removeprefix(ROOT)
-        if module in self._called or not module.startswith(PACKAGES):
-            return
-        if code.co_flags & _OPTIMIZED and not _while_importing(frame):
-            self._called.add(module)
-
-    def write(self, target: Path) -> None:
-        self.active = False
-        target.write_text(json.dumps(sorted(self._called)), encoding="utf-8")
-
-
-def _while_importing(frame: FrameType) -> bool:
-    caller: FrameType | None = frame
-    while caller is not None:
-        code = caller.f_code
-        if code.co_name == "<module>" and code.co_filename.removeprefix(ROOT).startswith(PACKAGES):
-            return True
-        caller = caller.f_back
-    return False
-
-
-def record_command(target: Path, arguments: Sequence[str]) -> None:
-    """Run a command in this process and write down what it called."""
-    serving = arguments[0] == "serve"
-    recorder = Recorder(active=not serving)
-    if serving:
-        signal.signal(signal.SIGUSR1, lambda *_: setattr(recorder, "active", True))
-        signal.signal(signal.SIGUSR2, lambda *_: recorder.write(target))
-    sys.argv = ["quarry", *arguments]
-    recorder.install()
-    try:
-        quarry()
-    finally:
-        sys.setprofile(None)
-        if not serving:
-            recorder.write(target)
-
-
 def measure(home: Path, action: Action) -> list[str]:
     target = home / "called.json"
     if action.arguments:
         _run(_child(target, action.arguments), home)
     else:
         _request(home, action, target)
-    modules: list[str] = json.loads(target.read_text(encoding="utf-8"))
+    functions: list[str] = json.loads(target.read_text(encoding="utf-8"))
     target.unlink()
-    return modules
+    return sorted({name.partition(":")[0] for name in functions})
 
 
 def _run(child: Sequence[str], home: Path) -> None:
@@ -201,11 +140,7 @@ def prepare(home: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="name the modules")
-    parser.add_argument("--record", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.record:
-        record_command(Path(options.record[0]), options.record[1:])
-        return
     missed = False
     rows = ["| action | modules | bar |", "|---|---|---|"]
     for action in ACTIONS:

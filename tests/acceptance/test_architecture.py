@@ -1,0 +1,60 @@
+"""ARCHITECTURE.md is true: the paths that it names exist, and its journeys are taken as it tells them."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.home import Home
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def _journey(title: str) -> list[str]:
+    """The functions that a journey names, as `module:function`."""
+    section = TEXT.partition(f"### {title}\n")[2].partition("\n#")[0]
+    return re.findall(r"`((?:backend|connectors|indexing)\.[\w.]+:[\w.]+)`", section)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    made = Home(tmp_path_factory.mktemp("home"))
+    folder = made.path / "docs"
+    folder.mkdir()
+    (folder / "leave.md").write_text("# Leave\n\nThere are twenty days of paid leave.\n")
+    assert made.quarry("add", "folder", str(folder), "--name", "docs").code == 0
+    return made
+
+
+def _called(home: Home, *arguments: str) -> Iterator[str]:
+    target = home.path / "called.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.call_recorder", str(target), *arguments],
+        cwd=ROOT,
+        env=home.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in json.loads(target.read_text(encoding="utf-8")):
+        yield name.replace("<locals>.", "")
+
+
+def test_a_document_and_a_question_pass_through_the_functions_that_it_names(home: Home) -> None:
+    document, question = _journey("A document"), _journey("A question")
+    assert len(document) >= 8
+    assert len(question) >= 8
+    assert [name for name in document if name not in set(_called(home, "sync", "docs"))] == []
+    asked = set(_called(home, "ask", "How many days of paid leave are there?"))
+    assert [name for name in question if name not in asked] == []
+
+
+def test_every_path_that_it_names_exists() -> None:
+    paths = re.findall(r"`((?:backend|connectors|indexing|tests|deploy)/[\w./]*)`", TEXT)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
