@@ -8,6 +8,7 @@ import hashlib
 import logging
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -80,9 +81,12 @@ def load_embedder(
         DamagedDataError: its weights cannot be read.
     """
     source = find_model(model, hub, can_read_exported)
-    plan = _make_plan(source)
-    folder = _cache_folder(source, plan, cache)
-    record = read_record(folder) or _prepare_once(source, plan, folder)
+    folder = _cache_folder(source, cache)
+    record = read_record(folder)
+    if record is None:
+        plan = _make_plan(source)
+        folder = _cache_folder(source, cache, _libraries(plan))
+        record = read_record(folder) or _prepare_once(source, plan, folder)
     if record.runtime == "openvino":
         return OpenVinoEmbedder(folder, record, threads)
     if not is_conversion_installed():
@@ -99,7 +103,7 @@ def describe_model(model: str, cache: Path, hub: Hub = DEFAULT_HUB) -> ModelStat
     """
     source = find_model(model, hub, can_read_exported)
     plan = _make_plan(source)
-    record = read_record(_cache_folder(source, plan, cache))
+    record = read_record(_cache_folder(source, cache, _libraries(plan)))
     return ModelState(source=source, record=record, advice="" if record else _advice(source, plan))
 
 
@@ -122,10 +126,14 @@ def _make_plan(source: ModelSource) -> Plan:
         ) from error
 
 
-def _cache_folder(source: ModelSource, plan: Plan, cache: Path) -> Path:
+def _libraries(plan: Plan) -> Sequence[str]:
+    """List what a prepared model depends on besides OpenVINO."""
+    return CONVERSION_LIBRARIES if isinstance(plan, ConversionPlan) else ()
+
+
+def _cache_folder(source: ModelSource, cache: Path, libraries: Sequence[str] = ()) -> Path:
     """Name the folder by all that the prepared model depends on: weights, precision, libraries."""
     version = get_weights_version(source.folder, cache)
-    libraries = CONVERSION_LIBRARIES if isinstance(plan, ConversionPlan) else ()
     used = [f"{name} {_library_version(name)}" for name in ("openvino", *libraries)]
     key = "\n".join([source.name, version, detect_native_precision(), _CACHE_FORMAT, *used])
     slug = re.sub(r"[^A-Za-z0-9]+", "-", source.name).strip("-")[-60:]
