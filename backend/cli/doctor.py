@@ -23,7 +23,7 @@ from backend.worker.broker import Broker
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.model_loading import describe_model
-from indexing.opensearch.cluster_health import OLDEST, ClusterHealth
+from indexing.opensearch.cluster_health import MIN_VERSION, ClusterHealth
 from indexing.runtime.deadline import Deadline
 
 UNDERSTOOD = 0.5
@@ -230,7 +230,7 @@ def _describe_cluster(health: ClusterHealth) -> str:
 
 def _cluster_failures(health: ClusterHealth) -> Iterator[str]:
     if health.is_too_old:
-        yield f"Quarry needs OpenSearch {'.'.join(map(str, OLDEST))} or newer"
+        yield f"Quarry needs OpenSearch {'.'.join(map(str, MIN_VERSION))} or newer"
     if health.without_knn:
         yield f"install the plugin opensearch-knn on: {', '.join(health.without_knn)}"
     if health.status == "red":

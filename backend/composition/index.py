@@ -76,9 +76,9 @@ class IndexEngine:
 
     def cluster_health(self) -> "ClusterHealth":
         """Raises TemporarilyUnavailableError, ActionRequiredError: the cluster does not answer, or not us."""
-        from indexing.opensearch.cluster_health import examine
+        from indexing.opensearch.cluster_health import read_cluster_health
 
-        return examine(self._client, self.settings.opensearch_prefix)
+        return read_cluster_health(self._client, self.settings.opensearch_prefix)
 
     def evaluation_parts(self) -> "Parts":
         """Indexes of their own, in the engine in use, for an evaluation."""

@@ -1,49 +1,69 @@
-"""Many changes of records in few requests: bounded bytes, two requests in flight, refusals sorted out.
+"""Sends changes of records in bulk requests of bounded size, two in flight, and retries refused items.
 
-A cluster that is busy refuses single items of a request; those are sent again, after pauses that grow.
-Whatever else is refused ends the write and names the document.
+A busy cluster refuses single items of a request; those are sent again after growing pauses. Any other refusal
+ends the write and names the document.
 """
 
+import json
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
+import numpy as np
+import orjson
+from numpy.typing import NDArray
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as Unreachable
 from opensearchpy.exceptions import SSLError, TransportError
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.embedding.embedder import Vectors
+from indexing.index.validation import PreparedReplace
 from indexing.opensearch import errors
-from indexing.opensearch.naming import written_alias
+from indexing.opensearch.mapping import Quantisation
+from indexing.opensearch.naming import chunk_id, write_alias
+from indexing.opensearch.record_mapping import (
+    BYTE_SCALE,
+    ChunkLabels,
+    DocumentRecord,
+    Source,
+    StoredRecord,
+    Version,
+    chunk_source,
+    document_source,
+)
+from indexing.opensearch.score_conversion import DIGITS
 
-REQUEST = 5_000_000
-"""Bytes of a request; clusters take 10 MB at the least."""
-IN_FLIGHT = 2
-"""Requests under way at once: while one is written by the cluster the next is put together and sent."""
+REQUEST_BYTES = 5_000_000
+"""Clusters accept at least 10 MB."""
+MAX_IN_FLIGHT = 2
+"""While the cluster writes one request, the next one is encoded and sent."""
 PARAMETERS = {
     "require_alias": "true",
     "filter_path": "errors,items.*.status,items.*.error,items.*._seq_no,items.*._primary_term",
 }
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 
+_Operation = Literal["index", "create", "update", "delete"]
+
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class BulkAction:
     """One item of a bulk request."""
 
     document_id: str
-    """Whose record it changes; for messages."""
+    """The document whose record or chunk it changes, for messages."""
     lines: bytes
-    """The head and, but for a deletion, the body; each with its end of line."""
+    """The head and, except for a deletion, the body; each with its line end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record was written; the state that the next conditional write names."""
+    """The record was written; the next conditional write names this state."""
 
     sequence: int
     term: int
@@ -51,33 +71,101 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Not written: the record is not in the state that the write named."""
+    """The record was not written: it was not in the state that the write named."""
 
 
 Outcome: TypeAlias = Stored | Conflict
 _Item: TypeAlias = Mapping[str, Any]
-Answer = TypeVar("Answer")
-Told = TypeVar("Told")
+Response = TypeVar("Response")
+Result = TypeVar("Result")
 
 
-class Bulk:
+def put_document(record: DocumentRecord, stored: StoredRecord | None) -> BulkAction:
+    """Write a record on condition that it is still as `stored`, or that there is none."""
+    condition = _condition(stored) if stored else {}
+    head = _head("index" if stored else "create", record.key, record.key, condition)
+    return BulkAction(record.id, head + _line(document_source(record)))
+
+
+def delete_document(stored: StoredRecord) -> BulkAction:
+    """Delete a record on condition that it is still as `stored`."""
+    key = stored.record.key
+    return BulkAction(stored.record.id, _head("delete", key, key, _condition(stored)))
+
+
+def put_chunks(
+    record: DocumentRecord, prepared: PreparedReplace, quantisation: Quantisation
+) -> Iterator[BulkAction]:
+    """Write all chunks of the record's version; each action is encoded when it is requested."""
+    for position, vector in enumerate(_encode_vectors(prepared.change.vectors, quantisation)):
+        source = chunk_source(record, prepared, position)
+        head = _head("index", source["chunk"], record.key, {})
+        body = _line(source)[:-2] + b',"vector":' + vector + b"}\n"
+        yield BulkAction(record.id, head + body)
+
+
+def label_chunks(record: DocumentRecord, labels: ChunkLabels) -> Iterator[BulkAction]:
+    """Give every chunk of the record's version these labels."""
+    body = _line({"doc": labels.to_source()})
+    for chunk in _chunk_ids(record.key, record.version):
+        yield BulkAction(record.id, _head("update", chunk, record.key, {}) + body)
+
+
+def delete_chunks(record: DocumentRecord, version: Version) -> Iterator[BulkAction]:
+    for chunk in _chunk_ids(record.key, version):
+        yield BulkAction(record.id, _head("delete", chunk, record.key, {}))
+
+
+def _chunk_ids(key: str, version: Version) -> Iterator[str]:
+    return (chunk_id(key, version.name, position) for position in range(version.chunks))
+
+
+def _condition(stored: StoredRecord) -> dict[str, int]:
+    return {"if_seq_no": stored.sequence, "if_primary_term": stored.term}
+
+
+def _head(operation: _Operation, name: str, key: str, condition: dict[str, int]) -> bytes:
+    return _line({operation: {"_id": name, "routing": key, **condition}})
+
+
+def _line(body: Source | dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        # A lone surrogate is no character, and would make the whole request invalid.
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"
+
+
+def _encode_vectors(vectors: Vectors, quantisation: Quantisation) -> Iterator[bytes]:
+    """Encode each vector as JSON; seven digits keep a cosine to a ten-millionth."""
+    rows: NDArray[np.generic] = (
+        np.rint(vectors * BYTE_SCALE).astype(np.int8)
+        if quantisation == "byte"
+        else np.round(vectors.astype(np.float64), DIGITS)
+    )
+    for row in np.ascontiguousarray(rows):
+        yield orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+class BulkClient:
     """Sends actions to one index. For one thread at a time."""
 
     def __init__(self, client: OpenSearch, index: str, patience: float) -> None:
-        """`patience`: seconds for which a busy cluster is asked again without getting anywhere."""
+        """`patience`: seconds for which a busy cluster is retried without progress."""
         self._client = client
-        self._alias = written_alias(index)
+        self._alias = write_alias(index)
         self._patience = patience
 
-    def send(self, actions: Iterable[Action]) -> None:
-        """Write records whose state does not matter, in any order, each id once.
+    def send(self, actions: Iterable[BulkAction]) -> None:
+        """Write records unconditionally, in any order, each id once.
 
-        What is to be changed or deleted and is not there is left so.
+        A change or deletion of a record that does not exist has no effect.
 
         Raises:
             TemporarilyUnavailableError, ActionRequiredError
         """
-        requests = packed(actions, REQUEST)
+        requests = pack_requests(actions, REQUEST_BYTES)
         first = next(requests, None)
         second = next(requests, None)
         if first is None:
@@ -85,35 +173,37 @@ class Bulk:
         if second is None:
             self._deliver(first)
             return
-        with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            under_way: set[Future[list[Outcome]]] = set()
+        with ThreadPoolExecutor(MAX_IN_FLIGHT) as pool:
+            in_flight: set[Future[list[Outcome]]] = set()
             for request in chain((first, second), requests):
-                if len(under_way) == IN_FLIGHT:
-                    under_way = _less(under_way)
-                under_way.add(pool.submit(self._deliver, request))
-            while under_way:
-                under_way = _less(under_way)
+                if len(in_flight) == MAX_IN_FLIGHT:
+                    in_flight = _wait_for_one(in_flight)
+                in_flight.add(pool.submit(self._deliver, request))
+            while in_flight:
+                in_flight = _wait_for_one(in_flight)
 
-    def send_conditional(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Write records on conditions that their actions name; what came of each. Raises as `send`."""
+    def send_conditional(self, actions: Sequence[BulkAction]) -> list[Outcome]:
+        """Write records on the conditions that their actions name. Raises as `send`."""
         return [
-            outcome for request in packed(actions, REQUEST) for outcome in self._deliver(request)
+            outcome
+            for request in pack_requests(actions, REQUEST_BYTES)
+            for outcome in self._deliver(request)
         ]
 
-    def patiently(self, ask: Callable[[], Answer]) -> Answer:
-        """What is answered to a request that changes nothing, for which a busy cluster is given time too."""
-        return _patiently(ask, Pauses(self._patience))
+    def retry_while_busy(self, call: Callable[[], Response]) -> Response:
+        """Make a call that changes nothing, and repeat it while the cluster is busy."""
+        return _retry_while_busy(call, Backoff(self._patience))
 
-    def _deliver(self, request: Sequence[Action]) -> list[Outcome]:
-        """One request, until every item of it has come to something."""
+    def _deliver(self, request: Sequence[BulkAction]) -> list[Outcome]:
+        """Send one request until each of its items has an outcome."""
         outcomes: dict[int, Outcome] = {}
         waiting = list(range(len(request)))
-        pauses = Pauses(self._patience)
+        backoff = Backoff(self._patience)
         while waiting:
             refused: _Item = {}
             left: list[int] = []
-            for number, item in zip(waiting, self._post(request, waiting, pauses), strict=True):
-                outcome = _outcome(request[number], item)
+            for number, item in zip(waiting, self._post(request, waiting, backoff), strict=True):
+                outcome = _to_outcome(request[number], item)
                 if outcome is None:
                     left.append(number)
                     refused = item
@@ -121,38 +211,38 @@ class Bulk:
                     outcomes[number] = outcome
             if left:
                 if len(left) < len(waiting):
-                    pauses = Pauses(self._patience)
-                pauses.wait(_named(request[left[0]], refused))
+                    backoff = Backoff(self._patience)
+                backoff.wait(_to_error(request[left[0]], refused))
             waiting = left
         return [outcomes[number] for number in range(len(request))]
 
     def _post(
-        self, request: Sequence[Action], wanted: Sequence[int], pauses: "Pauses"
+        self, request: Sequence[BulkAction], numbers: Sequence[int], backoff: "Backoff"
     ) -> list[_Item]:
-        body = b"".join(request[number].lines for number in wanted)
-        answer = _patiently(
-            lambda: self._client.bulk(body=body, index=self._alias, params=PARAMETERS), pauses
+        body = b"".join(request[number].lines for number in numbers)
+        response = _retry_while_busy(
+            lambda: self._client.bulk(body=body, index=self._alias, params=PARAMETERS), backoff
         )
-        return [next(iter(item.values())) for item in answer["items"]]
+        return [next(iter(item.values())) for item in response["items"]]
 
 
-def _less(under_way: set[Future[Told]]) -> set[Future[Told]]:
-    """What is left once one of them is done, or several are. Raises what those did."""
-    done, left = wait(under_way, return_when=FIRST_COMPLETED)
+def _wait_for_one(in_flight: set[Future[Result]]) -> set[Future[Result]]:
+    """Wait until at least one is done, and return the others. Raises what a done one raised."""
+    done, left = wait(in_flight, return_when=FIRST_COMPLETED)
     for future in done:
         future.result()
     return left
 
 
-class Pauses:
-    """Between attempts: each twice as long as the one before, give or take a half."""
+class Backoff:
+    """Pauses between attempts: each twice as long as the one before, plus or minus half."""
 
     def __init__(self, patience: float) -> None:
         self._until = time.monotonic() + patience
         self._next = FIRST_PAUSE
 
     def wait(self, reason: Exception) -> None:
-        """Raises `reason` once patience is at its end."""
+        """Sleep, or raise `reason` once the patience is over."""
         pause = self._next * random.uniform(0.5, 1.5)
         if time.monotonic() + pause > self._until:
             raise reason
@@ -160,9 +250,9 @@ class Pauses:
         self._next = min(2 * self._next, LONGEST_PAUSE)
 
 
-def packed(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
-    """Groups of at most `limit` bytes; an action that is larger is alone."""
-    group: list[Action] = []
+def pack_requests(actions: Iterable[BulkAction], limit: int) -> Iterator[list[BulkAction]]:
+    """Group actions into requests of at most `limit` bytes; a larger action gets one of its own."""
+    group: list[BulkAction] = []
     size = 0
     for action in actions:
         if group and size + len(action.lines) > limit:
@@ -174,46 +264,46 @@ def packed(actions: Iterable[Action], limit: int) -> Iterator[list[Action]]:
         yield group
 
 
-def _patiently(ask: Callable[[], Answer], pauses: Pauses) -> Answer:
+def _retry_while_busy(call: Callable[[], Response], backoff: Backoff) -> Response:
     while True:
         try:
-            return ask()
+            return call()
         except TemporarilyUnavailableError as error:
-            pauses.wait(error)
+            backoff.wait(error)
         except TransportError as error:
-            if not _may_pass(error):
+            if not _is_transient(error):
                 raise
-            pauses.wait(errors.named(error))
+            backoff.wait(errors.to_error(error))
 
 
-def _may_pass(error: TransportError) -> bool:
-    """Whether the same request may go through a little later."""
+def _is_transient(error: TransportError) -> bool:
+    """Whether the same request may succeed a little later."""
     if isinstance(error, SSLError):
         return False
     return isinstance(error, Unreachable) or isinstance(
-        errors.named(error), TemporarilyUnavailableError
+        errors.to_error(error), TemporarilyUnavailableError
     )
 
 
-def _outcome(action: Action, item: _Item) -> Outcome | None:
-    """`None`: to be sent again."""
+def _to_outcome(action: BulkAction, item: _Item) -> Outcome | None:
+    """Return the outcome of an item, or `None` if it is to be sent again."""
     status = item["status"]
     if "error" not in item and (status < 300 or status == 404):
         return Stored(item.get("_seq_no", -1), item.get("_primary_term", 0))
     if status == 409:
         return Conflict()
-    if status == 404 and errors.told(item)[0] == "document_missing_exception":
+    if status == 404 and errors.read_reason(item)[0] == "document_missing_exception":
         return Stored(-1, 0)
-    refusal = _named(action, item)
+    refusal = _to_error(action, item)
     if isinstance(refusal, TemporarilyUnavailableError):
         return None
     raise refusal
 
 
-def _named(action: Action, item: _Item) -> TemporarilyUnavailableError | ActionRequiredError:
-    """What the refusal of an item means, with its document."""
-    refusal = errors.of_refusal(item["status"], *errors.told(item))
+def _to_error(action: BulkAction, item: _Item) -> TemporarilyUnavailableError | ActionRequiredError:
+    """Return what the refusal of an item means, with the document's id."""
+    refusal = errors.refusal_to_error(item["status"], *errors.read_reason(item))
     text = f"{action.document_id[:200]}: {refusal}"
     if isinstance(refusal, TemporarilyUnavailableError):
         return TemporarilyUnavailableError(text, refusal.retry_after)
-    return ActionRequiredError(text)
+    return type(refusal)(text)

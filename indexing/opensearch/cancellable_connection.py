@@ -1,7 +1,7 @@
-"""The connection on which an answer is waited for, to be cut by another thread.
+"""Cancels a request to the cluster by closing its connection from another thread.
 
-The cluster gives up a search whose connection ends. The driver's own time-out counts from each piece of an
-answer anew, and knows nothing of an asker who goes away.
+The cluster stops a search whose connection is closed. The driver's own timeout starts again with each part
+of a response, and does not know of a client that disconnects.
 """
 
 import socket
@@ -21,68 +21,71 @@ _waiting: ContextVar[CancellableSocket | None] = ContextVar("_waiting", default=
 
 
 @contextmanager
-def cut_by(deadline: Deadline) -> Iterator[None]:
-    """When the time is up, what this thread waits for inside ends as a time-out of the driver."""
-    cancellable = CancellableSocket()
-    token = _waiting.set(cancellable)
+def cancel_on(deadline: Deadline) -> Iterator[None]:
+    """End a request of this thread within the block as a timeout of the driver once the time is up."""
+    waiting = CancellableSocket()
+    token = _waiting.set(waiting)
     try:
-        with deadline.on_expiry(cancellable.cancel):
+        with deadline.on_expiry(waiting.cancel):
             yield
     finally:
         _waiting.reset(token)
 
 
-def watched(kind: type[HTTPConnection]) -> type[HTTPConnection]:
-    """The same kind of connection, that `cut_by` can cut."""
+def cancellable(kind: type[HTTPConnection]) -> type[HTTPConnection]:
+    """Return a subclass of the connection class that `cancel_on` can cancel."""
 
-    class Watched(kind):  # type: ignore[misc,valid-type]  # mypy takes no variable for a base
+    class Cancellable(kind):  # type: ignore[misc,valid-type]  # mypy takes no variable for a base
         def connect(self) -> None:
-            _check()
+            _check_cancelled()
             super().connect()
-            _note(self.sock)
+            _attach(self.sock)
 
         def request(self, *args: Any, **kwargs: Any) -> None:
-            _note(self.sock)
-            with _told_as_timeout():
+            _attach(self.sock)
+            with _raise_timeout():
                 super().request(*args, **kwargs)
 
         def getresponse(self) -> Any:
-            """With the whole answer read, for so the driver asks."""
+            """Return the response, read completely, as the driver requests it."""
             try:
-                with _told_as_timeout():
+                with _raise_timeout():
                     return super().getresponse()
             finally:
-                _note(None)
+                _attach(None)
 
-    # Errors of urllib3 tell the name of the class.
-    Watched.__name__ = Watched.__qualname__ = kind.__name__
-    return Watched
-
-
-def _note(connected: socket.socket | None) -> None:
-    cancellable = _waiting.get()
-    if cancellable is not None:
-        cancellable.attach(connected)
+    # Error messages of urllib3 contain the name of the class.
+    Cancellable.__name__ = Cancellable.__qualname__ = kind.__name__
+    return Cancellable
 
 
-def _check() -> None:
-    """The driver tries one node after the other, with as much time for each as there was for the first."""
-    cancellable = _waiting.get()
-    if cancellable is not None and cancellable.is_cancelled:
-        raise ReadTimeoutError(_NO_POOL, "", "given up")
+def _attach(connected: socket.socket | None) -> None:
+    waiting = _waiting.get()
+    if waiting is not None:
+        waiting.attach(connected)
+
+
+def _check_cancelled() -> None:
+    """Stop before the driver tries the next node, with as much time as for the first."""
+    if _is_cancelled():
+        raise ReadTimeoutError(_NO_POOL, "", "cancelled")
 
 
 @contextmanager
-def _told_as_timeout() -> Iterator[None]:
-    """A line that was cut is no broken connection, for which the driver would take the node for dead."""
+def _raise_timeout() -> Iterator[None]:
+    """Raise a timeout for a cancelled request: after a broken connection the driver marks the node as dead."""
     try:
         yield
     except (OSError, HTTPException, HTTPError) as error:
-        cancellable = _waiting.get()
-        if cancellable is not None and cancellable.is_cancelled:
-            raise ReadTimeoutError(_NO_POOL, "", "given up") from error
+        if _is_cancelled():
+            raise ReadTimeoutError(_NO_POOL, "", "cancelled") from error
         raise
 
 
+def _is_cancelled() -> bool:
+    waiting = _waiting.get()
+    return waiting is not None and waiting.is_cancelled
+
+
 _NO_POOL: Any = None
-"""Of which the time-out is; nobody reads it."""
+"""The pool that the error requires and nobody reads."""

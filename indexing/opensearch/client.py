@@ -1,4 +1,4 @@
-"""Connections to the cluster: who signs in, over which TLS, and how long is waited."""
+"""Connects to the cluster: sign-in, TLS and timeouts."""
 
 import gzip
 import logging
@@ -24,21 +24,21 @@ from opensearchpy.exceptions import ConnectionError as Unreachable
 from urllib3 import Timeout
 from urllib3.exceptions import InsecureRequestWarning
 
-from connectors.errors import ActionRequiredError
-from indexing.opensearch.cancellable_connection import watched
+from connectors.errors import NotConfiguredError
+from indexing.opensearch.cancellable_connection import cancellable
 from indexing.runtime.deadline import Deadline
 
-CONNECT = 5.0
-"""Seconds for a connection to stand; a node that is there answers at once."""
-TO_CONNECT = 0.25
-"""Of the time that is left, so that after a node that has lost its power there is some for the next one."""
-QUICK = 1
-"""Level of gzip: a third more bytes than the default, in a fifth of its time."""
+CONNECT_SECONDS = 5.0
+"""For a connection; a running node accepts at once."""
+CONNECT_SHARE = 0.25
+"""Of the remaining time, so that some is left for another node after one that lost power."""
+GZIP_LEVEL = 1
+"""A third more bytes than the default, in a fifth of its time."""
 
-# Whoever calls tells what went wrong; the driver's own words are for those who set up a log of them.
+# Errors are raised; the driver's own log messages are only for those who configure a handler.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 
-_CUT = "the answer was cut"
+_INCOMPLETE = "the response is incomplete"
 
 Client: TypeAlias = OpenSearch
 
@@ -59,17 +59,17 @@ class Password:
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
     certificate: Path
-    """PEM; may hold the key too."""
+    """PEM; may contain the key too."""
     key: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AwsSigning:
-    """Signature Version 4 with whatever credentials botocore finds, as every AWS program does."""
+    """Signature Version 4 with the credentials that botocore finds."""
 
     region: str
     service: Literal["es", "aoss"] = "es"
-    """Managed domains, or the serverless kind."""
+    """Managed domains, or OpenSearch Serverless."""
 
 
 SignIn: TypeAlias = Anonymous | Password | ClientCertificate | AwsSigning
@@ -78,67 +78,70 @@ SignIn: TypeAlias = Anonymous | Password | ClientCertificate | AwsSigning
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSearchSettings:
     urls: tuple[str, ...]
-    """Nodes of one cluster, `http(s)://host[:port][/path]`; where one does not answer the next is asked."""
+    """Nodes of one cluster, `http(s)://host[:port][/path]`; if one does not answer, the next is used."""
     sign_in: SignIn = field(default_factory=Anonymous)
     ca_file: Path | None = None
-    """PEM of the authority that signed the cluster's certificate; else those that the system trusts."""
+    """PEM of the authority that signed the cluster's certificate; otherwise the system's authorities."""
     verification: Verification = "unless-loopback"
     timeout: float = 60.0
-    """Seconds for one answer where no deadline says less."""
+    """Seconds for one response, unless a deadline is earlier."""
     connections: int = 16
-    """Kept open to each node."""
+    """Kept open per node."""
 
 
 def connect(settings: OpenSearchSettings) -> OpenSearch:
-    """A client for any number of threads; nothing is sent yet.
+    """Create a client for any number of threads, without sending anything.
 
-    It asks another node where one cannot be reached, and repeats nothing else: who calls knows the
-    deadline.
+    It uses another node if one is unreachable, and retries nothing else: the caller knows the deadline.
 
     Raises:
-        ActionRequiredError: a setting that cannot work.
+        NotConfiguredError: an invalid setting.
     """
-    urls = [_split(url) for url in settings.urls]
+    urls = [_parse_url(url) for url in settings.urls]
     if not urls:
-        raise ActionRequiredError("No address of OpenSearch is set.")
+        raise NotConfiguredError("No OpenSearch address is configured.")
     for url in urls:
-        _check_secrecy(url, settings)
+        _check_encryption(url, settings)
     return OpenSearch(
-        [_host(url, settings) for url in urls],
+        [_host_options(url, settings) for url in urls],
         connection_class=_Connection,
         serializer=_Json(),
         timeout=settings.timeout,
         max_retries=len(urls) - 1,
         retry_on_status=(),
         pool_maxsize=settings.connections,
-        **_sign_in(settings.sign_in),
+        **_sign_in_options(settings.sign_in),
     )
 
 
-def within(deadline: Deadline) -> Mapping[str, Any]:
-    """Parameters of a request that is given up when the time is up."""
+def request_timeout(deadline: Deadline) -> Mapping[str, Any]:
+    """Return the request parameters for the remaining time."""
     left = max(deadline.remaining(), 0.001)
-    return {"request_timeout": Timeout(connect=min(CONNECT, left * TO_CONNECT), read=left)}
+    return {
+        "request_timeout": Timeout(connect=min(CONNECT_SECONDS, left * CONNECT_SHARE), read=left)
+    }
 
 
-def _split(url: str) -> SplitResult:
+def _parse_url(url: str) -> SplitResult:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ActionRequiredError(f"{url!r} is no address of OpenSearch; write https://host:port.")
+        raise NotConfiguredError(
+            f"{url!r} is not a valid OpenSearch address. Use https://host:port."
+        )
     if parts.username or parts.password:
-        raise ActionRequiredError(
-            f"The address of OpenSearch at {parts.hostname} holds a user name or a password. Take them out"
-            " of it and set them on their own: addresses are shown and logged."
+        raise NotConfiguredError(
+            f"The OpenSearch address of {parts.hostname} contains a user name or a password. Configure them"
+            " separately: addresses are shown and logged."
         )
     return parts
 
 
-def _check_secrecy(url: SplitResult, settings: OpenSearchSettings) -> None:
-    guarded = url.scheme == "https" or is_loopback(url) or settings.verification == "never"
-    if isinstance(settings.sign_in, Password) and not guarded:
-        raise ActionRequiredError(
-            f"The password would be sent to {url.hostname} unencrypted. Set an https:// address, or switch"
-            " verification off if this network may read it."
+def _check_encryption(url: SplitResult, settings: OpenSearchSettings) -> None:
+    protected = url.scheme == "https" or is_loopback(url) or settings.verification == "never"
+    if isinstance(settings.sign_in, Password) and not protected:
+        raise NotConfiguredError(
+            f"The password would be sent to {url.hostname} unencrypted. Use an https:// address, or disable"
+            " verification if this network is trusted."
         )
 
 
@@ -150,7 +153,7 @@ def is_loopback(url: SplitResult) -> bool:
         return host == "localhost"
 
 
-def _host(url: SplitResult, settings: OpenSearchSettings) -> dict[str, Any]:
+def _host_options(url: SplitResult, settings: OpenSearchSettings) -> dict[str, Any]:
     secure = url.scheme == "https"
     host = {
         "host": url.hostname,
@@ -159,25 +162,25 @@ def _host(url: SplitResult, settings: OpenSearchSettings) -> dict[str, Any]:
         "use_ssl": secure,
         "http_compress": not is_loopback(url),
     }
-    return host | {"ssl_context": _tls(url, settings)} if secure else host
+    return host | {"ssl_context": _tls_context(url, settings)} if secure else host
 
 
-def _tls(url: SplitResult, settings: OpenSearchSettings) -> ssl.SSLContext:
+def _tls_context(url: SplitResult, settings: OpenSearchSettings) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=settings.ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise ActionRequiredError(
-            f"The certificates of authorities in {settings.ca_file} cannot be read: {error}."
+        raise NotConfiguredError(
+            f"Cannot read the authorities' certificates in {settings.ca_file}: {error}."
         ) from error
     if not _verifies(url, settings.verification):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        # Nobody is to be warned of what somebody has set.
+        # Somebody chose this; no warning is needed.
         warnings.filterwarnings(
             "ignore", f"Unverified HTTPS request.*'{url.hostname}'", InsecureRequestWarning
         )
     if isinstance(settings.sign_in, ClientCertificate):
-        _show(settings.sign_in, context)
+        _load_certificate(settings.sign_in, context)
     return context
 
 
@@ -191,22 +194,22 @@ def _verifies(url: SplitResult, verification: Verification) -> bool:
             return not is_loopback(url)
 
 
-def _show(shown: ClientCertificate, context: ssl.SSLContext) -> None:
+def _load_certificate(sign_in: ClientCertificate, context: ssl.SSLContext) -> None:
     try:
-        context.load_cert_chain(shown.certificate, shown.key)
+        context.load_cert_chain(sign_in.certificate, sign_in.key)
     except (OSError, ssl.SSLError) as error:
-        raise ActionRequiredError(
-            f"The client certificate {shown.certificate} cannot be used: {error}. It is to be a PEM file;"
-            " its key stands in it, or in the file set for the key."
+        raise NotConfiguredError(
+            f"Cannot use the client certificate {sign_in.certificate}: {error}. It must be a PEM file that"
+            " contains its key, or the key's file must be configured."
         ) from error
 
 
-def _sign_in(sign_in: SignIn) -> dict[str, Any]:
+def _sign_in_options(sign_in: SignIn) -> dict[str, Any]:
     match sign_in:
         case Password(user, password):
-            # In UTF-8, as RFC 7617 asks for and the security plugin reads it; the driver writes Latin-1.
-            shown = b64encode(f"{user}:{password}".encode()).decode()
-            return {"headers": {"authorization": f"Basic {shown}"}}
+            # In UTF-8, as RFC 7617 requires and the security plugin reads it; the driver encodes Latin-1.
+            encoded = b64encode(f"{user}:{password}".encode()).decode()
+            return {"headers": {"authorization": f"Basic {encoded}"}}
         case AwsSigning(region, service):
             return {"http_auth": _aws_signer(region, service)}
         case Anonymous() | ClientCertificate():
@@ -217,20 +220,20 @@ def _aws_signer(region: str, service: str) -> Any:
     try:
         from botocore.session import Session  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ActionRequiredError(
-            "Signing for AWS needs the package botocore: install quarry-search[aws]."
+        raise NotConfiguredError(
+            "AWS request signing needs the package botocore: install quarry-search[aws]."
         ) from error
     credentials = Session().get_credentials()
     if credentials is None:
-        raise ActionRequiredError(
-            "No AWS credentials are found. Set a profile, a role, or AWS_ACCESS_KEY_ID and"
+        raise NotConfiguredError(
+            "No AWS credentials were found. Configure a profile, a role, or AWS_ACCESS_KEY_ID and"
             " AWS_SECRET_ACCESS_KEY."
         )
     return Urllib3AWSV4SignerAuth(credentials, region, service)
 
 
 class _Json(JSONSerializer):
-    """The driver's, but that it reads quickly: half of what a search costs on our side is reading answers."""
+    """The driver's serializer, with a faster parser: parsing is half of a search's cost on our side."""
 
     def loads(self, s: Any) -> Any:
         try:
@@ -240,19 +243,18 @@ class _Json(JSONSerializer):
 
 
 class _Connection(Urllib3HttpConnection):
-    """The driver's, but that it compresses quickly, can be cut while it waits for an answer, and takes no
-    answer that the line cut for a whole one."""
+    """The driver's connection, with faster compression, cancellation, and a check for incomplete responses."""
 
     def perform_request(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        answer = super().perform_request(method, *args, **kwargs)
-        # Cut in its head, an answer reads as one without a body. The cluster gives none such.
-        if method != "HEAD" and not answer[2]:
-            raise Unreachable("N/A", _CUT, ConnectionResetError(_CUT))
-        return answer
+        response = super().perform_request(method, *args, **kwargs)
+        # A response cut within its head looks like one without a body, which the cluster never sends.
+        if method != "HEAD" and not response[2]:
+            raise Unreachable("N/A", _INCOMPLETE, ConnectionResetError(_INCOMPLETE))
+        return response
 
     def _create_urllib3_pool(self) -> None:
         super()._create_urllib3_pool()
-        self.pool.ConnectionCls = watched(self.pool.ConnectionCls)
+        self.pool.ConnectionCls = cancellable(self.pool.ConnectionCls)
 
     def _gzip_compress(self, body: Any) -> bytes:
-        return gzip.compress(body, compresslevel=QUICK)
+        return gzip.compress(body, compresslevel=GZIP_LEVEL)

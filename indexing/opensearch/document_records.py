@@ -1,4 +1,4 @@
-"""The document records of one index: read as they are this moment, written on condition."""
+"""Reads and writes the document records of one index: reads the newest state, writes conditionally."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -10,91 +10,101 @@ from opensearchpy import OpenSearch
 
 from connectors.batched import portions
 from indexing.opensearch import errors
-from indexing.opensearch.bulk_actions import drop_document, put_document
-from indexing.opensearch.bulk_requests import Action, Bulk, Conflict, Stored
+from indexing.opensearch.bulk_requests import (
+    BulkAction,
+    BulkClient,
+    Conflict,
+    Stored,
+    delete_document,
+    put_document,
+)
 from indexing.opensearch.naming import document_key
-from indexing.opensearch.record_mapping import DocumentRecord, Held, document_record
+from indexing.opensearch.record_mapping import DocumentRecord, StoredRecord, document_record
 
-READ = 1_000
-"""Records asked for at once."""
+PAGE_SIZE = 1_000
 
 
-class Documents:
+class DocumentRecords:
     """For one thread at a time."""
 
-    def __init__(self, client: OpenSearch, index: str, bulk: Bulk) -> None:
+    def __init__(self, client: OpenSearch, index: str, bulk: BulkClient) -> None:
         self._client = client
         self._index = index
         self._bulk = bulk
 
-    def read(self, ids: Iterable[str]) -> dict[str, Held]:
-        """By document id; the newest acknowledged state, refreshed or not."""
-        held: dict[str, Held] = {}
-        for page in portions(map(document_key, ids), READ):
-            for found in self._bulk.patiently(partial(self._got, page)):
-                held[found.record.id] = found
-        return held
+    def read(self, ids: Iterable[str]) -> dict[str, StoredRecord]:
+        """Return by document id the newest acknowledged records, refreshed or not."""
+        stored: dict[str, StoredRecord] = {}
+        for page in portions(map(document_key, ids), PAGE_SIZE):
+            for found in self._bulk.retry_while_busy(partial(self._get, page)):
+                stored[found.record.id] = found
+        return stored
 
-    def put(self, wanted: Sequence[tuple[DocumentRecord, Held | None]]) -> list[Held | None]:
-        """Write each record if its state is still as held (`None`: not there).
+    def put(
+        self, writes: Sequence[tuple[DocumentRecord, StoredRecord | None]]
+    ) -> list[StoredRecord | None]:
+        """Write each record if it is still as stored (`None`: if there is none).
 
         Returns:
-            for each what it is now, or `None`: another writer was there first.
+            the new state of each, or `None` where another writer was first.
         """
-        if not wanted:
+        if not writes:
             return []
-        # Even one that says what another said before: who takes over repeats what it found.
-        stamped = [replace(record, stamp=secrets.token_hex(6)) for record, _ in wanted]
+        # The stamp tells two equal records apart: a takeover writes what it found once more.
+        stamped = [replace(record, stamp=secrets.token_hex(6)) for record, _ in writes]
         actions = [
-            put_document(record, held) for record, (_, held) in zip(stamped, wanted, strict=True)
+            put_document(record, stored)
+            for record, (_, stored) in zip(stamped, writes, strict=True)
         ]
-        put: list[Held | None] = [
-            Held(record, outcome.sequence, outcome.term) if isinstance(outcome, Stored) else None
+        put: list[StoredRecord | None] = [
+            StoredRecord(record, outcome.sequence, outcome.term)
+            if isinstance(outcome, Stored)
+            else None
             for record, outcome in zip(stamped, self._bulk.send_conditional(actions), strict=True)
         ]
-        return self._recognised(stamped, put)
+        return self._recognise_own(stamped, put)
 
-    def finish(self, held: Sequence[Held]) -> list[Held]:
-        """Nothing of these is left to do: they say so, and are no more where no document is meant.
+    def finish(self, stored: Sequence[StoredRecord]) -> list[StoredRecord]:
+        """Mark the records as finished, or delete them if their documents are deleted.
 
         Returns:
             those that another writer took over meanwhile.
         """
-        outcomes = self._bulk.send_conditional([_finishing(each) for each in held])
+        outcomes = self._bulk.send_conditional([_finish(each) for each in stored])
         return [
             each
-            for each, outcome in zip(held, outcomes, strict=True)
+            for each, outcome in zip(stored, outcomes, strict=True)
             if isinstance(outcome, Conflict)
         ]
 
-    def _recognised(
-        self, stamped: Sequence[DocumentRecord], put: list[Held | None]
-    ) -> list[Held | None]:
-        """A write whose answer was lost is sent again and then refused by its own first success."""
-        refused = [number for number, held in enumerate(put) if held is None]
-        now = self.read(stamped[number].id for number in refused)
+    def _recognise_own(
+        self, stamped: Sequence[DocumentRecord], put: list[StoredRecord | None]
+    ) -> list[StoredRecord | None]:
+        """A write whose response was lost is sent again, and then refused because it had succeeded."""
+        refused = [number for number, stored in enumerate(put) if stored is None]
+        current = self.read(stamped[number].id for number in refused)
         for number in refused:
-            found = now.get(stamped[number].id)
+            found = current.get(stamped[number].id)
             if found is not None and found.record.stamp == stamped[number].stamp:
                 put[number] = found
         return put
 
-    def _got(self, keys: Sequence[str]) -> list[Held]:
-        asked = {"docs": [{"_id": key, "routing": key} for key in keys]}
-        told = self._client.mget(body=asked, index=self._index)["docs"]
-        for each in told:
+    def _get(self, keys: Sequence[str]) -> list[StoredRecord]:
+        body = {"docs": [{"_id": key, "routing": key} for key in keys]}
+        found = self._client.mget(body=body, index=self._index)["docs"]
+        for each in found:
             if "error" in each:
-                raise errors.of_refusal(0, *errors.told(each))
-        return [held_record(each) for each in told if each["found"]]
+                raise errors.refusal_to_error(0, *errors.read_reason(each))
+        return [to_stored_record(each) for each in found if each["found"]]
 
 
-def held_record(found: dict[str, Any]) -> Held:
-    """Of a record as a get or a search with `seq_no_primary_term` tells it."""
-    return Held(document_record(found["_source"]), found["_seq_no"], found["_primary_term"])
+def to_stored_record(hit: dict[str, Any]) -> StoredRecord:
+    """Convert a hit of a get, or of a search with `seq_no_primary_term`."""
+    return StoredRecord(document_record(hit["_source"]), hit["_seq_no"], hit["_primary_term"])
 
 
-def _finishing(held: Held) -> Action:
-    record = held.record
+def _finish(stored: StoredRecord) -> BulkAction:
+    record = stored.record
     if record.state == "document":
-        return put_document(record.finished(), held)
-    return drop_document(held)
+        return put_document(record.finished(), stored)
+    return delete_document(stored)

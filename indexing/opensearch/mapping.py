@@ -1,29 +1,29 @@
-"""How the index is laid out on the cluster: settings and a strict mapping; pure.
+"""Settings and strict mapping of an index on the cluster.
 
 Two kinds of records share one index, so that a document and its chunks lie in one shard and are seen in
 one state: *chunks*, which are found, and *documents*, which say which version of their chunks counts and
 who may read it.
 
-Words are made by `indexing/text/tokenizer.py` on our side and sent with a space between them; the analyser takes
-them as they are, just as the local index does. A chain of the cluster's own filters cannot yield the same:
-its Snowball stemmer is of another version, and Unicode normalisation needs a plugin that many clusters
-lack. `words` is searched by BM25 and keeps frequencies; `plain` keeps every word at its place, for codes,
-part numbers, names and quoted phrases.
+Text is tokenised by `indexing/text/tokenizer.py` and sent as words separated by spaces; the analyser only
+splits them, as the local index does. The cluster's own filters cannot do the same: its Snowball stemmer has
+another version, and Unicode normalisation needs a plugin that many clusters lack. `words` is searched by
+BM25 and keeps frequencies; `plain` keeps the positions of words, for codes, part numbers, names and quoted
+phrases.
 """
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from indexing.embedding.embedder import EmbedderIdentity
-from indexing.opensearch.naming import written_alias
+from indexing.opensearch.naming import write_alias
 from indexing.text import tokenizer
 
 Body: TypeAlias = dict[str, Any]
 
-LONGEST_TOKEN = 1_024
-"""UTF-16 units of a word; ours end well before, and none must be cut."""
+MAX_TOKEN_LENGTH = 1_024
+"""UTF-16 units of a word; ours are much shorter, so that none is split."""
 FORMAT = 2
-"""Of what this module lays out; an index of another format is refused."""
+"""Version of this mapping; an index of another format is refused."""
 
 Engine: TypeAlias = Literal["lucene", "faiss"]
 Quantisation: TypeAlias = Literal["float", "scalar", "byte"]
@@ -32,22 +32,22 @@ Search: TypeAlias = Literal["graph", "exact"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorSettings:
-    """How vectors are kept and searched."""
+    """How vectors are stored and searched."""
 
     engine: Engine = "lucene"
     quantisation: Quantisation = "float"
-    """`float`: as they are; `scalar`: the engine's own bytes or half floats beside them; `byte`: as bytes only."""
+    """`float`: as they are; `scalar`: also as the engine's bytes or half floats; `byte`: only as bytes."""
     m: int = 16
     """Neighbours of a node of the HNSW graph (Malkov and Yashunin, 2016)."""
     ef_construction: int = 128
     ef_search: int = 256
-    """Candidates that the search of a graph keeps; read by faiss, lucene takes as many as it is asked for."""
+    """Candidates of a graph search in faiss; lucene uses the number of hits."""
     search: Search = "graph"
-    """`exact`: a query is compared with every vector that its asker may see; right, and slow where they are many."""
+    """`exact`: compare with every vector that the user may see, which is slow for many."""
 
 
-LAID_OUT = ("engine", "quantisation", "m", "ef_construction")
-"""What is fixed once an index is made; it tells so itself. The rest may be set anew at any time."""
+FIXED_SETTINGS = ("engine", "quantisation", "m", "ef_construction")
+"""Settings that are fixed when an index is created and stored in it. The others may change at any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +55,16 @@ class IndexLayout:
     shards: int = 1
     replicas: int = 0
     refresh_interval: str = "10s"
-    """Writes make themselves visible; this is only for what a killed writer left."""
+    """Writers refresh the index themselves; this is for what a killed writer left."""
     vectors: VectorSettings = field(default_factory=VectorSettings)
 
 
 def index_body(name: str, identity: EmbedderIdentity, layout: IndexLayout) -> Body:
-    """Of the request that creates an index version of that name."""
+    """Return the body of the request that creates the index."""
     return {
         "settings": _settings(layout),
         "mappings": _mapping(identity, layout.vectors),
-        "aliases": {written_alias(name): {}},
+        "aliases": {write_alias(name): {}},
     }
 
 
@@ -78,7 +78,7 @@ def _settings(layout: IndexLayout) -> Body:
             "similarity": {"default": {"type": "BM25", "k1": 1.2, "b": 0.75}},
             "analysis": {
                 "tokenizer": {
-                    "spaces": {"type": "whitespace", "max_token_length": LONGEST_TOKEN},
+                    "spaces": {"type": "whitespace", "max_token_length": MAX_TOKEN_LENGTH},
                 },
                 "analyzer": {"ours": {"type": "custom", "tokenizer": "spaces"}},
             },
@@ -93,19 +93,22 @@ def _mapping(identity: EmbedderIdentity, vectors: VectorSettings) -> Body:
             "format": FORMAT,
             "embedder": asdict(identity),
             "analysis": tokenizer.fingerprint(),
-            "vectors": {name: getattr(vectors, name) for name in LAID_OUT},
+            "vectors": {name: getattr(vectors, name) for name in FIXED_SETTINGS},
         },
         "_routing": {"required": True},
-        "properties": _SHARED | _OF_DOCUMENTS | _OF_CHUNKS | _vector(identity.dimension, vectors),
+        "properties": _COMMON_FIELDS
+        | _DOCUMENT_FIELDS
+        | _CHUNK_FIELDS
+        | _vector_field(identity.dimension, vectors),
     }
 
 
-def _told_only(kind: str) -> Body:
-    """Not searched; read from columns or from the source."""
+def _unsearched(kind: str) -> Body:
+    """Return a field that is not searched, only read."""
     return {"type": kind, "index": False}
 
 
-_SHARED: Body = {
+_COMMON_FIELDS: Body = {
     "kind": {"type": "keyword"},
     "key": {"type": "keyword"},
     "version": {"type": "keyword"},
@@ -117,22 +120,22 @@ _SHARED: Body = {
     "people": {"type": "keyword"},
     "created": {"type": "long"},
     "updated": {"type": "long"},
-    "boost": _told_only("double"),
+    "boost": _unsearched("double"),
 }
 
-_OF_DOCUMENTS: Body = {
+_DOCUMENT_FIELDS: Body = {
     "id": {"type": "keyword"},
     "month": {"type": "keyword"},
     "person": {"type": "keyword"},
-    "generation": _told_only("long"),
-    "chunks": _told_only("integer"),
+    "generation": _unsearched("long"),
+    "chunks": _unsearched("integer"),
     "hash": {"type": "keyword", "index": False, "doc_values": False},
     "unfinished": {"type": "boolean"},
     "leaving": {"type": "object", "enabled": False},
     "said": {"type": "object", "enabled": False},
 }
 
-_OF_CHUNKS: Body = {
+_CHUNK_FIELDS: Body = {
     "chunk": {"type": "keyword", "index": False},
     "position": {"type": "integer"},
     "words": {"type": "text", "analyzer": "ours", "index_options": "freqs"},
@@ -141,8 +144,8 @@ _OF_CHUNKS: Body = {
 }
 
 
-def _vector(dimension: int, vectors: VectorSettings) -> Body:
-    """Inner product of unit vectors, which is their cosine."""
+def _vector_field(dimension: int, vectors: VectorSettings) -> Body:
+    """Return the vector field; the inner product of unit vectors is their cosine."""
     parameters: Body = {"m": vectors.m, "ef_construction": vectors.ef_construction}
     if vectors.quantisation == "scalar":
         parameters["encoder"] = {"name": "sq"}

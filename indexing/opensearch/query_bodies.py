@@ -1,8 +1,8 @@
-"""What the cluster is asked: from values to bodies of searches; pure.
+"""Builds the bodies of search requests.
 
-A person's text comes in as words and as values of terms, never as anything that the cluster would parse:
-neither `query_string` nor any other syntax is used. Conditions hold alike for chunks and for records of
-documents.
+A user's text is passed as words and as values of terms, never as anything that the cluster would parse:
+neither `query_string` nor any other query syntax is used. Conditions apply to chunks and to records of
+documents alike.
 """
 
 from collections import Counter
@@ -17,43 +17,43 @@ from indexing.opensearch.naming import document_key
 from indexing.opensearch.record_mapping import to_microseconds
 from indexing.text.normalization import is_storable
 
-LARGEST = 10_000
+MAX_HITS = 10_000
 """Hits of one search: `index.max_result_window`."""
-MOST_TERMS = 65_536
+MAX_TERMS = 65_536
 """Values of one `terms` condition: `index.max_terms_count`."""
-MOST_WORDS = 960
-"""Distinct words of one search: the cluster takes 1,024 clauses, and conditions and phrases need some."""
-MOST_SPANS = 300
-"""Ranges of positions of one search, of three clauses each: one range is two to the cluster."""
-LAST = 2**31 - 1
+MAX_WORDS = 960
+"""Distinct words of one search: the cluster accepts 1,024 clauses, and conditions and phrases need some."""
+MAX_INTERVALS = 300
+"""Intervals of positions of one search. Each has three clauses: the cluster counts a range as two."""
+MAX_POSITION = 2**31 - 1
 """Above every position."""
-PHRASE = 10_000.0
-"""Above any sum of BM25, so that what holds more of the phrases comes first."""
+PHRASE_BOOST = 10_000.0
+"""Greater than any BM25 score, so that chunks with more of the phrases come first."""
 Interval = tuple[int, int]
 """Positions `[start, end)`."""
 
-_COLUMNS: Body = {
-    # A stored field costs ten times as much to read as a column, and the id is one.
+_CANDIDATE_FIELDS: Body = {
+    # Reading a stored field, such as the id, takes ten times as long as reading a doc value.
     "_source": False,
     "stored_fields": "_none_",
     "docvalue_fields": ["chunk", "boost"],
     "track_total_hits": False,
 }
 
-_SHOWN = [
+_VISIBLE_FIELDS = [
     *("key", "kind", "version"),
     *("position", "place", "words"),
     *("id", "chunks", "source", "media_type", "sets", "tags", "boost", "created", "updated"),
     *("said.title", "said.owners", "said.access", "said.hidden"),
 ]
-"""Of records of chunks and of documents: what the door and a chunk that is shown need."""
+"""Fields of chunks and of document records that are needed to check and to show a chunk."""
 
 
-# --- conditions
+# Conditions
 
 
-def conditions(readers: Readers, filters: Filters) -> list[Body]:
-    """For whatever `readers` may see through `filters`."""
+def filter_conditions(readers: Readers, filters: Filters) -> list[Body]:
+    """Accept what `readers` may see and `filters` accept."""
     return [any_of("readers", readers.tokens), *_filters(filters)]
 
 
@@ -64,87 +64,87 @@ def _filters(filters: Filters) -> list[Body]:
         "sets": filters.sets,
         "tags": filters.tags,
         "people": filters.people,
-        "key": None if filters.document_ids is None else _keys(filters.document_ids),
+        "key": None if filters.document_ids is None else _document_keys(filters.document_ids),
     }
-    ranges = [_between("created", filters.created), _between("updated", filters.updated)]
+    ranges = [_date_range("created", filters.created), _date_range("updated", filters.updated)]
     return [any_of(field, values) for field, values in named.items() if values is not None] + [
         dates for dates in ranges if dates
     ]
 
 
-def _keys(ids: Iterable[str]) -> list[str]:
+def _document_keys(ids: Iterable[str]) -> list[str]:
     return [document_key(each) for each in ids if is_storable(each)]
 
 
 def any_of(field: str, values: Iterable[str]) -> Body:
-    """What holds one of `values`; no value lets nothing pass. What cannot be stored is held by nothing."""
+    """Accept what contains one of `values`; without values, nothing. Values that cannot be stored match nothing."""
     wanted = sorted(filter(is_storable, values))
-    if len(wanted) <= MOST_TERMS:
+    if len(wanted) <= MAX_TERMS:
         return {"terms": {field: wanted}}
-    return _either([{"terms": {field: some}} for some in portions(wanted, MOST_TERMS)])
+    return _any_condition([{"terms": {field: some}} for some in portions(wanted, MAX_TERMS)])
 
 
 def none_of(field: str, values: Iterable[str]) -> Body:
     return {"bool": {"must_not": [any_of(field, values)]}}
 
 
-def _between(field: str, dates: DateRange) -> Body:
-    """Empty where neither side is bounded."""
+def _date_range(field: str, dates: DateRange) -> Body:
+    """Return a range condition, or an empty body without bounds."""
     bounds = {"gte": to_microseconds(dates.since), "lt": to_microseconds(dates.until)}
     bounded = {name: moment for name, moment in bounds.items() if moment is not None}
     return {"range": {field: bounded}} if bounded else {}
 
 
-def _either(parts: Sequence[Body]) -> Body:
+def _any_condition(parts: Sequence[Body]) -> Body:
     return {"bool": {"should": parts, "minimum_should_match": 1}}
 
 
-# --- legs
+# Candidates
 
 
-def keyword(words: Sequence[str], scope: Sequence[Body], size: int) -> Body:
-    """The best by BM25."""
-    return _COLUMNS | {
+def keyword_query(words: Sequence[str], conditions: Sequence[Body], size: int) -> Body:
+    """Find the best by BM25."""
+    return _CANDIDATE_FIELDS | {
         "size": size,
-        "query": {"bool": {"must": [any_word(words)], "filter": scope}},
+        "query": {"bool": {"must": [any_word(words)], "filter": conditions}},
     }
 
 
 def any_word(words: Sequence[str]) -> Body:
-    """What holds one of the words; a word that is asked for twice counts twice.
+    """Accept what contains one of the words; a repeated word counts as often as it is repeated.
 
-    Of a text with more distinct words than the cluster takes, the first are asked for.
+    Of more distinct words than the cluster accepts, only the first are used.
     """
     times = Counter(words)
-    return _either([_word(word, times[word]) for word in islice(times, MOST_WORDS)])
+    return _any_condition([_word_condition(word, times[word]) for word in islice(times, MAX_WORDS)])
 
 
-def _word(word: str, times: int) -> Body:
+def _word_condition(word: str, times: int) -> Body:
     return {"term": {"words": {"value": word, "boost": float(times)} if times > 1 else word}}
 
 
-def nearest(vector: Sequence[float], scope: Sequence[Body], size: int) -> Body:
-    """The best by the graph of each segment; the scope is a condition inside the search of it."""
-    asked = {"vector": vector, "k": size, "filter": {"bool": {"filter": scope}}}
-    return _COLUMNS | {"size": size, "query": {"knn": {"vector": asked}}}
+def graph_vector_query(vector: Sequence[float], conditions: Sequence[Body], size: int) -> Body:
+    """Find the nearest vectors by the HNSW graphs; the conditions apply within the graph search."""
+    parameters = {"vector": vector, "k": size, "filter": {"bool": {"filter": conditions}}}
+    return _CANDIDATE_FIELDS | {"size": size, "query": {"knn": {"vector": parameters}}}
 
 
-def nearest_of_all(vector: Sequence[float], scope: Sequence[Body], size: int) -> Body:
-    """The best by comparing with every vector of the scope."""
-    chunks = [{"term": {"kind": "chunk"}}, *scope]
-    return _COLUMNS | {"size": size, "query": _by_vector(vector, chunks)}
+def full_vector_query(vector: Sequence[float], conditions: Sequence[Body], size: int) -> Body:
+    """Find the nearest vectors by comparing with every vector that meets the conditions."""
+    chunks = [{"term": {"kind": "chunk"}}, *conditions]
+    return _CANDIDATE_FIELDS | {"size": size, "query": _vector_score(vector, chunks)}
 
 
-def cosines(ids: Sequence[str], vector: Sequence[float]) -> Body:
-    """The inner products of these chunks, as scores."""
-    return _COLUMNS | {
+def cosine_query(ids: Sequence[str], vector: Sequence[float]) -> Body:
+    """Score these chunks by their inner product with the vector."""
+    return _CANDIDATE_FIELDS | {
         "size": len(ids),
         "docvalue_fields": ["chunk"],
-        "query": _by_vector(vector, [{"ids": {"values": ids}}]),
+        "query": _vector_score(vector, [{"ids": {"values": ids}}]),
     }
 
 
-def _by_vector(vector: Sequence[float], among: Sequence[Body]) -> Body:
+def _vector_score(vector: Sequence[float], among: Sequence[Body]) -> Body:
     parameters = {"field": "vector", "query_value": vector, "space_type": "innerproduct"}
     return {
         "script_score": {
@@ -154,12 +154,15 @@ def _by_vector(vector: Sequence[float], among: Sequence[Body]) -> Body:
     }
 
 
-def exact(
-    phrases: Sequence[Sequence[str]], words: Sequence[str], scope: Sequence[Body], size: int
+def exact_query(
+    phrases: Sequence[Sequence[str]], words: Sequence[str], conditions: Sequence[Body], size: int
 ) -> Body:
-    """What holds more of the phrases comes first, then what has more of the words; with its text."""
-    held = [{"constant_score": {"filter": phrase(each), "boost": PHRASE}} for each in phrases]
-    query: Body = {"must": [_either(held)], "filter": scope}
+    """Find chunks with their texts: those with most phrases first, then those with most of the words."""
+    matches = [
+        {"constant_score": {"filter": phrase_condition(each), "boost": PHRASE_BOOST}}
+        for each in phrases
+    ]
+    query: Body = {"must": [_any_condition(matches)], "filter": conditions}
     if words:
         query["should"] = [any_word(words)]
     return {
@@ -171,68 +174,79 @@ def exact(
     }
 
 
-def phrase(words: Sequence[str]) -> Body:
-    """Plain words that stand one after the other."""
+def phrase_condition(words: Sequence[str]) -> Body:
+    """Accept what contains the words one after the other."""
     if len(words) == 1:
         return {"term": {"plain": words[0]}}
     return {"match_phrase": {"plain": " ".join(words)}}
 
 
-def holders(words: Sequence[str], plain: Sequence[str]) -> Body:
-    """How many chunks hold all these words, and the plain ones one after the other, whoever may see them."""
-    return _count([phrase(plain), *[{"term": {"words": word}} for word in dict.fromkeys(words)]])
+def term_count_query(words: Sequence[str], plain: Sequence[str]) -> Body:
+    """Count all chunks with these words and with the plain ones in a row, whoever may see them."""
+    return _count_query(
+        [phrase_condition(plain), *[{"term": {"words": word}} for word in dict.fromkeys(words)]]
+    )
 
 
-def chunk_count() -> Body:
-    return _count([{"term": {"kind": "chunk"}}])
+def chunk_count_query() -> Body:
+    return _count_query([{"term": {"kind": "chunk"}}])
 
 
-def _count(held: Sequence[Body]) -> Body:
-    return {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": held}}}
+def _count_query(conditions: Sequence[Body]) -> Body:
+    return {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": conditions}}}
 
 
-# --- the door
+# Visible chunks
 
 
-def to_show(ids: Sequence[str], keys: Sequence[str], readers: Readers) -> Body:
-    """Chunks by their ids, and the records of those of the documents `keys` that `readers` may see."""
-    return _sources(_either([{"ids": {"values": ids}}, _seen(keys, readers)]), len(ids) + len(keys))
+def chunks_and_records_query(ids: Sequence[str], keys: Sequence[str], readers: Readers) -> Body:
+    """Find chunks by their ids, and the records of those documents `keys` that `readers` may see."""
+    return _source_query(
+        _any_condition([{"ids": {"values": ids}}, _visible_records(keys, readers)]),
+        len(ids) + len(keys),
+    )
 
 
-def records(keys: Sequence[str], readers: Readers) -> Body:
-    """The records of those of these documents that `readers` may see."""
-    return _sources(_seen(keys, readers), len(keys))
+def records_query(keys: Sequence[str], readers: Readers) -> Body:
+    """Find the records of those documents that `readers` may see."""
+    return _source_query(_visible_records(keys, readers), len(keys))
 
 
-def parts(spans: Mapping[str, Sequence[Interval]], readers: Readers, size: int) -> Body:
-    """Chunks by key and position, and the records of those of their documents that `readers` may see.
+def positions_query(wanted: Mapping[str, Sequence[Interval]], readers: Readers, size: int) -> Body:
+    """Find chunks by key and position, and the records of those documents that `readers` may see.
 
-    At most `size`; which are left out where there are more is not told.
+    Returns an arbitrary selection of `size` hits if there are more.
     """
-    places = [_place(key, interval) for key, intervals in spans.items() for interval in intervals]
-    return _sources(_either([*places, _seen(list(spans), readers)]), size)
+    positions = [
+        _interval_condition(key, interval)
+        for key, intervals in wanted.items()
+        for interval in intervals
+    ]
+    return _source_query(
+        _any_condition([*positions, _visible_records(list(wanted), readers)]), size
+    )
 
 
-def of_versions(body: Body, versions: Iterable[str]) -> Body:
-    """The same search, of these versions of documents only."""
+def restrict_to_versions(body: Body, versions: Iterable[str]) -> Body:
+    """Restrict a query to these versions of documents."""
     both = [body["query"], any_of("version", versions)]
     return body | {"query": {"bool": {"filter": both}}}
 
 
-def _place(key: str, interval: Interval) -> Body:
-    start, end = (min(position, LAST) for position in interval)
+def _interval_condition(key: str, interval: Interval) -> Body:
+    start, end = (min(position, MAX_POSITION) for position in interval)
     return {
         "bool": {
             "filter": [
                 {"term": {"key": key}},
-                # Of chunks only: records of documents have no position.
+                # Excludes records of documents, which have no position.
                 {"range": {"position": {"gte": start, "lt": end}}},
             ]
         }
     }
 
 
-def _seen(keys: Sequence[str], readers: Readers) -> Body:
+def _visible_records(keys: Sequence[str], readers: Readers) -> Body:
     return {
         "bool": {
             "filter": [
@@ -244,25 +258,25 @@ def _seen(keys: Sequence[str], readers: Readers) -> Body:
     }
 
 
-def _sources(condition: Body, size: int) -> Body:
+def _source_query(condition: Body, size: int) -> Body:
     return {
         "size": size,
         "query": {"bool": {"filter": [condition]}},
-        "_source": _SHOWN,
+        "_source": _VISIBLE_FIELDS,
         "track_total_hits": False,
     }
 
 
-# --- facets
+# Facets
 
 
-def facets(readers: Readers, filters: Filters, fields: Mapping[str, int]) -> Body:
-    """How many documents hold each value of `fields`; of each field so many values at most."""
+def facets_query(readers: Readers, filters: Filters, fields: Mapping[str, int]) -> Body:
+    """Count the documents with each value of `fields`, for at most so many values of each field."""
     documents = [{"term": {"kind": "document"}}, {"range": {"chunks": {"gt": 0}}}]
     return {
         "size": 0,
         "track_total_hits": False,
-        "query": {"bool": {"filter": [*documents, *conditions(readers, filters)]}},
+        "query": {"bool": {"filter": [*documents, *filter_conditions(readers, filters)]}},
         "aggs": {
             field: {"terms": {"field": field, "size": size}} for field, size in fields.items()
         },

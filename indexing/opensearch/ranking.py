@@ -1,4 +1,4 @@
-"""From what the legs of one call led to, to the hits of every query."""
+"""Turns the candidates of one call into ranked hits for each of its queries."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -11,125 +11,132 @@ from indexing.index.protocols import Found, Hit
 from indexing.opensearch import query_bodies, visible_chunks
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.naming import key_of, version_of
-from indexing.opensearch.query_bodies import LARGEST
+from indexing.opensearch.query_bodies import MAX_HITS
 from indexing.opensearch.record_mapping import Source
-from indexing.opensearch.retrieval import Asked, Leads, Legs
-from indexing.opensearch.search_requests import Searches
-from indexing.opensearch.visible_chunks import Shown
+from indexing.opensearch.retrieval import PreparedQuery, RetrievedCandidates, Retriever
+from indexing.opensearch.search_requests import MultiSearch
+from indexing.opensearch.visible_chunks import VisibleChunk
 
 Ranking: TypeAlias = list[RankedCandidate[str]]
 
 
-class View:
-    """One call of `find`: several queries of one asker, answered by `searches`."""
+class RankedSearch:
+    """One call of `find`: several queries of one user."""
 
-    def __init__(self, legs: Legs, readers: Readers, searches: Searches) -> None:
-        self._legs = legs
+    def __init__(self, retriever: Retriever, readers: Readers, search: MultiSearch) -> None:
+        self._retriever = retriever
         self._readers = readers
-        self._searches = searches
-        self._shown: dict[str, Shown] = {}
-        self._cosines: list[dict[str, float]] = [{} for _ in legs.asked]
-        """Of each query, by chunk id: those that its legs did not tell."""
+        self._search = search
+        self._visible: dict[str, VisibleChunk] = {}
+        self._cosines: list[dict[str, float]] = [{} for _ in retriever.queries]
+        """Of each query, by chunk id: those that the retrieval did not return."""
         self._partial = False
 
-    def found_if_whole(self) -> Found | None:
-        """The best of every ranking; none if something among them does not count, or not any more."""
-        rankings = self._rankings(self._led())
-        self._read_all(rankings)
-        whole = all(
-            self._passes(asked, place)
-            for asked, ranking in zip(self._legs.asked, rankings, strict=True)
+    def find_if_consistent(self) -> Found | None:
+        """Return the best of each ranking; `None` if one of them is not visible, or no longer."""
+        rankings = self._rank(self._retrieve())
+        self._read_chunks(rankings)
+        consistent = all(
+            self._is_shown(query, place)
+            for query, ranking in zip(self._retriever.queries, rankings, strict=True)
             for place in ranking
         )
-        # What is partial is not made whole by another look.
-        return self._found(rankings) if whole or self._partial else None
+        # A second search would not make a partial answer complete.
+        return self._to_found(rankings) if consistent or self._partial else None
 
-    def found(self) -> Found:
-        """The best of every ranking that count; `searches` must see one state of the index.
+    def find(self) -> Found:
+        """Return the best visible chunks of each ranking; the searches must see one state of the index.
 
-        A document that is being replaced may have very many chunks that do not count; they are not to
-        take the place of others among the candidates, so the legs are asked again without them.
+        A document that is being replaced may have many chunks of a version that does not count. They must
+        not displace other candidates, so candidates are retrieved again without these versions.
         """
-        leads = self._led()
-        while any(others := self._not_counting(leads)):
-            self._legs = self._legs.without(others, leads.common)
-            leads = self._led()
-        rankings = self._rankings(leads)
-        self._read_all(rankings)
-        return self._found(rankings)
+        retrieved = self._retrieve()
+        while any(hidden := self._hidden_versions(retrieved)):
+            self._retriever = self._retriever.without(hidden, retrieved.common_terms)
+            retrieved = self._retrieve()
+        rankings = self._rank(retrieved)
+        self._read_chunks(rankings)
+        return self._to_found(rankings)
 
-    def _led(self) -> Leads:
-        leads = self._legs.leads(self._searches)
-        self._partial |= leads.partial
-        return leads
+    def _retrieve(self) -> RetrievedCandidates:
+        retrieved = self._retriever.retrieve(self._search)
+        self._partial |= retrieved.partial
+        return retrieved
 
-    def _rankings(self, leads: Leads) -> list[Ranking]:
+    def _rank(self, retrieved: RetrievedCandidates) -> list[Ranking]:
         return [
             hybrid_ranking.rank_candidates(
-                found, asked.query.alpha, min(asked.query.size, LARGEST), leads.boosts
+                found, query.query.alpha, min(query.query.size, MAX_HITS), retrieved.boosts
             )
-            for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
+            for found, query in zip(retrieved.candidates, self._retriever.queries, strict=True)
         ]
 
-    def _not_counting(self, leads: Leads) -> list[set[str]]:
-        """For each query the versions among its candidates that do not count."""
-        keys = sorted({key_of(chunk) for found in leads.candidates for chunk in _all(found)})
-        bodies = dict(enumerate(visible_chunks.documents(keys, self._readers)))
-        known: dict[str, Source] = {}
-        for answer in self._searches.ask(bodies).values():
-            known |= visible_chunks.records(answer)
-            self._partial |= answer.partial
+    def _hidden_versions(self, retrieved: RetrievedCandidates) -> list[set[str]]:
+        """Return for each query the versions among its candidates that are not visible."""
+        keys = sorted({key_of(chunk) for found in retrieved.candidates for chunk in _all(found)})
+        queries = dict(enumerate(visible_chunks.record_queries(keys, self._readers)))
+        records: dict[str, Source] = {}
+        for response in self._search.run(queries).values():
+            records |= visible_chunks.read_records(response)
+            self._partial |= response.partial
         return [
             {
                 version_of(chunk)
                 for chunk in _all(found)
-                if not visible_chunks.counts(chunk, known, asked.query.filters)
+                if not visible_chunks.is_visible(chunk, records, query.query.filters)
             }
-            for found, asked in zip(leads.candidates, self._legs.asked, strict=True)
+            for found, query in zip(retrieved.candidates, self._retriever.queries, strict=True)
         ]
 
-    def _passes(self, asked: Asked, place: RankedCandidate[str]) -> bool:
-        shown = self._shown.get(place.key)
-        return shown is not None and visible_chunks.passes(shown.chunk.sets, asked.query.filters)
-
-    def _read_all(self, rankings: Sequence[Ranking]) -> None:
-        """Chunks with their documents, and the cosines that no leg told, in one request."""
-        wanted = sorted({place.key for ranking in rankings for place in ranking})
-        asked = {
-            ("door", n): body for n, body in enumerate(visible_chunks.bodies(wanted, self._readers))
-        }
-        asked |= {("cosines", n): body for n, body in self._to_measure(rankings)}
-        answers = self._searches.ask(asked)
-        self._shown.update(
-            visible_chunks.shown(a for (kind, _), a in answers.items() if kind == "door")
+    def _is_shown(self, query: PreparedQuery, place: RankedCandidate[str]) -> bool:
+        visible = self._visible.get(place.key)
+        return visible is not None and visible_chunks.matches_sets(
+            visible.chunk.sets, query.query.filters
         )
-        for (kind, number), answer in answers.items():
-            self._partial |= answer.partial
+
+    def _read_chunks(self, rankings: Sequence[Ranking]) -> None:
+        """Read chunks with their records, and cosines that are still unknown, in one request."""
+        wanted = sorted({place.key for ranking in rankings for place in ranking})
+        queries = {
+            ("chunks", n): body
+            for n, body in enumerate(visible_chunks.chunk_queries(wanted, self._readers))
+        }
+        queries |= {("cosines", n): body for n, body in self._cosine_queries(rankings)}
+        responses = self._search.run(queries)
+        self._visible.update(
+            visible_chunks.read_visible(
+                response for (kind, _), response in responses.items() if kind == "chunks"
+            )
+        )
+        for (kind, number), response in responses.items():
+            self._partial |= response.partial
             if kind == "cosines":
-                self._cosines[number].update(self._legs.cosines(answer))
+                self._cosines[number].update(self._retriever.read_cosines(response))
 
-    def _to_measure(self, rankings: Sequence[Ranking]) -> Iterator[tuple[int, Body]]:
-        """Every hit tells its cosine, whichever leg found it, so that the evidence of hits compares."""
-        for number, (asked, ranking) in enumerate(zip(self._legs.asked, rankings, strict=True)):
+    def _cosine_queries(self, rankings: Sequence[Ranking]) -> Iterator[tuple[int, Body]]:
+        """Every hit has its cosine, however it was retrieved, so that the evidence of hits is comparable."""
+        for number, (query, ranking) in enumerate(
+            zip(self._retriever.queries, rankings, strict=True)
+        ):
             ids = [place.key for place in ranking if place.cosine is None]
-            if asked.vector is not None and ids:
-                yield number, query_bodies.cosines(ids, asked.vector)
+            if query.vector is not None and ids:
+                yield number, query_bodies.cosine_query(ids, query.vector)
 
-    def _found(self, rankings: Sequence[Ranking]) -> Found:
+    def _to_found(self, rankings: Sequence[Ranking]) -> Found:
         hits = [tuple(self._hits(number, ranking)) for number, ranking in enumerate(rankings)]
         return Found(tuple(hits), self._partial)
 
     def _hits(self, number: int, ranking: Ranking) -> Iterator[Hit]:
-        asked, cosines = self._legs.asked[number], self._cosines[number]
-        words = [f" {word} " for word in frozenset(asked.words)]
+        query, cosines = self._retriever.queries[number], self._cosines[number]
+        words = [f" {word} " for word in frozenset(query.words)]
         for place in ranking:
-            if self._passes(asked, place):
-                shown = self._shown[place.key]
-                share = hybrid_ranking.compute_word_share(words, shown.words)
+            if self._is_shown(query, place):
+                visible = self._visible[place.key]
+                share = hybrid_ranking.compute_word_share(words, visible.words)
                 evidence = place.evidence(cosines.get(place.key), share)
-                yield Hit(shown.chunk, place.score, evidence)
+                yield Hit(visible.chunk, place.score, evidence)
 
 
 def _all(found: Candidates[str]) -> Iterator[str]:
-    """The chunks that any leg found; some more than once."""
+    """Yield all candidates; some more than once."""
     return chain(found.keyword, found.vector, found.exact)

@@ -1,4 +1,4 @@
-"""Documents and chunks to records of the cluster, and back; pure."""
+"""Converts documents and chunks to records of the cluster, and back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from indexing.index.validation import PreparedReplace
 from indexing.opensearch.naming import chunk_id, document_key
 
 Source: TypeAlias = dict[str, Any]
-"""The body of a record, as JSON has it."""
+"""The JSON body of a record."""
 
 DocumentState: TypeAlias = Literal["coming", "document", "gone"]
-"""Not yet there for anybody; there; about to be removed."""
+"""Not visible yet; visible; about to be deleted."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-BYTE = 127.0
-"""Of a vector that is kept as bytes: what 1.0 becomes."""
+BYTE_SCALE = 127.0
+"""The byte value of 1.0 in a vector that is stored as bytes."""
 
 
 def to_microseconds(moment: datetime | None) -> int | None:
@@ -34,10 +34,10 @@ def to_moment(microseconds: int | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The chunks that one attempt to write a document made."""
+    """The chunks that one attempt to write a document created."""
 
     name: str
-    """Differs from that of every other attempt; empty where there is none."""
+    """Unique to the attempt; empty if there is none."""
     chunks: int
 
 
@@ -46,7 +46,7 @@ NO_VERSION = Version("", 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRecord:
-    """The truth about a document: which version of its chunks counts, and who may read it."""
+    """Decides about a document: which version of its chunks counts, and who may read it."""
 
     id: str
     state: DocumentState
@@ -56,9 +56,9 @@ class DocumentRecord:
     leaving: tuple[Version, ...] = ()
     """Versions whose chunks do not count and are to be deleted."""
     unfinished: bool = False
-    """Whether chunks may be left to delete, or their columns may not say what this record says."""
+    """Whether chunks may be left to delete, or may have other labels than this record."""
     stamp: str = ""
-    """Differs from that of every other write of a record: who wrote it knows it again."""
+    """Unique to each write of a record, so that its writer can recognise it."""
     access: Access = NOBODY
     hidden: bool = False
     boost: float = 1.0
@@ -77,17 +77,17 @@ class DocumentRecord:
 
     @property
     def shown_to(self) -> frozenset[str]:
-        """Whoever looks for a hidden document by its readers finds none."""
+        """The readers by which chunks are found: none for a hidden document."""
         return frozenset() if self.hidden else self.access.readers
 
     def finished(self) -> "DocumentRecord":
-        """The same with nothing left to do."""
+        """Return the same record with nothing left to do."""
         return replace(self, leaving=(), unfinished=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A document's record, and the state of it that a conditional write names."""
+class StoredRecord:
+    """A document's record with the sequence number and term that a conditional write names."""
 
     record: DocumentRecord
     sequence: int
@@ -95,18 +95,18 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """What a chunk repeats of its document, so that it can be filtered and weighted."""
+class ChunkLabels:
+    """The document properties that are copied to each chunk, for filters and boosts."""
 
     readers: frozenset[str]
     sets: frozenset[str]
     boost: float
 
     @classmethod
-    def of(cls, record: DocumentRecord) -> "Columns":
+    def of(cls, record: DocumentRecord) -> "ChunkLabels":
         return cls(record.shown_to, record.sets, record.boost)
 
-    def source(self) -> Source:
+    def to_source(self) -> Source:
         return {
             "readers": sorted(self.readers),
             "sets": sorted(self.sets),
@@ -115,7 +115,7 @@ class Columns:
 
 
 def record_of(prepared: PreparedReplace, version: Version) -> DocumentRecord:
-    """Of a document as it is once `version` counts."""
+    """Return the record of a document once `version` counts."""
     change = prepared.change
     plain = DocumentRecord(
         id=change.document_id,
@@ -124,23 +124,23 @@ def record_of(prepared: PreparedReplace, version: Version) -> DocumentRecord:
         content_hash=change.content_hash,
         version=version,
     )
-    return _with_said(plain, change.chunks[0]) if change.chunks else plain
+    return _copy_chunk_fields(plain, change.chunks[0]) if change.chunks else plain
 
 
-def _with_said(record: DocumentRecord, said: Chunk) -> DocumentRecord:
+def _copy_chunk_fields(record: DocumentRecord, chunk: Chunk) -> DocumentRecord:
     return replace(
         record,
-        access=said.access,
-        hidden=said.hidden,
-        boost=said.boost,
-        sets=said.sets,
-        tags=said.tags,
-        source=said.source,
-        media_type=said.media_type,
-        title=said.title,
-        owners=said.owners,
-        created_at=said.created_at,
-        updated_at=said.updated_at,
+        access=chunk.access,
+        hidden=chunk.hidden,
+        boost=chunk.boost,
+        sets=chunk.sets,
+        tags=chunk.tags,
+        source=chunk.source,
+        media_type=chunk.media_type,
+        title=chunk.title,
+        owners=chunk.owners,
+        created_at=chunk.created_at,
+        updated_at=chunk.updated_at,
     )
 
 
@@ -170,7 +170,7 @@ def document_source(record: DocumentRecord) -> Source:
 
 
 def _shared_source(record: DocumentRecord) -> Source:
-    return Columns.of(record).source() | {
+    return ChunkLabels.of(record).to_source() | {
         "key": record.key,
         "source": record.source,
         "media_type": record.media_type,
@@ -182,19 +182,19 @@ def _shared_source(record: DocumentRecord) -> Source:
 
 
 def person_value(key: str, name: str) -> str:
-    """Both in one, so that the cluster counts them together; neither holds an end of line."""
+    """Join key and name, so that the cluster counts them together; neither contains a line end."""
     return f"{key}\n{name}"
 
 
 def person_of(value: str) -> tuple[str, str]:
-    """Key and name."""
+    """Split a value into key and name."""
     key, _, name = value.partition("\n")
     return key, name
 
 
 @lru_cache(maxsize=4_096)
-def _access(tokens: tuple[str, ...]) -> Access:
-    """Many documents share one set of readers, and each is checked when it is made."""
+def _cached_access(tokens: tuple[str, ...]) -> Access:
+    """Cache the validated access: many documents share one set of readers."""
     return Access(frozenset(tokens))
 
 
@@ -209,7 +209,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
         leaving=tuple(Version(name, chunks) for name, chunks in source["leaving"]),
         unfinished=source["unfinished"],
         stamp=said.get("stamp", ""),
-        access=_access(tuple(said["access"])),
+        access=_cached_access(tuple(said["access"])),
         hidden=said["hidden"],
         boost=source["boost"],
         sets=frozenset(source["sets"]),
@@ -224,7 +224,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
 
 
 def chunk_source(record: DocumentRecord, prepared: PreparedReplace, position: int) -> Source:
-    """Of chunk number `position` of the version that `record` tells; the vector is put in apart."""
+    """Return a chunk of the version that `record` names, without its vector."""
     return _shared_source(record) | {
         "kind": "chunk",
         "version": record.version.name,
@@ -232,12 +232,12 @@ def chunk_source(record: DocumentRecord, prepared: PreparedReplace, position: in
         "position": position,
         "words": prepared.words[position],
         "plain": prepared.plain[position],
-        "place": _place(prepared.change.chunks[position]),
+        "place": _place_source(prepared.change.chunks[position]),
     }
 
 
-def _place(chunk: Chunk) -> Source:
-    """What no other field tells. A text that stands in the embedded text is not kept twice."""
+def _place_source(chunk: Chunk) -> Source:
+    """Return the fields that are not searched. A text within the embedded text is stored as a range."""
     start = chunk.embedded_text.find(chunk.text)
     text: str | list[int] = [start, start + len(chunk.text)] if start >= 0 else chunk.text
     return {
@@ -252,7 +252,7 @@ def _place(chunk: Chunk) -> Source:
 
 
 def chunk_of(source: Mapping[str, Any], document: Mapping[str, Any]) -> Chunk:
-    """A chunk from its own record and its document's, which is right where the two differ."""
+    """Build a chunk from its record and its document's, which takes precedence."""
     place, said = source["place"], document["said"]
     embedded, text = place["embedded"], place["text"]
     return Chunk(
@@ -266,7 +266,7 @@ def chunk_of(source: Mapping[str, Any], document: Mapping[str, Any]) -> Chunk:
         link=place["link"],
         source=document["source"],
         media_type=document["media_type"],
-        access=_access(tuple(said["access"])),
+        access=_cached_access(tuple(said["access"])),
         page=place["page"],
         heading_path=tuple(place["headings"]),
         tags=frozenset(document["tags"]),

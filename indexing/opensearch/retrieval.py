@@ -1,4 +1,4 @@
-"""The legs of all queries of one call: words, vectors and exact terms, asked for in one request."""
+"""Retrieves the candidates of all queries of one call: by words, vectors and exact terms, in one request."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,192 +10,206 @@ from indexing.index.hybrid_ranking import Candidates, ExactMatch, is_too_common
 from indexing.index.protocols import IndexQuery
 from indexing.opensearch import query_bodies, score_conversion
 from indexing.opensearch.mapping import Body, Search, VectorSettings
-from indexing.opensearch.search_requests import Answer, Searches
+from indexing.opensearch.search_requests import MultiSearch, SearchResponse
 from indexing.text import tokenizer
 
-CHECKED = 100
-"""Candidates of the exact leg whose text is read: twice as many as a query usually asks for."""
+EXACT_CANDIDATES = 100
+"""Whose text is read for exact terms: twice as many as a query usually wants."""
 
-Leg: TypeAlias = tuple[Literal["keyword", "vector", "exact"], int] | tuple[Literal["holders"], str]
-"""With the number of its query; with a term, how many chunks hold that; with none, how many there are."""
-EVERYTHING = ""
-_NEUTRAL = [1.0]
-"""As a column of an answer has it."""
+SearchKey: TypeAlias = (
+    tuple[Literal["keyword", "vector", "exact"], int] | tuple[Literal["count"], str]
+)
+"""What a search is for: a kind and the number of its query, or a term whose chunks are counted."""
+ALL_CHUNKS = ""
+"""The term of the search that counts all chunks."""
+_NEUTRAL_BOOST = [1.0]
+"""As a doc-value field contains it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scales:
-    """What turns the cluster's scores to figures that compare with those of other indexes."""
+class ScoreScales:
+    """Converts the cluster's scores to those of other index engines."""
 
     bm25: float
     product: float
 
-    def cosine(self, score: float) -> float:
-        return score_conversion.product(score) / self.product
+    def to_cosine(self, score: float) -> float:
+        return score_conversion.score_to_product(score) / self.product
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A query, made ready."""
-
+class PreparedQuery:
     query: IndexQuery
     words: list[str]
     vector: list[float] | list[int] | None
-    scope: list[Body]
-    """What the asker may see through the query's filters."""
+    conditions: list[Body]
+    """What the user may see and the query's filters accept."""
     terms: tuple[str, ...]
-    """The exact terms that hold a word at all."""
+    """The exact terms that contain a word."""
 
     @classmethod
-    def of(cls, query: IndexQuery, readers: Readers, vectors: VectorSettings) -> "Asked":
+    def of(cls, query: IndexQuery, readers: Readers, vectors: VectorSettings) -> "PreparedQuery":
+        vector = query.vector
         return cls(
             query,
             tokenizer.words(query.text),
-            None if query.vector is None else score_conversion.asked(query.vector, vectors),
-            query_bodies.conditions(readers, query.filters),
+            None if vector is None else score_conversion.to_query_vector(vector, vectors),
+            query_bodies.filter_conditions(readers, query.filters),
             tuple(term for term in query.exact if tokenizer.exact_words(term)),
         )
 
-    def without(self, versions: Collection[str]) -> "Asked":
-        return replace(self, scope=[*self.scope, query_bodies.none_of("version", versions)])
+    def without(self, versions: Collection[str]) -> "PreparedQuery":
+        return replace(
+            self, conditions=[*self.conditions, query_bodies.none_of("version", versions)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Leads:
-    """What the legs of all queries led to."""
-
+class RetrievedCandidates:
     candidates: list[Candidates[str]]
     """Of each query, by chunk id."""
     boosts: Mapping[str, float]
-    """Of chunks, by id, that have any."""
-    common: frozenset[str]
-    """Exact terms that too many chunks hold to name any of them."""
+    """Of chunks, by id, that have one."""
+    common_terms: frozenset[str]
+    """Exact terms that too many chunks contain to identify any of them."""
     partial: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Legs:
-    asked: Sequence[Asked]
+class Retriever:
+    queries: Sequence[PreparedQuery]
     search: Search
-    scales: Scales
-    common: frozenset[str] = field(default=frozenset())
-    """What is known of that from an earlier look."""
+    scales: ScoreScales
+    common_terms: frozenset[str] = field(default=frozenset())
+    """Those that an earlier retrieval has found."""
 
-    def without(self, versions: Sequence[Collection[str]], common: frozenset[str]) -> "Legs":
-        """The same; each query finds nothing of its `versions`, and is told what terms are `common`."""
-        asked = [
-            each.without(left_out) for each, left_out in zip(self.asked, versions, strict=True)
+    def without(
+        self, versions: Sequence[Collection[str]], common_terms: frozenset[str]
+    ) -> "Retriever":
+        """Return a retriever that excludes for each query its `versions`, and knows the common terms."""
+        queries = [
+            each.without(excluded) for each, excluded in zip(self.queries, versions, strict=True)
         ]
-        return replace(self, asked=asked, common=common)
+        return replace(self, queries=queries, common_terms=common_terms)
 
-    def leads(self, searches: Searches) -> Leads:
-        answers = searches.ask(dict(self._bodies()))
-        common = self.common | _common(answers)
-        # Seldom: it saves a request before the others wherever there is an exact term.
-        answers |= searches.ask(dict(self._exact_again(common)))
+    def retrieve(self, search: MultiSearch) -> RetrievedCandidates:
+        responses = search.run(dict(self._searches()))
+        common = self.common_terms | _find_common_terms(responses)
+        # Rarely needed: asking all at once saves a request wherever there is an exact term.
+        responses |= search.run(dict(self._repeated_exact_searches(common)))
         boosts: dict[str, float] = {}
         found = [
-            self._candidates(number, answers, boosts, _telling(asked, common))
-            for number, asked in enumerate(self.asked)
+            self._read_candidates(number, responses, boosts, _telling_terms(query, common))
+            for number, query in enumerate(self.queries)
         ]
-        return Leads(found, boosts, common, any(each.partial for each in answers.values()))
+        partial = any(each.partial for each in responses.values())
+        return RetrievedCandidates(found, boosts, common, partial)
 
-    def cosines(self, answer: Answer) -> Iterator[tuple[str, float]]:
-        """By chunk id, of a search by `queries.cosines`."""
-        for hit in answer.hits:
-            yield hit["fields"]["chunk"][0], self.scales.cosine(hit["_score"])
+    def read_cosines(self, response: SearchResponse) -> Iterator[tuple[str, float]]:
+        """Yield by chunk id the cosines of a `query_bodies.cosine_query`."""
+        for hit in response.hits:
+            yield hit["fields"]["chunk"][0], self.scales.to_cosine(hit["_score"])
 
-    def _bodies(self) -> Iterator[tuple[Leg, Body]]:
+    def _searches(self) -> Iterator[tuple[SearchKey, Body]]:
         unsure: set[str] = set()
-        for number, each in enumerate(self.asked):
-            yield from self._legs(number, each)
-            unsure.update(term for term in each.terms if _may_be_common(term))
-        unsure -= self.common
+        for number, query in enumerate(self.queries):
+            yield from self._searches_of(number, query)
+            unsure.update(term for term in query.terms if _may_be_common(term))
+        unsure -= self.common_terms
         for term in sorted(unsure):
-            held = query_bodies.holders(tokenizer.words(term), tokenizer.exact_words(term))
-            yield ("holders", term), held
+            count = query_bodies.term_count_query(
+                tokenizer.words(term), tokenizer.exact_words(term)
+            )
+            yield ("count", term), count
         if unsure:
-            yield ("holders", EVERYTHING), query_bodies.chunk_count()
+            yield ("count", ALL_CHUNKS), query_bodies.chunk_count_query()
 
-    def _legs(self, number: int, asked: Asked) -> Iterator[tuple[Leg, Body]]:
-        query, wanted = asked.query, _wanted(asked.query.size)
-        if asked.words and query.alpha < 1.0:
-            yield ("keyword", number), query_bodies.keyword(asked.words, asked.scope, wanted)
-        if asked.vector is not None and query.alpha > 0.0:
-            look = query_bodies.nearest if self.search == "graph" else query_bodies.nearest_of_all
-            yield ("vector", number), look(asked.vector, asked.scope, wanted)
-        yield from _exact(number, asked, self.common)
+    def _searches_of(
+        self, number: int, prepared: PreparedQuery
+    ) -> Iterator[tuple[SearchKey, Body]]:
+        query, size = prepared.query, _candidate_count(prepared.query.size)
+        if prepared.words and query.alpha < 1.0:
+            body = query_bodies.keyword_query(prepared.words, prepared.conditions, size)
+            yield ("keyword", number), body
+        if prepared.vector is not None and query.alpha > 0.0:
+            build = (
+                query_bodies.graph_vector_query
+                if self.search == "graph"
+                else query_bodies.full_vector_query
+            )
+            yield ("vector", number), build(prepared.vector, prepared.conditions, size)
+        yield from _exact_search(number, prepared, self.common_terms)
 
-    def _exact_again(self, common: frozenset[str]) -> Iterator[tuple[Leg, Body]]:
-        """The exact legs that asked for terms which turned out to be common."""
-        for number, asked in enumerate(self.asked):
-            if not (common - self.common).isdisjoint(asked.terms):
-                yield from _exact(number, asked, common)
+    def _repeated_exact_searches(self, common: frozenset[str]) -> Iterator[tuple[SearchKey, Body]]:
+        """Repeat the exact searches for terms that turned out to be common, without these."""
+        for number, query in enumerate(self.queries):
+            if not (common - self.common_terms).isdisjoint(query.terms):
+                yield from _exact_search(number, query, common)
 
-    def _candidates(
+    def _read_candidates(
         self,
         number: int,
-        answers: Mapping[Leg, Answer],
+        responses: Mapping[SearchKey, SearchResponse],
         boosts: dict[str, float],
         terms: Sequence[str],
     ) -> Candidates[str]:
-        keyword = _scored(answers.get(("keyword", number)), boosts)
-        vector = _scored(answers.get(("vector", number)), boosts)
-        factor, cosine = self.scales.bm25, self.scales.cosine
+        keyword = _read_scores(responses.get(("keyword", number)), boosts)
+        vector = _read_scores(responses.get(("vector", number)), boosts)
         return Candidates(
-            keyword={chunk: score * factor for chunk, score in keyword.items()},
-            vector={chunk: cosine(score) for chunk, score in vector.items()},
-            exact=dict(_matches(answers.get(("exact", number)), terms, boosts)),
+            keyword={chunk: score * self.scales.bm25 for chunk, score in keyword.items()},
+            vector={chunk: self.scales.to_cosine(score) for chunk, score in vector.items()},
+            exact=dict(_read_exact_matches(responses.get(("exact", number)), terms, boosts)),
         )
 
 
-def _wanted(size: int) -> int:
-    return min(hybrid_ranking.candidates_per_leg(size), query_bodies.LARGEST)
+def _candidate_count(size: int) -> int:
+    return min(hybrid_ranking.candidates_per_leg(size), query_bodies.MAX_HITS)
 
 
-def _exact(number: int, asked: Asked, common: frozenset[str]) -> Iterator[tuple[Leg, Body]]:
-    phrases = [tokenizer.exact_words(term) for term in _telling(asked, common)]
+def _exact_search(
+    number: int, prepared: PreparedQuery, common: frozenset[str]
+) -> Iterator[tuple[SearchKey, Body]]:
+    phrases = [tokenizer.exact_words(term) for term in _telling_terms(prepared, common)]
     if phrases:
-        size = min(max(CHECKED, asked.query.size), query_bodies.LARGEST)
-        yield ("exact", number), query_bodies.exact(phrases, asked.words, asked.scope, size)
+        size = min(max(EXACT_CANDIDATES, prepared.query.size), query_bodies.MAX_HITS)
+        body = query_bodies.exact_query(phrases, prepared.words, prepared.conditions, size)
+        yield ("exact", number), body
 
 
-def _telling(asked: Asked, common: frozenset[str]) -> list[str]:
-    return [term for term in asked.terms if term not in common]
+def _telling_terms(query: PreparedQuery, common: frozenset[str]) -> list[str]:
+    return [term for term in query.terms if term not in common]
 
 
 def _may_be_common(term: str) -> bool:
-    # Where nothing about the term itself is code-like it was quoted.
+    # A term that does not look like a code or an identifier was quoted by the user.
     return term in tokenizer.exact_terms(term)
 
 
-def _common(answers: Mapping[Leg, Answer]) -> frozenset[str]:
-    counts = {leg[1]: answer.total for leg, answer in answers.items() if leg[0] == "holders"}
-    chunks = counts.pop(EVERYTHING, 0)
-    return frozenset(
-        str(term) for term, holders in counts.items() if is_too_common(holders, chunks)
-    )
+def _find_common_terms(responses: Mapping[SearchKey, SearchResponse]) -> frozenset[str]:
+    counts = {key[1]: response.total for key, response in responses.items() if key[0] == "count"}
+    chunks = counts.pop(ALL_CHUNKS, 0)
+    return frozenset(str(term) for term, count in counts.items() if is_too_common(count, chunks))
 
 
-def _scored(answer: Answer | None, boosts: dict[str, float]) -> dict[str, float]:
-    """The chunks of a leg with their scores; boosts that change something are noted."""
+def _read_scores(response: SearchResponse | None, boosts: dict[str, float]) -> dict[str, float]:
+    """Return the scores by chunk id, and collect boosts that are not neutral."""
     found: dict[str, float] = {}
-    for hit in answer.hits if answer else ():
-        columns = hit["fields"]
-        chunk = columns["chunk"][0]
+    for hit in response.hits if response else ():
+        fields = hit["fields"]
+        chunk = fields["chunk"][0]
         found[chunk] = hit["_score"]
-        if columns["boost"] != _NEUTRAL:
-            boosts[chunk] = columns["boost"][0]
+        if fields["boost"] != _NEUTRAL_BOOST:
+            boosts[chunk] = fields["boost"][0]
     return found
 
 
-def _matches(
-    answer: Answer | None, terms: Sequence[str], boosts: dict[str, float]
+def _read_exact_matches(
+    response: SearchResponse | None, terms: Sequence[str], boosts: dict[str, float]
 ) -> Iterator[tuple[str, ExactMatch]]:
-    """What holds the terms not in its words only."""
-    for hit in answer.hits if answer else ():
+    """Yield the chunks whose text contains the terms themselves, not only their words."""
+    for hit in response.hits if response else ():
         text = hit["_source"]["place"]["embedded"]
-        held = sum(tokenizer.holds(text, term) for term in terms)
-        if held:
+        matches = sum(tokenizer.holds(text, term) for term in terms)
+        if matches:
             boosts[hit["_id"]] = hit["fields"]["boost"][0]
-            yield hit["_id"], ExactMatch(held, hit["_score"])
+            yield hit["_id"], ExactMatch(matches, hit["_score"])

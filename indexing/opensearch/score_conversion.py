@@ -1,38 +1,38 @@
-"""The cluster's scores as the raw figures that every index tells; pure."""
+"""Converts the cluster's scores to the figures that every index engine returns."""
 
 import numpy as np
 
 from indexing.embedding.embedder import Vector
 from indexing.opensearch.mapping import VectorSettings
-from indexing.opensearch.record_mapping import BYTE
+from indexing.opensearch.record_mapping import BYTE_SCALE
 
 K1_PLUS_1 = 2.2
-"""The factor of BM25 as Robertson wrote it. It changes no ranking; Lucene left it out later."""
+"""The factor of Robertson's BM25. It changes no ranking, and Lucene dropped it later."""
 DIGITS = 7
 """Of a vector's numbers; single precision has no more."""
 
 
 def bm25_factor(version: str) -> float:
-    """By what the BM25 of a cluster of this version is multiplied to be Robertson's, as tantivy's is."""
+    """Return the factor from this cluster version's BM25 to Robertson's, which tantivy computes."""
     major = version.partition(".")[0]
-    # From its third version on the cluster scores without the factor.
+    # Version 3 and later leave the factor out.
     return 1.0 if major.isdigit() and int(major) < 3 else K1_PLUS_1
 
 
-def product(score: float) -> float:
-    """The inner product that a vector's score stands for."""
+def score_to_product(score: float) -> float:
+    """Convert a vector score to the inner product."""
     return score - 1.0 if score >= 1.0 else 1.0 - 1.0 / score
 
 
-def square(vectors: VectorSettings) -> float:
-    """The inner product of a vector of length 1, as it is kept, with itself."""
-    return BYTE * BYTE if vectors.quantisation == "byte" else 1.0
+def self_product(vectors: VectorSettings) -> float:
+    """Return the inner product of a stored unit vector with itself."""
+    return BYTE_SCALE * BYTE_SCALE if vectors.quantisation == "byte" else 1.0
 
 
-def asked(vector: Vector, vectors: VectorSettings) -> list[float] | list[int]:
-    """A query's vector, as those that it is compared with are kept."""
+def to_query_vector(vector: Vector, vectors: VectorSettings) -> list[float] | list[int]:
+    """Convert a query's vector to the form in which vectors are stored."""
     if vectors.quantisation == "byte":
-        whole: list[int] = np.rint(vector * BYTE).astype(np.int8).tolist()
-        return whole
+        scaled: list[int] = np.rint(vector * BYTE_SCALE).astype(np.int8).tolist()
+        return scaled
     rounded: list[float] = np.round(vector.astype(np.float64), DIGITS).tolist()
     return rounded

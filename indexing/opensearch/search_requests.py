@@ -1,4 +1,4 @@
-"""Searches sent to the cluster: several in one request, read as answers or as our errors."""
+"""Sends several searches to the cluster in one request, and reads the responses."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,30 +10,30 @@ import orjson
 from opensearchpy import OpenSearch, OpenSearchException
 
 from indexing.opensearch import errors
-from indexing.opensearch.client import within
+from indexing.opensearch.client import request_timeout
 from indexing.opensearch.mapping import Body
 from indexing.runtime.deadline import Deadline
 
-SHARE = 0.8
-"""Of the time that is left; then a shard tells what it has found so far, and the rest is for reading it."""
-KEPT = 5
-"""Seconds that a point in time outlives its deadline; it is deleted long before."""
-LONGEST = 3_600
-CLEARED = 2.0
-"""Seconds that deleting a point in time may take. The cluster forgets it by itself a little later."""
+SEARCH_SHARE = 0.8
+"""Of the remaining time; then a shard returns what it has found so far, and the rest is for reading it."""
+KEEP_ALIVE_SECONDS = 5
+"""By which a point in time outlives its deadline; usually it is deleted long before."""
+MAX_KEEP_ALIVE_SECONDS = 3_600
+DELETE_SECONDS = 2.0
+"""That deleting a point in time may take. The cluster drops it by itself a little later."""
 
 Key = TypeVar("Key")
 
 
-class Gone(Exception):
-    """The point in time is no more: a node was lost, or it outlived its time."""
+class PointInTimeGoneError(Exception):
+    """The point in time no longer exists: a node was lost, or it expired."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchResponse:
     hits: list[Body]
     total: int
-    """Of a search that counts."""
+    """Of a query that counts."""
     partial: bool
     """Some shard failed or ran out of time."""
     facets: Mapping[str, Mapping[str, int]]
@@ -41,8 +41,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Searches:
-    """Where searches go, and until when an answer is wanted."""
+class MultiSearch:
+    """Sends searches of one call with the same target and deadline."""
 
     client: OpenSearch
     deadline: Deadline
@@ -51,89 +51,98 @@ class Searches:
     common: Body = field(default_factory=dict)
     """In the body of every search."""
 
-    def ask(self, bodies: Mapping[Key, Body]) -> dict[Key, Answer]:
-        """All in one request.
+    def run(self, bodies: Mapping[Key, Body]) -> dict[Key, SearchResponse]:
+        """Send all searches in one request.
 
         Raises:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError
-            Gone: see there.
+            PointInTimeGoneError
         """
         self.deadline.check()
         if not bodies:
             return {}
-        with errors.named_errors(self.deadline):
-            told = self.client.msearch(
-                body=self._lines(bodies.values()), params=within(self.deadline)
+        with errors.translate_errors(self.deadline):
+            found = self.client.msearch(
+                body=self._lines(bodies.values()), params=request_timeout(self.deadline)
             )
-        return {key: _answer(each) for key, each in zip(bodies, told["responses"], strict=True)}
+        return {
+            key: _to_response(each) for key, each in zip(bodies, found["responses"], strict=True)
+        }
 
     def _lines(self, bodies: Iterable[Body]) -> str:
-        header = _json(self.header)
-        return "".join(f"{header}\n{_json(body | self.common)}\n" for body in bodies)
+        header = _encode(self.header)
+        return "".join(f"{header}\n{_encode(body | self.common)}\n" for body in bodies)
 
 
-def whole(client: OpenSearch, index: str, deadline: Deadline) -> Searches:
-    """Searches that fail where a part of the index does not answer."""
-    return Searches(client, deadline, {"index": index, "allow_partial_search_results": False})
+def strict_search(client: OpenSearch, index: str, deadline: Deadline) -> MultiSearch:
+    """Search so that it fails if a part of the index does not answer."""
+    return MultiSearch(client, deadline, {"index": index, "allow_partial_search_results": False})
 
 
-def best_effort(client: OpenSearch, index: str, deadline: Deadline, copy: str) -> Searches:
-    """Searches that tell what the parts which do answer have found.
+def best_effort_search(
+    client: OpenSearch, index: str, deadline: Deadline, preference: str
+) -> MultiSearch:
+    """Search so that the parts that answer are enough.
 
-    Those that name the same `copy` ask the same copies of the shards, so that none sees an older state
+    Searches with the same `preference` use the same copies of the shards, so that none sees an older state
     than the one before it.
     """
-    header = {"index": index, "preference": copy}
-    return Searches(client, deadline, header, _limit(deadline))
+    header = {"index": index, "preference": preference}
+    return MultiSearch(client, deadline, header, _time_limit(deadline))
 
 
 @contextmanager
-def at_one_point(client: OpenSearch, index: str, deadline: Deadline) -> Iterator[Searches]:
-    """Searches that all see one state of the index, and tell what the parts that answer have found."""
-    keep = f"{min(ceil(deadline.remaining()) + KEPT, LONGEST)}s"
-    with errors.named_errors(deadline):
-        made = client.create_pit(index=index, params={"keep_alive": keep, **within(deadline)})
-    point = {"pit": {"id": made["pit_id"], "keep_alive": keep}}
+def point_in_time_search(
+    client: OpenSearch, index: str, deadline: Deadline
+) -> Iterator[MultiSearch]:
+    """Search so that all searches see one state of the index, and the parts that answer are enough."""
+    seconds = min(ceil(deadline.remaining()) + KEEP_ALIVE_SECONDS, MAX_KEEP_ALIVE_SECONDS)
+    keep_alive = f"{seconds}s"
+    with errors.translate_errors(deadline):
+        created = client.create_pit(
+            index=index, params={"keep_alive": keep_alive, **request_timeout(deadline)}
+        )
+    point = {"pit": {"id": created["pit_id"], "keep_alive": keep_alive}}
     try:
-        yield Searches(client, deadline, {}, point | _limit(deadline))
+        yield MultiSearch(client, deadline, {}, point | _time_limit(deadline))
     finally:
-        _forget(client, made["pit_id"])
+        _delete_point(client, created["pit_id"])
 
 
-def _forget(client: OpenSearch, point: str) -> None:
+def _delete_point(client: OpenSearch, point: str) -> None:
     try:
-        client.delete_pit(body={"pit_id": [point]}, params={"request_timeout": CLEARED})
+        client.delete_pit(body={"pit_id": [point]}, params={"request_timeout": DELETE_SECONDS})
     except OpenSearchException:
-        # It ends by itself; what was found under it is not to be lost for that.
+        # It expires by itself; the results must not be lost because of it.
         return
 
 
-def _limit(deadline: Deadline) -> Body:
-    return {"timeout": f"{max(1, round(1000 * SHARE * deadline.remaining()))}ms"}
+def _time_limit(deadline: Deadline) -> Body:
+    return {"timeout": f"{max(1, round(1000 * SEARCH_SHARE * deadline.remaining()))}ms"}
 
 
-def _json(body: Body) -> str:
+def _encode(body: Body) -> str:
     return orjson.dumps(body).decode()
 
 
-def _answer(told: Mapping[str, Any]) -> Answer:
-    if "error" in told:
-        raise _refusal(told)
-    hits, shards = told["hits"], told["_shards"]
-    return Answer(
+def _to_response(found: Mapping[str, Any]) -> SearchResponse:
+    if "error" in found:
+        raise _to_error(found)
+    hits, shards = found["hits"], found["_shards"]
+    return SearchResponse(
         hits["hits"],
         hits["total"]["value"] if "total" in hits else 0,
-        told["timed_out"] or shards["successful"] < shards["total"],
-        {name: _facet(values) for name, values in told.get("aggregations", {}).items()},
+        found["timed_out"] or shards["successful"] < shards["total"],
+        {name: _read_facet(values) for name, values in found.get("aggregations", {}).items()},
     )
 
 
-def _facet(told: Mapping[str, Any]) -> dict[str, int]:
-    return {bucket["key"]: bucket["doc_count"] for bucket in told["buckets"]}
+def _read_facet(aggregation: Mapping[str, Any]) -> dict[str, int]:
+    return {bucket["key"]: bucket["doc_count"] for bucket in aggregation["buckets"]}
 
 
-def _refusal(told: Mapping[str, Any]) -> Exception:
-    kind, reason = errors.told(told)
+def _to_error(found: Mapping[str, Any]) -> Exception:
+    kind, reason = errors.read_reason(found)
     if kind == "search_context_missing_exception":
-        return Gone(reason)
-    return errors.of_refusal(told["status"], kind, reason)
+        return PointInTimeGoneError(reason)
+    return errors.refusal_to_error(found["status"], kind, reason)

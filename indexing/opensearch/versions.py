@@ -1,8 +1,7 @@
-"""The index versions of an index on the cluster: an index each, and two aliases that say which is which.
+"""The index versions on the cluster: an index each, and two aliases for the searched and the built one.
 
-One alias stands before the index version that is searched, one before the index version that is being built. A switch is
-one change of aliases, which the cluster makes whole or not at all, and which removes the former index too:
-whoever still asks that one finds it gone, and is told that it was superseded.
+Activating a version is one change of aliases, which the cluster makes completely or not at all, and which
+deletes the former index too: whoever still uses that one gets an error that it was replaced.
 """
 
 import secrets
@@ -13,7 +12,7 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, DamagedDataError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.versions import (
     IndexVersion,
@@ -25,23 +24,29 @@ from indexing.index.versions import (
 )
 from indexing.opensearch import errors
 from indexing.opensearch.mapping import IndexLayout
-from indexing.opensearch.naming import active_alias, building_alias, edition_name
-from indexing.opensearch.open_index import Laid, fitting, lay, meta_of, note_called
+from indexing.opensearch.naming import active_alias, building_alias, index_name
+from indexing.opensearch.open_index import (
+    OpenedIndex,
+    check_index,
+    ensure_index,
+    read_meta,
+    save_model_name,
+)
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    """An index version and the index that holds it."""
+class _VersionIndex:
+    """An index version and its index on the cluster."""
 
     index: str
     index_version: IndexVersion
     meta: Mapping[str, Any]
-    """What the index says of itself."""
+    """The metadata of the index."""
 
     @classmethod
-    def of(cls, index: str, meta: Mapping[str, Any]) -> "_Placed":
+    def of(cls, index: str, meta: Mapping[str, Any]) -> "_VersionIndex":
         embedder = EmbedderIdentity(**meta["embedder"])
         return cls(index, IndexVersion(embedder, meta.get("called", embedder.model)), meta)
 
@@ -55,53 +60,55 @@ class OpenSearchIndexVersions:
         self._layout = layout or IndexLayout()
 
     def active(self) -> IndexVersion | None:
-        placed = self._behind(active_alias(self._prefix))
-        return placed.index_version if placed else None
+        found = self._resolve(active_alias(self._prefix))
+        return found.index_version if found else None
 
     def building(self) -> IndexVersion | None:
-        placed = self._behind(building_alias(self._prefix))
-        return placed.index_version if placed else None
+        found = self._resolve(building_alias(self._prefix))
+        return found.index_version if found else None
 
     def open_index(self, index_version: IndexVersion) -> VersionCheckedIndex:
-        return self._index(self._active(index_version))
+        return self._open_index(self._active(index_version))
 
     def open_writer(self, index_version: IndexVersion) -> VersionCheckedWriter:
-        return self._writer(self._active(index_version))
+        return self._open_writer(self._active(index_version))
 
     def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
-        building = self._behind(building_alias(self._prefix))
+        building = self._resolve(building_alias(self._prefix))
         if building is None:
-            # A name that was never used: who has the former index open must not take this one for it.
-            name = f"{edition_name(self._prefix, index_version.embedder)}-{secrets.token_hex(3)}"
-            building = self._made(name, index_version, building_alias(self._prefix))
+            # A name that was never used, so that nobody takes it for an index that was open before.
+            name = f"{index_name(self._prefix, index_version.embedder)}-{secrets.token_hex(3)}"
+            building = self._create(name, index_version, building_alias(self._prefix))
         if building.index_version.embedder != index_version.embedder:
             raise build_in_progress(building.index_version, index_version)
-        return self._writer(building)
+        return self._open_writer(building)
 
     def open_build_writer(self) -> VersionCheckedWriter | None:
-        building = self._behind(building_alias(self._prefix))
-        return self._writer(building) if building else None
+        building = self._resolve(building_alias(self._prefix))
+        return self._open_writer(building) if building else None
 
     def open_build_index(self) -> VersionCheckedIndex:
-        building = self._behind(building_alias(self._prefix))
+        building = self._resolve(building_alias(self._prefix))
         if building is None:
             raise ValueError("no index version is being built")
-        return self._index(building)
+        return self._open_index(building)
 
     def activate(self, index_version: IndexVersion) -> None:
-        active = self._behind(active_alias(self._prefix))
-        building = self._behind(building_alias(self._prefix))
+        active = self._resolve(active_alias(self._prefix))
+        building = self._resolve(building_alias(self._prefix))
         if building is not None and building.index_version.embedder == index_version.embedder:
-            self._change_aliases(self._switching(active, building))
+            self._change_aliases(self._switch_actions(active, building))
         elif active is None or active.index_version.embedder != index_version.embedder:
             raise ValueError(f"neither being built nor active: {index_version.model_name}")
 
     def discard_build(self) -> None:
-        building = self._behind(building_alias(self._prefix))
+        building = self._resolve(building_alias(self._prefix))
         if building is not None:
             self._change_aliases([{"remove_index": {"index": building.index}}])
 
-    def _switching(self, active: _Placed | None, building: _Placed) -> list[dict[str, Any]]:
+    def _switch_actions(
+        self, active: _VersionIndex | None, building: _VersionIndex
+    ) -> list[dict[str, Any]]:
         aliases = {
             "remove": building_alias(self._prefix),
             "add": active_alias(self._prefix),
@@ -111,74 +118,78 @@ class OpenSearchIndexVersions:
         ]
         return actions + ([{"remove_index": {"index": active.index}}] if active else [])
 
-    def _active(self, index_version: IndexVersion) -> _Placed:
-        """The active index version, made where there is none."""
+    def _active(self, index_version: IndexVersion) -> _VersionIndex:
+        """Return the active index version; create it if there is none."""
         alias = active_alias(self._prefix)
-        placed = self._behind(alias)
-        if placed is None:
-            self._made(edition_name(self._prefix, index_version.embedder), index_version, alias)
-            placed = self._behind(alias)
-        if placed is None:
+        found = self._resolve(alias)
+        if found is None:
+            self._create(index_name(self._prefix, index_version.embedder), index_version, alias)
+            found = self._resolve(alias)
+        if found is None:
             raise TemporarilyUnavailableError(
-                "The index on the cluster was removed just now.", errors.SOON
+                "The index on the cluster was just deleted.", errors.RETRY_SOON
             )
-        if placed.index_version.embedder != index_version.embedder:
-            raise embedder_mismatch(placed.index_version, index_version)
-        return placed
+        if found.index_version.embedder != index_version.embedder:
+            raise embedder_mismatch(found.index_version, index_version)
+        return found
 
-    def _made(self, index: str, index_version: IndexVersion, alias: str) -> _Placed:
-        lay(self._client, index, index_version.embedder, self._layout)
-        meta = note_called(self._client, index, index_version.model_name)
+    def _create(self, index: str, index_version: IndexVersion, alias: str) -> _VersionIndex:
+        ensure_index(self._client, index, index_version.embedder, self._layout)
+        meta = save_model_name(self._client, index, index_version.model_name)
         self._change_aliases([{"add": {"index": index, "alias": alias}}])
-        return _Placed.of(index, meta)
+        return _VersionIndex.of(index, meta)
 
-    def _behind(self, alias: str) -> _Placed | None:
-        """Raises ActionRequiredError: two indexes stand behind the alias, by two who began at once, or by hand."""
-        with errors.named_errors():
-            while (index := self._aliased(alias)) is not None:
-                meta = meta_of(self._client, index)
-                # One that is gone was switched meanwhile, and the alias with it: look again.
+    def _resolve(self, alias: str) -> _VersionIndex | None:
+        """Return the index version of an alias.
+
+        Raises:
+            DamagedDataError: the alias has several indexes, created at the same moment or by hand.
+        """
+        with errors.translate_errors():
+            while (index := self._index_of_alias(alias)) is not None:
+                meta = read_meta(self._client, index)
+                # An index that is gone was switched meanwhile, and its alias too.
                 if meta is not None:
-                    return _Placed.of(index, meta)
+                    return _VersionIndex.of(index, meta)
         return None
 
-    def _aliased(self, alias: str) -> str | None:
+    def _index_of_alias(self, alias: str) -> str | None:
         found = self._client.indices.get_alias(name=alias, params={"ignore": 404})
         names = [] if "error" in found else sorted(found)
         if len(names) > 1:
-            raise ActionRequiredError(
-                f"The alias {alias} stands before several indexes: {', '.join(names)}. Take it away"
-                " from all but the one that is to be searched."
+            raise DamagedDataError(
+                f"The alias {alias} has several indexes: {', '.join(names)}. Remove it from all but the one"
+                " that is to be searched."
             )
         return names[0] if names else None
 
     def _change_aliases(self, actions: Sequence[dict[str, Any]]) -> None:
-        with errors.named_errors():
+        with errors.translate_errors():
             self._client.indices.update_aliases(body={"actions": list(actions)})
 
-    def _index(self, placed: _Placed) -> VersionCheckedIndex:
-        laid = self._laid(placed)
-        dimension = placed.index_version.embedder.dimension
-        index = OpenSearchIndex(self._client, laid.name, dimension, laid.vectors)
-        return VersionCheckedIndex(index, VersionGuard(self, laid.name))
+    def _open_index(self, found: _VersionIndex) -> VersionCheckedIndex:
+        opened = self._open(found)
+        dimension = found.index_version.embedder.dimension
+        index = OpenSearchIndex(self._client, opened.name, dimension, opened.vectors)
+        return VersionCheckedIndex(index, _AliasGuard(self, opened.name))
 
-    def _writer(self, placed: _Placed) -> VersionCheckedWriter:
-        laid = self._laid(placed)
-        dimension = placed.index_version.embedder.dimension
-        writer = OpenSearchIndexWriter(self._client, laid.name, dimension, laid.vectors)
-        return VersionCheckedWriter(writer, VersionGuard(self, laid.name))
+    def _open_writer(self, found: _VersionIndex) -> VersionCheckedWriter:
+        opened = self._open(found)
+        dimension = found.index_version.embedder.dimension
+        writer = OpenSearchIndexWriter(self._client, opened.name, dimension, opened.vectors)
+        return VersionCheckedWriter(writer, _AliasGuard(self, opened.name))
 
-    def _laid(self, placed: _Placed) -> Laid:
-        return fitting(placed.index, placed.meta, placed.index_version.embedder, self._layout)
+    def _open(self, found: _VersionIndex) -> OpenedIndex:
+        return check_index(found.index, found.meta, found.index_version.embedder, self._layout)
 
     def names(self) -> frozenset[str]:
-        """The indexes that are an index version now."""
+        """Return the indexes of the present index versions."""
         aliases = (active_alias(self._prefix), building_alias(self._prefix))
-        return frozenset(placed.index for alias in aliases if (placed := self._behind(alias)))
+        return frozenset(found.index for alias in aliases if (found := self._resolve(alias)))
 
 
-class VersionGuard:
-    """Looks at the aliases when something failed: an index that is gone answers nothing by itself."""
+class _AliasGuard:
+    """Checks the aliases after an error: an index that was replaced no longer exists."""
 
     def __init__(self, index_versions: OpenSearchIndexVersions, index: str) -> None:
         self._index_versions = index_versions

@@ -1,88 +1,184 @@
-"""Where chunks are read for an asker: whatever the asker may not see is not there.
+"""Reads chunks for a user, and only those that the user may see.
 
-A chunk counts if the record of its document comes, which it does to who may read it, and names the chunk's
-version. Both are read in one search, and lie in one shard: they are of one state.
+A chunk is visible if the record of its document is returned, which it is only to the document's readers, and
+names the chunk's version. Both are read by one search and lie in one shard, so they are of one state.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from connectors.batched import portions
 from connectors.document import Readers
-from indexing.chunking.chunk import Chunk
+from connectors.errors import TemporarilyUnavailableError
+from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index.protocols import Filters
 from indexing.opensearch import query_bodies
+from indexing.opensearch.errors import RETRY_SOON
 from indexing.opensearch.mapping import Body
-from indexing.opensearch.naming import key_of, version_of
-from indexing.opensearch.query_bodies import LARGEST
+from indexing.opensearch.naming import document_key, key_of, version_of
+from indexing.opensearch.query_bodies import MAX_HITS, MAX_INTERVALS, Interval
 from indexing.opensearch.record_mapping import Source, chunk_of
-from indexing.opensearch.search_requests import Answer
+from indexing.opensearch.search_requests import MultiSearch, SearchResponse
+from indexing.text.normalization import is_storable
+
+Intervals: TypeAlias = Mapping[str, Sequence[Interval]]
+"""Positions of chunks, by document key."""
+ChunksByPosition: TypeAlias = dict[tuple[str, int], Chunk]
+"""By document id and position."""
+
+PAGE_CHUNKS = 4_000
+"""Chunks of one search, where very many are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VisibleChunk:
     chunk: Chunk
     words: str
-    """Its indexed words with a space between them."""
+    """Its indexed words, separated by spaces."""
 
 
-def passes(sets: Collection[str], filters: Filters) -> bool:
-    """Of what a filter asks for only the sets of a document can change while it is found."""
+def matches_sets(sets: Collection[str], filters: Filters) -> bool:
+    """Check the sets, the only filtered property of a document that an amendment can change."""
     return filters.sets is None or not filters.sets.isdisjoint(sets)
 
 
-def counts(chunk: str, known: Mapping[str, Source], filters: Filters) -> bool:
-    """Whether the chunk of this id is one of a document that is known to come, and to pass."""
-    document = known.get(key_of(chunk))
+def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> bool:
+    """Whether the records contain the document of this chunk id, in its version and matching the filters."""
+    document = records.get(key_of(chunk))
     return (
         document is not None
         and document["version"] == version_of(chunk)
-        and passes(document["sets"], filters)
+        and matches_sets(document["sets"], filters)
     )
 
 
-def documents(keys: Sequence[str], readers: Readers) -> list[Body]:
-    """Of searches for the records of these documents."""
-    return [query_bodies.records(some, readers) for some in portions(keys, LARGEST)]
+def record_queries(keys: Sequence[str], readers: Readers) -> list[Body]:
+    return [query_bodies.records_query(some, readers) for some in portions(keys, MAX_HITS)]
 
 
-def bodies(ids: Iterable[str], readers: Readers) -> list[Body]:
-    """Of searches for these chunks; a document is never divided between two."""
+def chunk_queries(ids: Iterable[str], readers: Readers) -> list[Body]:
+    """Build queries for these chunks with their records; no document is split between two queries."""
     found: list[Body] = []
     group: list[str] = []
     keys: list[str] = []
-    for key, own in _by_key(ids).items():
-        if len(group) + len(own) + len(keys) >= LARGEST:
-            found.append(query_bodies.to_show(group, keys, readers))
+    for key, own in _group_by_key(ids).items():
+        if len(group) + len(own) + len(keys) >= MAX_HITS:
+            found.append(query_bodies.chunks_and_records_query(group, keys, readers))
             group, keys = [], []
         group += own
         keys.append(key)
-    return [*found, query_bodies.to_show(group, keys, readers)] if group else found
+    if group:
+        found.append(query_bodies.chunks_and_records_query(group, keys, readers))
+    return found
 
 
-def _by_key(ids: Iterable[str]) -> dict[str, list[str]]:
+def _group_by_key(ids: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for each in ids:
         found.setdefault(key_of(each), []).append(each)
     return found
 
 
-def shown(answers: Iterable[Answer]) -> Iterator[tuple[str, Shown]]:
-    """By chunk id, what may be shown."""
-    for answer in answers:
-        known = records(answer)
-        for hit in answer.hits:
+def read_visible(responses: Iterable[SearchResponse]) -> Iterator[tuple[str, VisibleChunk]]:
+    """Yield the visible chunks of the responses by chunk id."""
+    for response in responses:
+        records = read_records(response)
+        for hit in response.hits:
             source = hit["_source"]
-            document = known.get(source["key"])
+            document = records.get(source["key"])
             if (
                 document is not None
                 and source["kind"] == "chunk"
                 and source["version"] == document["version"]
             ):
-                yield hit["_id"], Shown(chunk_of(source, document), source["words"])
+                yield hit["_id"], VisibleChunk(chunk_of(source, document), source["words"])
 
 
-def records(answer: Answer) -> dict[str, Source]:
-    """The records of the documents that came, by key."""
-    sources = [hit["_source"] for hit in answer.hits]
+def read_records(response: SearchResponse) -> dict[str, Source]:
+    """Return the document records of a response, by key."""
+    sources = [hit["_source"] for hit in response.hits]
     return {source["key"]: source for source in sources if source["kind"] != "chunk"}
+
+
+def to_intervals(ranges: Iterable[ChunkRange]) -> Intervals:
+    """Convert ranges to intervals that contain each position once."""
+    wanted: dict[str, list[Interval]] = {}
+    for each in ranges:
+        start, end = max(0, each.start), max(0, each.end)
+        if start < end and is_storable(each.document_id):
+            wanted.setdefault(document_key(each.document_id), []).append((start, end))
+    return {key: merge_intervals(intervals) for key, intervals in wanted.items()}
+
+
+def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return the same positions in the fewest intervals, in order."""
+    found: list[Interval] = []
+    for start, end in sorted(intervals):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def find_few(wanted: Intervals, readers: Readers, search: MultiSearch) -> ChunksByPosition | None:
+    """Read all wanted chunks by one search; `None` if they are too many for one."""
+    if sum(map(len, wanted.values())) > MAX_INTERVALS:
+        return None
+    count = sum(end - start for intervals in wanted.values() for start, end in intervals)
+    # Old chunks that are about to be deleted may be returned as well.
+    size = min(2 * count + len(wanted), MAX_HITS)
+    response = search.run({0: query_bodies.positions_query(wanted, readers, size)})[0]
+    return _by_position([response]) if len(response.hits) < size else None
+
+
+def find_many(wanted: Intervals, readers: Readers, search: MultiSearch) -> ChunksByPosition:
+    """Read all wanted chunks by several searches, which must see one state of the index.
+
+    Raises:
+        TemporarilyUnavailableError: a part of the index did not answer.
+    """
+    records: dict[str, Source] = {}
+    queries = dict(enumerate(record_queries(list(wanted), readers)))
+    for response in search.run(queries).values():
+        records |= read_records(_check_complete(response))
+    found: ChunksByPosition = {}
+    for page in _pages(wanted, records):
+        versions = [records[key]["version"] for key in page]
+        query = query_bodies.positions_query(page, readers, MAX_HITS)
+        body = query_bodies.restrict_to_versions(query, versions)
+        found |= _by_position([_check_complete(search.run({0: body})[0])])
+    return found
+
+
+def _pages(wanted: Intervals, records: Mapping[str, Source]) -> Iterator[Intervals]:
+    """Divide the wanted positions that exist into pages of bounded size."""
+    page: dict[str, list[Interval]] = {}
+    chunks = pieces = 0
+    for key, (start, end) in _pieces(wanted, records):
+        if chunks + end - start > PAGE_CHUNKS or pieces == MAX_INTERVALS:
+            yield page
+            page, chunks, pieces = {}, 0, 0
+        page.setdefault(key, []).append((start, end))
+        chunks, pieces = chunks + end - start, pieces + 1
+    if page:
+        yield page
+
+
+def _pieces(wanted: Intervals, records: Mapping[str, Source]) -> Iterator[tuple[str, Interval]]:
+    for key, intervals in wanted.items():
+        count = records[key]["chunks"] if key in records else 0
+        for start, end in intervals:
+            for first in range(start, min(end, count), PAGE_CHUNKS):
+                yield key, (first, min(first + PAGE_CHUNKS, end, count))
+
+
+def _check_complete(response: SearchResponse) -> SearchResponse:
+    if response.partial:
+        raise TemporarilyUnavailableError("A part of the index does not answer.", RETRY_SOON)
+    return response
+
+
+def _by_position(responses: Iterable[SearchResponse]) -> ChunksByPosition:
+    return {each.chunk.key: each.chunk for _, each in read_visible(responses)}

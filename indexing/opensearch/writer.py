@@ -1,4 +1,4 @@
-"""What the pipeline may do with an index on the cluster."""
+"""Writes an index on the cluster for the ingestion pipeline."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,22 +6,21 @@ from opensearchpy import OpenSearch
 
 from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
 from indexing.index.validation import BatchLimits, prepare_batches
-from indexing.opensearch import export as contents
-from indexing.opensearch.bulk_requests import Bulk
-from indexing.opensearch.cleanup import Leftovers
-from indexing.opensearch.document_records import Documents
-from indexing.opensearch.errors import check_shards, named_errors
+from indexing.opensearch import export
+from indexing.opensearch.bulk_requests import BulkClient
+from indexing.opensearch.document_records import DocumentRecords
+from indexing.opensearch.errors import check_shards, translate_errors
 from indexing.opensearch.mapping import VectorSettings
-from indexing.opensearch.write_batch import Writer
+from indexing.opensearch.write_protocol import BatchWriter, LeftoverCleaner
 
-BATCH = BatchLimits(changes=512, chunks=2_000)
-"""Enough chunks to make the requests of a batch cheap, few enough to hold in memory."""
+BATCH_LIMITS = BatchLimits(changes=512, chunks=2_000)
+"""Enough chunks to make requests efficient, few enough to hold in memory."""
 PATIENCE = 60.0
-"""Seconds to wait for other writers, or for a busy cluster, without getting on."""
+"""Seconds to wait for other writers, or for a busy cluster, without progress."""
 
 
 class OpenSearchIndexWriter:
-    """An `IndexWriter` over one index of a cluster. Any number of them, anywhere, may be used at once."""
+    """An `IndexWriter` over one index of a cluster. Any number of writers may work at the same time."""
 
     def __init__(
         self,
@@ -31,54 +30,56 @@ class OpenSearchIndexWriter:
         vectors: VectorSettings,
         patience: float = PATIENCE,
     ) -> None:
-        """To be had from `open_writer`, which sees to it that the index is there and fits."""
+        """Created by `open_writer`, which ensures that the index exists and fits."""
         self._client = client
         self._index = index
         self._dimension = dimension
         self._vectors = vectors
         self._patience = patience
-        self._leftovers = Leftovers(client, index)
+        self._leftovers = LeftoverCleaner(client, index)
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
-        """See `IndexWriter.write`. Every document is as one change left it, whatever happens.
+        """See `IndexWriter.write`. Whatever happens, each document is as some change left it.
 
         Raises:
-            ValueError: see `IndexWriter.write`; and chunks of one document that disagree on what is said of
-                all of it, or a boost below zero. Batches before the one at fault are written.
-            TemporarilyUnavailableError: the cluster cannot be reached or is busy, or another writer is at a document.
+            ValueError: see `IndexWriter.write`; also chunks of one document that disagree on a property of
+                the whole document, or a negative boost. Earlier batches are written.
+            TemporarilyUnavailableError: the cluster is unreachable or busy, or another writer keeps changing
+                a document.
             ActionRequiredError: the index cannot be written.
         """
-        bulk = Bulk(self._client, self._index, self._patience)
-        documents = Documents(self._client, self._index, bulk)
-        writer = Writer(documents, bulk, self._vectors.quantisation, self._patience)
-        written = Written()
+        bulk = self._bulk_client()
+        records = DocumentRecords(self._client, self._index, bulk)
+        writer = BatchWriter(records, bulk, self._vectors.quantisation, self._patience)
+        result = Written()
         try:
-            for batch in prepare_batches(changes, self._dimension, BATCH):
-                with named_errors():
-                    self._leftovers.settle(documents, bulk)
-                    written += writer.write(batch)
+            for batch in prepare_batches(changes, self._dimension, BATCH_LIMITS):
+                with translate_errors():
+                    self._leftovers.run(records, bulk)
+                    result += writer.write(batch)
         finally:
-            if written != Written():
+            if result != Written():
                 self.refresh()
-        return written
+        return result
 
     def refresh(self) -> None:
-        """What has been written is visible when this returns, on every copy of it that can be searched."""
-        bulk = Bulk(self._client, self._index, self._patience)
-        with named_errors():
-            bulk.patiently(self._refreshed)
+        """Make everything written visible on every copy that can be searched."""
+        with translate_errors():
+            self._bulk_client().retry_while_busy(self._refresh)
 
-    def _refreshed(self) -> None:
+    def _refresh(self) -> None:
         check_shards(self._client.indices.refresh(index=self._index))
 
     def scan(self) -> Iterator[IndexedDocument]:
         """See `IndexWriter.scan`. Documents written meanwhile may or may not be among them."""
-        yield from map(contents.known, contents.scan(self._client, self._index))
+        records = export.scan_records(self._client, self._index)
+        yield from map(export.to_indexed_document, records)
 
     def export(self, after: str = "") -> Iterator[Replace]:
-        """See `IndexWriter.export`. Each document is as one moment saw it; few are held at a time."""
-        documents = Documents(
-            self._client, self._index, Bulk(self._client, self._index, self._patience)
-        )
-        export = contents.Export(self._client, self._index, documents, self._dimension)
-        yield from export.after(after)
+        """See `IndexWriter.export`. Each document is of one moment; few are held in memory at a time."""
+        records = DocumentRecords(self._client, self._index, self._bulk_client())
+        exporter = export.Exporter(self._client, self._index, records, self._dimension)
+        yield from exporter.read_after(after)
+
+    def _bulk_client(self) -> BulkClient:
+        return BulkClient(self._client, self._index, self._patience)

@@ -5,7 +5,7 @@ By hand, with a server of `make opensearch`:
 Markdown. The corpus, its readers and its questions are those of `index_scale`; two questions are one call
 of `find`, as a search without a model has two variants. What is compared is measured in turns.
 
-- *bulk*: `Bulk.send` and `opensearchpy.helpers.parallel_bulk` (as many threads as we have requests in
+- *bulk*: `BulkClient.send` and `opensearchpy.helpers.parallel_bulk` (as many threads as we have requests in
   flight, requests of the same number of bytes) send the same bytes to two new indexes, and refresh.
 - *find*: the requests that `OpenSearchIndex.find` sends, told by a client that notes them, are sent again
   by hand over one kept connection and their JSON is parsed. What we add is what is above that; three rounds,
@@ -41,11 +41,16 @@ from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batc
 from indexing.local import open_index as open_local
 from indexing.local import open_writer as keep_local
 from indexing.opensearch import open_index as opening
-from indexing.opensearch.bulk_actions import put_chunks
-from indexing.opensearch.bulk_requests import IN_FLIGHT, REQUEST, Action, Bulk
+from indexing.opensearch.bulk_requests import (
+    MAX_IN_FLIGHT,
+    REQUEST_BYTES,
+    BulkAction,
+    BulkClient,
+    put_chunks,
+)
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, Quantisation, VectorSettings
-from indexing.opensearch.naming import edition_name
+from indexing.opensearch.naming import index_name
 from indexing.opensearch.record_mapping import Version, record_of
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.runtime.deadline import Deadline
@@ -148,7 +153,7 @@ def _grouped(queries: Questions, size: int) -> list[Questions]:
 # --- bulk
 
 
-def _actions(documents: Iterator[Replace]) -> Iterator[Action]:
+def _actions(documents: Iterator[Replace]) -> Iterator[BulkAction]:
     for batch in prepare_batches(documents, DIMENSION, BatchLimits(512, 2_000)):
         for item in batch:
             assert isinstance(item, PreparedReplace)
@@ -156,7 +161,7 @@ def _actions(documents: Iterator[Replace]) -> Iterator[Action]:
             yield from put_chunks(record, item, "float")
 
 
-def _as_helper_takes_it(action: Action) -> tuple[str, str]:
+def _as_helper_takes_it(action: BulkAction) -> tuple[str, str]:
     head, body, _ = action.lines.decode().split("\n")
     return head, body
 
@@ -167,7 +172,9 @@ def measure_bulk(cluster: Cluster, chunks: int) -> None:
     for number in range(ROUNDS):
         for side in ("ours", "theirs") if number % 2 else ("theirs", "ours"):
             with cluster.prefix() as prefix:
-                name = opening.lay(cluster.client, f"{prefix}-x", IDENTITY, IndexLayout()).name
+                name = opening.ensure_index(
+                    cluster.client, f"{prefix}-x", IDENTITY, IndexLayout()
+                ).name
                 if side == "ours":
                     ours.append(_seconds(lambda: _send_ours(cluster, name, actions)))  # noqa: B023
                 else:
@@ -177,19 +184,19 @@ def measure_bulk(cluster: Cluster, chunks: int) -> None:
     print(f"parallel_bulk {rates[1]:.0f}/s, ours ÷ theirs {rates[0] / rates[1]:.2f}")
 
 
-def _send_ours(cluster: Cluster, index: str, actions: Sequence[Action]) -> None:
-    Bulk(cluster.client, index, 60.0).send(actions)
+def _send_ours(cluster: Cluster, index: str, actions: Sequence[BulkAction]) -> None:
+    BulkClient(cluster.client, index, 60.0).send(actions)
     cluster.client.indices.refresh(index=index)
 
 
-def _send_theirs(cluster: Cluster, index: str, actions: Sequence[Action]) -> None:
+def _send_theirs(cluster: Cluster, index: str, actions: Sequence[BulkAction]) -> None:
     sent = parallel_bulk(
         cluster.client,
         actions,
-        thread_count=IN_FLIGHT,
-        queue_size=IN_FLIGHT,
+        thread_count=MAX_IN_FLIGHT,
+        queue_size=MAX_IN_FLIGHT,
         chunk_size=1_000_000,
-        max_chunk_bytes=REQUEST,
+        max_chunk_bytes=REQUEST_BYTES,
         expand_action_callback=_as_helper_takes_it,
         index=index,
     )
@@ -325,7 +332,7 @@ def _built(cluster: Cluster, stack: ExitStack, corpus: Corpus, kind: Quantisatio
     prefix, layout = stack.enter_context(cluster.prefix()), _layout(kind)
     writer = opening.open_writer(cluster.client, prefix, IDENTITY, layout)
     seconds = _seconds(lambda: writer.write(corpus.documents()))
-    name = edition_name(prefix, IDENTITY)
+    name = index_name(prefix, IDENTITY)
     return Built(name, prefix, cluster.index(prefix, layout), seconds)
 
 

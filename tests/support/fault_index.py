@@ -7,7 +7,7 @@ from opensearchpy import OpenSearch
 
 from indexing.index.protocols import Found, Hit, IndexQuery, Replace
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
-from indexing.opensearch.naming import edition_name
+from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
@@ -31,7 +31,7 @@ class Tried:
     ) -> None:
         """`patience`: of the writer, in seconds."""
         self.client = client
-        self.name = edition_name(prefix, IDENTITY)
+        self.name = index_name(prefix, IDENTITY)
         open_writer(client, prefix, IDENTITY, layout)
         self.writer = OpenSearchIndexWriter(
             client, self.name, DIMENSION, VectorSettings(), patience=patience

@@ -8,7 +8,7 @@ from opensearchpy import OpenSearch
 
 from indexing.index.protocols import Replace
 from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
-from indexing.opensearch.naming import edition_name
+from indexing.opensearch.naming import index_name
 from indexing.opensearch.record_mapping import DocumentRecord, chunk_source, document_source
 from tests.support.chunks import DIMENSION, IDENTITY
 
@@ -37,7 +37,7 @@ def document_of(record: DocumentRecord) -> Record:
 
 def put(client: OpenSearch, prefix: str, records: Iterable[Record]) -> None:
     """Visible on return."""
-    index = edition_name(prefix, IDENTITY)
+    index = index_name(prefix, IDENTITY)
     lines: list[str] = []
     for name, source in records:
         action = {"_index": index, "_id": name, "routing": source["key"]}

@@ -9,10 +9,15 @@ import pytest
 from opensearchpy import OpenSearch
 
 from connectors.document import Readers
-from indexing.opensearch.cancellable_connection import cut_by
-from indexing.opensearch.naming import edition_name
+from indexing.opensearch.cancellable_connection import cancel_on
+from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import open_index, open_writer
-from indexing.opensearch.search_requests import Searches, at_one_point, best_effort, whole
+from indexing.opensearch.search_requests import (
+    MultiSearch,
+    best_effort_search,
+    point_in_time_search,
+    strict_search,
+)
 from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 from tests.support.chunks import IDENTITY, document, query
 
@@ -34,7 +39,7 @@ SLOW: dict[str, Any] = {
 @pytest.fixture
 def name(client: OpenSearch, prefix: str) -> str:
     """Of an index with enough chunks for `SLOW` to take many seconds."""
-    writer, name = open_writer(client, prefix, IDENTITY), edition_name(prefix, IDENTITY)
+    writer, name = open_writer(client, prefix, IDENTITY), index_name(prefix, IDENTITY)
     client.indices.put_settings(
         index=name, body={"index.merge.policy.segments_per_tier": 2 * SEGMENTS}
     )
@@ -62,16 +67,16 @@ def _within(seconds: float, condition: Callable[[], bool]) -> bool:
     return True
 
 
-def _ask(searches: Searches) -> float:
+def _ask(searches: MultiSearch) -> float:
     """Seconds until it was given up."""
     start = time.monotonic()
-    with pytest.raises(DeadlineExceededError), cut_by(searches.deadline):
-        searches.ask({0: SLOW})
+    with pytest.raises(DeadlineExceededError), cancel_on(searches.deadline):
+        searches.run({0: SLOW})
     return time.monotonic() - start
 
 
 def test_a_search_whose_time_is_up_is_cancelled(client: OpenSearch, name: str) -> None:
-    assert _ask(whole(client, name, Deadline.after(0.7))) < 2.0
+    assert _ask(strict_search(client, name, Deadline.after(0.7))) < 2.0
     assert _within(10.0, lambda: not _running(client, name))
 
 
@@ -86,7 +91,7 @@ def test_a_search_that_is_stopped_is_cancelled(client: OpenSearch, name: str) ->
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    waited = _ask(whole(client, name, Deadline.after(60.0, cancel_token)))
+    waited = _ask(strict_search(client, name, Deadline.after(60.0, cancel_token)))
     watcher.join()
     assert seen
     assert waited < 25.0
@@ -98,7 +103,7 @@ def test_others_on_the_same_client_are_not_disturbed(
 ) -> None:
     index, cancel_token = open_index(client, prefix, IDENTITY), CancelToken()
     given_up = threading.Thread(
-        target=_ask, args=(whole(client, name, Deadline.after(60.0, cancel_token)),)
+        target=_ask, args=(strict_search(client, name, Deadline.after(60.0, cancel_token)),)
     )
     given_up.start()
     assert _within(20.0, lambda: bool(_running(client, name)))
@@ -120,6 +125,6 @@ def test_a_stop_before_the_question_is_heeded(client: OpenSearch, prefix: str, n
 
 
 def test_who_can_live_with_a_part_gets_one_in_time(client: OpenSearch, name: str) -> None:
-    assert best_effort(client, name, Deadline.after(4.0), "copy").ask({0: SLOW})[0].partial
-    with at_one_point(client, name, Deadline.after(4.0)) as searches:
-        assert searches.ask({0: SLOW})[0].partial
+    assert best_effort_search(client, name, Deadline.after(4.0), "copy").run({0: SLOW})[0].partial
+    with point_in_time_search(client, name, Deadline.after(4.0)) as searches:
+        assert searches.run({0: SLOW})[0].partial

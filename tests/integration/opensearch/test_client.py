@@ -19,9 +19,9 @@ from indexing.opensearch.client import (
     Password,
     Verification,
     connect,
-    within,
+    request_timeout,
 )
-from indexing.opensearch.errors import named_errors
+from indexing.opensearch.errors import translate_errors
 from indexing.runtime.deadline import Deadline
 from tests.support.tls_proxy import Proxy, Request, tls_proxy
 
@@ -46,7 +46,7 @@ def ask(settings: OpenSearchSettings) -> str:
     """What the server calls itself."""
     client = connect(settings)
     try:
-        with named_errors():
+        with translate_errors():
             name: str = client.info()["version"]["distribution"]
     finally:
         client.close()
@@ -168,5 +168,5 @@ def test_where_one_node_is_gone_the_next_is_asked(url: str) -> None:
 
 def test_a_request_may_be_given_the_time_that_is_left(url: str) -> None:
     client = connect(OpenSearchSettings(urls=(url,)))
-    assert client.info(params=within(Deadline.after(30)))["version"]["number"]
+    assert client.info(params=request_timeout(Deadline.after(30)))["version"]["number"]
     client.close()

@@ -1,4 +1,4 @@
-"""What real servers refuse, and what a person is told of it."""
+"""What real servers refuse, and which error is raised for it."""
 
 import socket
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from opensearchpy import OpenSearch
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, Written
-from indexing.opensearch.client import OpenSearchSettings, connect, within
-from indexing.opensearch.errors import named_errors
+from indexing.opensearch.client import OpenSearchSettings, connect, request_timeout
+from indexing.opensearch.errors import translate_errors
 from indexing.opensearch.mapping import VectorSettings
-from indexing.opensearch.naming import edition_name
+from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import open_writer
 from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
@@ -29,16 +29,16 @@ def writer(client: OpenSearch, prefix: str) -> OpenSearchIndexWriter:
 @pytest.fixture
 def index(prefix: str) -> str:
     """Its name; the writer has made it."""
-    return edition_name(prefix, IDENTITY)
+    return index_name(prefix, IDENTITY)
 
 
 def test_an_index_that_was_removed_is_not_brought_back_by_a_write(
     client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
     client.indices.delete(index=index)
-    with pytest.raises(ActionRequiredError, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="does not exist"):
         writer.write([document("a", "one")])
-    with pytest.raises(ActionRequiredError, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="does not exist"):
         list(writer.scan())
     assert not client.indices.exists(index=index)
 
@@ -53,7 +53,7 @@ def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
         return send(**request)
 
     monkeypatch.setattr(client, "bulk", bulk)
-    with pytest.raises(ActionRequiredError, match="is not there"):
+    with pytest.raises(ActionRequiredError, match="does not exist"):
         writer.write([document("a", "one")])
     assert not client.indices.exists(index=index)
 
@@ -119,14 +119,17 @@ def silent() -> Iterator[str]:
 def test_time_that_is_up_is_told_by_the_deadline(silent: str) -> None:
     client = connect(OpenSearchSettings(urls=(silent,)))
     deadline = Deadline.after(0.3)
-    with pytest.raises(DeadlineExceededError), named_errors(deadline):
-        client.info(params=within(deadline))
+    with pytest.raises(DeadlineExceededError), translate_errors(deadline):
+        client.info(params=request_timeout(deadline))
     client.close()
 
 
 def test_a_server_that_does_not_answer_may_later(silent: str) -> None:
     client = connect(OpenSearchSettings(urls=(silent,), timeout=0.3))
-    with pytest.raises(TemporarilyUnavailableError, match="did not answer in time"), named_errors():
+    with (
+        pytest.raises(TemporarilyUnavailableError, match="did not answer in time"),
+        translate_errors(),
+    ):
         client.info()
     client.close()
 
@@ -147,7 +150,7 @@ def test_a_web_page_is_no_cluster() -> None:
     thread = Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     client = connect(OpenSearchSettings(urls=(f"http://127.0.0.1:{server.server_port}",)))
-    with pytest.raises(ActionRequiredError, match="Check the address"), named_errors():
+    with pytest.raises(ActionRequiredError, match="Check the address"), translate_errors():
         client.info()
     client.close()
     server.shutdown()

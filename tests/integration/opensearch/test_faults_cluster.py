@@ -1,4 +1,4 @@
-"""A cluster of three nodes, each shard in two copies, that loses a node while it is written and searched."""
+"""A cluster of three nodes with two copies of each shard that loses a node while it is written and searched."""
 
 import itertools
 import threading
@@ -193,7 +193,7 @@ def check_partial(bare: Tried) -> None:
         lambda: list(bare.writer.scan()),
         lambda: list(bare.writer.export()),
     ):
-        with pytest.raises(TemporarilyUnavailableError, match="not whole"):
+        with pytest.raises(TemporarilyUnavailableError, match="incomplete"):
             whole()
 
 

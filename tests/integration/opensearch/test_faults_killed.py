@@ -1,4 +1,4 @@
-"""A server that is killed, stopped or hangs in the middle of what it is asked, and is then started again on its data."""
+"""A server that is killed, stopped or hangs during a request, and is then started again on its data."""
 
 import os
 import signal

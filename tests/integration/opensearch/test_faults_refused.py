@@ -1,4 +1,4 @@
-"""A server that has too much to do, or no room left: what it refuses is asked again, or told in words."""
+"""A server that is overloaded or has a full disk: refused requests are retried, or an error says why."""
 
 import threading
 import time
@@ -204,9 +204,7 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
         assert [each.id for each in tried.writer.scan()] == NAMES
         # Whoever opens it anew may search it; a new one cannot be made.
         assert Tried(client, prefix).find() == right
-        with pytest.raises(
-            ActionRequiredError, match=r"makes no new index.*disks of all its nodes"
-        ):
+        with pytest.raises(ActionRequiredError, match=r"creates no new index.*disks of all nodes"):
             open_writer(client, f"{prefix}-other", IDENTITY)
     await_that(lambda: not is_blocked(direct, tried.name))
     for changes in refused:

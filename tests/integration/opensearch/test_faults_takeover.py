@@ -1,4 +1,4 @@
-"""A writer that is slow, not dead, and another that takes over from it: neither takes the other's step for its own."""
+"""A writer that is slow but alive, and another that takes over from it: neither mistakes the other's step for its own."""
 
 import threading
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from indexing.index.protocols import Amend, Written
-from indexing.opensearch import write_batch
+from indexing.opensearch import write_protocol
 from indexing.opensearch.client import OpenSearchSettings, connect
 from tests.support.fault_index import Tried, versions
 from tests.support.fault_proxy import Afterwards, FaultProxy, fault_proxy
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.soak("faults")
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that take over at the second look, and tell that they live before each chunk."""
-    monkeypatch.setattr(write_batch, "GRACE", 0.0)
-    monkeypatch.setattr(write_batch, "PAUSE", 0.01)
-    monkeypatch.setattr(write_batch, "BEAT", 0.0)
+    monkeypatch.setattr(write_protocol, "TAKEOVER_SECONDS", 0.0)
+    monkeypatch.setattr(write_protocol, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(write_protocol, "HEARTBEAT_SECONDS", 0.0)
 
 
 @pytest.fixture

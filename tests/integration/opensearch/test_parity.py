@@ -1,4 +1,4 @@
-"""The cluster ranks as the local index does: the sample handbook, cut and embedded by the real model."""
+"""The cluster ranks as the local index does: the sample handbook, chunked and embedded by the real model."""
 
 import json
 import secrets

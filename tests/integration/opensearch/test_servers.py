@@ -1,4 +1,4 @@
-"""The servers that the other tests stand on: they are what they are called, bear being killed, and leave nothing behind."""
+"""The servers that other tests use: they have the right version, survive being killed, and leave nothing behind."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Writers that die, and writers that meet, at every step there is; what is then on the cluster."""
+"""Writers that die, and writers that meet, at every possible step; what is then on the cluster."""
 
 import itertools
 import threading
@@ -13,11 +13,11 @@ from opensearchpy.exceptions import ConnectionError as Unreachable
 from connectors.document import EVERYBODY, NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace, Written
-from indexing.opensearch import bulk_requests, cleanup, write_batch
+from indexing.opensearch import bulk_requests, write_protocol
 from indexing.opensearch.client import OpenSearchSettings, connect
-from indexing.opensearch.naming import chunk_id, edition_name
+from indexing.opensearch.naming import chunk_id, index_name
 from indexing.opensearch.open_index import open_writer
-from indexing.opensearch.record_mapping import Columns, DocumentRecord, document_record
+from indexing.opensearch.record_mapping import ChunkLabels, DocumentRecord, document_record
 from indexing.opensearch.writer import OpenSearchIndexWriter
 from tests.support.chunks import IDENTITY, document
 
@@ -36,8 +36,8 @@ def _die() -> None:
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that take over from others at the second look."""
-    monkeypatch.setattr(write_batch, "GRACE", 0.0)
-    monkeypatch.setattr(write_batch, "PAUSE", 0.01)
+    monkeypatch.setattr(write_protocol, "TAKEOVER_SECONDS", 0.0)
+    monkeypatch.setattr(write_protocol, "POLL_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def disturbed(
 
 def held(client: OpenSearch, prefix: str) -> tuple[list[DocumentRecord], dict[str, Any]]:
     """All document records, and all chunks by their id, as they are this moment."""
-    index = edition_name(prefix, IDENTITY)
+    index = index_name(prefix, IDENTITY)
     client.indices.refresh(index=index)
     hits = client.search(index=index, body={"size": 10_000})["hits"]["hits"]
     chunks = {hit["_id"]: hit["_source"] for hit in hits if hit["_source"]["kind"] == "chunk"}
@@ -104,7 +104,7 @@ def check_nothing_is_left(client: OpenSearch, prefix: str) -> None:
     for record in records:
         for position in range(record.version.chunks):
             found = chunks[chunk_id(record.key, record.version.name, position)]
-            labels = Columns.of(record).source()
+            labels = ChunkLabels.of(record).to_source()
             assert {name: found[name] for name in labels} == labels
 
 
@@ -287,8 +287,8 @@ def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_no
     prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bulk_requests, "REQUEST", 1)
-    monkeypatch.setattr(write_batch, "BEAT", -1.0)
+    monkeypatch.setattr(bulk_requests, "REQUEST_BYTES", 1)
+    monkeypatch.setattr(write_protocol, "HEARTBEAT_SECONDS", -1.0)
     long, other = document("a", *(f"part {n}" for n in range(6))), document("a", "short")
     requests = set()
     for number in range(1, MOST):
@@ -312,14 +312,16 @@ def test_what_a_writer_left_of_a_document_that_nobody_writes_is_settled_by_the_w
     prefix: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cleanup, "LOOK", 0.0)
+    monkeypatch.setattr(write_protocol, "CLEAN_UP_SECONDS", 0.0)
     writer.write([before("replaced"), before("widened")])
     # The fifth request is the flip: what it made old is left, and so are the labels.
     with disturbed(url, prefix, 5, _die) as mortal:
         assert _dies(mortal, [CHANGES["replaced"]("replaced"), CHANGES["widened"]("widened")])
     others = open_writer(client, prefix, IDENTITY)
     monkeypatch.setattr(
-        others, "_leftovers", cleanup.Leftovers(client, edition_name(prefix, IDENTITY), 0.0)
+        others,
+        "_leftovers",
+        write_protocol.LeftoverCleaner(client, index_name(prefix, IDENTITY), 0.0),
     )
     others.refresh()
     for name in ("b", "c"):

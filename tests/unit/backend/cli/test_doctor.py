@@ -3,18 +3,18 @@
 from dataclasses import replace
 
 from backend.cli.doctor import check_cluster
-from indexing.opensearch.cluster_health import ClusterHealth, Disk, Index
+from indexing.opensearch.cluster_health import ClusterHealth, DiskUsage, IndexStatus
 
 WELL = ClusterHealth(
     version="2.19.1",
     status="green",
     nodes=1,
     unassigned_shards=0,
-    disks=(Disk(node="one", free_bytes=50_000_000_000, used=0.5),),
+    disks=(DiskUsage(node="one", free_bytes=50_000_000_000, used=0.5),),
     watermarks=(("low", "85%"), ("high", "90%"), ("flood_stage", "95%")),
     without_knn=(),
     blocked=(),
-    indexes=(Index(name="quarry-m", status="green", records=1_200, bytes=3_400_000),),
+    indexes=(IndexStatus(name="quarry-m", status="green", records=1_200, bytes=3_400_000),),
 )
 
 

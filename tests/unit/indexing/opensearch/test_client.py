@@ -21,14 +21,14 @@ def refused(**settings: object) -> str:
 
 
 def test_no_address_and_what_is_none() -> None:
-    assert "No address" in refused(urls=())
+    assert "No OpenSearch address" in refused(urls=())
     for url in ("search.example.com:9200", "ftp://search", "https://", "localhost"):
-        assert "write https://host:port" in refused(urls=(url,))
+        assert "Use https://host:port" in refused(urls=(url,))
 
 
 def test_secrets_do_not_stand_in_addresses() -> None:
     told = refused(urls=("https://quarry:s3cret@search.example.com",))
-    assert "Take them out" in told
+    assert "Configure them separately" in told
     assert "s3cret" not in told
 
 

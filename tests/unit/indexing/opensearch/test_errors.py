@@ -3,8 +3,20 @@
 import pytest
 from opensearchpy.exceptions import ImproperlyConfigured, NotFoundError, TransportError
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.opensearch.errors import check_shards, named, named_errors, of_refusal, told
+from connectors.errors import (
+    ActionRequiredError,
+    ConflictError,
+    DamagedDataError,
+    NotConfiguredError,
+    TemporarilyUnavailableError,
+)
+from indexing.opensearch.errors import (
+    check_shards,
+    read_reason,
+    refusal_to_error,
+    to_error,
+    translate_errors,
+)
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 FLOOD = (
@@ -27,63 +39,63 @@ PLUGIN = (
             "busy",
         ),
         (429, "circuit_breaking_exception", "Data too large", TemporarilyUnavailableError, "busy"),
-        (429, "cluster_block_exception", FLOOD, ActionRequiredError, "Free space"),
+        (429, "cluster_block_exception", FLOOD, ConflictError, "Free space"),
         (
             403,
             "cluster_block_exception",
             "FORBIDDEN/8/index write (api)",
-            ActionRequiredError,
-            "Lift the block",
+            ConflictError,
+            "Remove the block",
         ),
         (
             503,
             "cluster_block_exception",
             "state not recovered",
             TemporarilyUnavailableError,
-            "not whole",
+            "incomplete",
         ),
         (
             503,
             "unavailable_shards_exception",
             "primary shard is not active",
             TemporarilyUnavailableError,
-            "not whole",
+            "incomplete",
         ),
-        (503, "no_shard_available_action_exception", "", TemporarilyUnavailableError, "not whole"),
+        (503, "no_shard_available_action_exception", "", TemporarilyUnavailableError, "incomplete"),
         (
             503,
             "cluster_manager_not_discovered_exception",
             "",
             TemporarilyUnavailableError,
-            "not whole",
+            "incomplete",
         ),
         (502, "", "Bad Gateway", TemporarilyUnavailableError, "busy"),
         (500, "null_pointer_exception", "null", TemporarilyUnavailableError, "failed"),
-        (401, "", "Unauthorized", ActionRequiredError, "refused the sign-in"),
+        (401, "", "Unauthorized", NotConfiguredError, "refused the sign-in"),
         (
             403,
             "security_exception",
             "no permissions for [x]",
-            ActionRequiredError,
+            NotConfiguredError,
             "does not permit",
         ),
-        (404, "index_not_found_exception", "no such index [i]", ActionRequiredError, "not there"),
-        (400, "mapper_parsing_exception", PLUGIN, ActionRequiredError, "install opensearch-knn"),
-        (400, "strict_dynamic_mapping_exception", "of [x]", ActionRequiredError, "quarry reindex"),
-        (413, "", "too large", ActionRequiredError, "10 MB"),
+        (404, "index_not_found_exception", "no such index [i]", DamagedDataError, "does not exist"),
+        (400, "mapper_parsing_exception", PLUGIN, NotConfiguredError, "install opensearch-knn"),
+        (400, "strict_dynamic_mapping_exception", "of [x]", DamagedDataError, "quarry reindex"),
+        (413, "", "too large", NotConfiguredError, "10 MB"),
         (
             400,
             "parsing_exception",
             "unknown query [x]",
-            ActionRequiredError,
-            "refused: unknown query",
+            NotConfiguredError,
+            "refused the request: unknown query",
         ),
     ],
 )
 def test_a_refusal_says_what_to_do(
     status: int, kind: str, reason: str, error: type[Exception], words: str
 ) -> None:
-    found = of_refusal(status, kind, reason)
+    found = refusal_to_error(status, kind, reason)
     assert type(found) is error
     assert words in str(found)
 
@@ -101,28 +113,28 @@ def test_the_root_of_an_error_is_told_with_what_is_behind_it() -> None:
             },
         }
     }
-    assert told(body) == ("query_shard_exception", "failed to create query (k is 0)")
-    assert told({"error": "no handler found"}) == ("", "no handler found")
-    assert told(None, "gone") == ("gone", "gone")
+    assert read_reason(body) == ("query_shard_exception", "failed to create query (k is 0)")
+    assert read_reason({"error": "no handler found"}) == ("", "no handler found")
+    assert read_reason(None, "gone") == ("gone", "gone")
 
 
 def test_a_deadline_that_is_up_is_the_reason_whatever_the_driver_says() -> None:
-    with pytest.raises(DeadlineExceededError), named_errors(Deadline.after(-1)):
+    with pytest.raises(DeadlineExceededError), translate_errors(Deadline.after(-1)):
         raise TransportError(503, "unavailable", {})
-    with pytest.raises(TemporarilyUnavailableError), named_errors(Deadline.after(60)):
+    with pytest.raises(TemporarilyUnavailableError), translate_errors(Deadline.after(60)):
         raise TransportError(503, "unavailable", {})
 
 
 def test_nothing_of_the_driver_gets_out() -> None:
     for error in (NotFoundError(404, "x", {}), ImproperlyConfigured("no certificates")):
-        assert isinstance(named(error), ActionRequiredError)
-        with pytest.raises(ActionRequiredError) as raised, named_errors():
+        assert isinstance(to_error(error), ActionRequiredError)
+        with pytest.raises(ActionRequiredError) as raised, translate_errors():
             raise error
         assert raised.value.__cause__ is error
 
 
 def test_what_is_no_error_of_the_driver_passes() -> None:
-    with pytest.raises(KeyError), named_errors():
+    with pytest.raises(KeyError), translate_errors():
         raise KeyError
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
-from indexing.opensearch.naming import written_alias
+from indexing.opensearch.naming import write_alias
 from tests.support.chunks import IDENTITY
 
 
@@ -51,4 +51,4 @@ def test_shards_and_copies_are_as_set() -> None:
 
 
 def test_an_index_has_its_alias_for_writes() -> None:
-    assert index_body("name", IDENTITY, IndexLayout())["aliases"] == {written_alias("name"): {}}
+    assert index_body("name", IDENTITY, IndexLayout())["aliases"] == {write_alias("name"): {}}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexing.opensearch.naming import chunk_id, document_key, edition_name, written_alias
+from indexing.opensearch.naming import chunk_id, document_key, index_name, write_alias
 from tests.support.chunks import IDENTITY
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
@@ -53,7 +53,7 @@ def test_chunks_have_ids_of_their_own(chunks: set[tuple[str, str, int]]) -> None
     ],
 )
 def test_an_index_is_called_after_its_model(model: str, slug: str) -> None:
-    name = edition_name("quarry", replace(IDENTITY, model=model))
+    name = index_name("quarry", replace(IDENTITY, model=model))
     assert re.fullmatch(rf"quarry-{slug[-40:].strip('-')}-[0-9a-f]{{8}}", name)
 
 
@@ -65,5 +65,5 @@ def test_embedders_that_differ_in_anything_have_indexes_of_their_own() -> None:
         replace(IDENTITY, dimension=65),
         replace(IDENTITY, model="Test"),
     ]
-    names = {edition_name("quarry", each) for each in embedders}
-    assert len(names) == len({*names, *map(written_alias, names)}) / 2 == len(embedders)
+    names = {index_name("quarry", each) for each in embedders}
+    assert len(names) == len({*names, *map(write_alias, names)}) / 2 == len(embedders)

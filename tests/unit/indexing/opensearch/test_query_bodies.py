@@ -43,7 +43,7 @@ def test_whoever_asks_is_a_condition_and_so_is_each_filter() -> None:
         created=DateRange(since=MAY),
         updated=DateRange(since=MAY, until=MAY + timedelta(microseconds=1)),
     )
-    assert query_bodies.conditions(ANN, filters) == [
+    assert query_bodies.filter_conditions(ANN, filters) == [
         {"terms": {"readers": ["public", "user:ann@example.com"]}},
         {"terms": {"source": ["wiki"]}},
         {"terms": {"media_type": []}},
@@ -57,28 +57,32 @@ def test_whoever_asks_is_a_condition_and_so_is_each_filter() -> None:
 
 
 def test_without_filters_only_the_readers_count() -> None:
-    assert query_bodies.conditions(Readers(frozenset()), Filters()) == [{"terms": {"readers": []}}]
+    assert query_bodies.filter_conditions(Readers(frozenset()), Filters()) == [
+        {"terms": {"readers": []}}
+    ]
 
 
 @pytest.mark.parametrize("name", ["a\0", "a\ud800"])
 def test_what_cannot_be_stored_is_asked_for_by_nothing(name: str) -> None:
     held = Filters(document_ids=frozenset({name}), sources=frozenset({name}))
     readers = Readers(frozenset({f"group:{name}"}))
-    assert [list(each["terms"].values()) for each in query_bodies.conditions(readers, held)] == [
-        [[]]
-    ] * 3
+    assert [
+        list(each["terms"].values()) for each in query_bodies.filter_conditions(readers, held)
+    ] == [[[]]] * 3
 
 
 def test_more_values_than_one_condition_takes_are_divided() -> None:
-    values = [f"{n:06}" for n in range(query_bodies.MOST_TERMS + 1)]
+    values = [f"{n:06}" for n in range(query_bodies.MAX_TERMS + 1)]
     parts = query_bodies.any_of("source", values)["bool"]["should"]
-    assert [len(part["terms"]["source"]) for part in parts] == [query_bodies.MOST_TERMS, 1]
+    assert [len(part["terms"]["source"]) for part in parts] == [query_bodies.MAX_TERMS, 1]
     assert sorted(value for part in parts for value in part["terms"]["source"]) == values
 
 
 @given(st.text(max_size=200))
 def test_words_stand_in_a_query_as_they_are(text: str) -> None:
-    body = query_bodies.keyword(tokenizer.words(text), query_bodies.conditions(ANN, Filters()), 10)
+    body = query_bodies.keyword_query(
+        tokenizer.words(text), query_bodies.filter_conditions(ANN, Filters()), 10
+    )
     asked = [inner["words"] for kind, inner in _leaves(body) if kind == "term"]
     found = [each if isinstance(each, str) else each["value"] for each in asked]
     assert found == list(dict.fromkeys(tokenizer.words(text)))
@@ -95,7 +99,7 @@ def test_a_word_asked_for_twice_counts_twice() -> None:
 def test_of_very_many_words_the_first_are_asked_for() -> None:
     words = [f"w{n}" for n in range(5_000)]
     asked = query_bodies.any_word(words)["bool"]["should"]
-    assert [each["term"]["words"] for each in asked] == words[: query_bodies.MOST_WORDS]
+    assert [each["term"]["words"] for each in asked] == words[: query_bodies.MAX_WORDS]
 
 
 def test_no_search_has_more_clauses_than_the_cluster_takes() -> None:
@@ -108,14 +112,14 @@ def test_no_search_has_more_clauses_than_the_cluster_takes() -> None:
         created=DateRange(since=MAY),
         updated=DateRange(until=MAY),
     )
-    scope = query_bodies.conditions(ANN, everything)
+    scope = query_bodies.filter_conditions(ANN, everything)
     phrases = [[f"p{n}", "q"] for n in range(tokenizer.MOST_EXACT_TERMS)]
-    body = query_bodies.exact(phrases, [f"w{n}" for n in range(5_000)], scope, 100)
+    body = query_bodies.exact_query(phrases, [f"w{n}" for n in range(5_000)], scope, 100)
     assert len(list(_leaves(body))) == 985 <= 1_024 - 2
 
 
 def test_more_phrases_weigh_more_than_all_words() -> None:
-    body = query_bodies.exact([["e", "22"], ["px"]], ["valve"], [], 100)
+    body = query_bodies.exact_query([["e", "22"], ["px"]], ["valve"], [], 100)
     (held,) = body["query"]["bool"]["must"]
     assert held["bool"]["should"] == [
         {"constant_score": {"filter": {"match_phrase": {"plain": "e 22"}}, "boost": 10_000.0}},
@@ -125,8 +129,8 @@ def test_more_phrases_weigh_more_than_all_words() -> None:
 
 
 def test_the_scope_is_a_condition_inside_the_search_by_vector() -> None:
-    scope = query_bodies.conditions(ANN, Filters())
-    asked = query_bodies.nearest([1.0, 0.0], scope, 200)
+    scope = query_bodies.filter_conditions(ANN, Filters())
+    asked = query_bodies.graph_vector_query([1.0, 0.0], scope, 200)
     assert asked["query"]["knn"]["vector"] == {
         "vector": [1.0, 0.0],
         "k": 200,
@@ -136,7 +140,7 @@ def test_the_scope_is_a_condition_inside_the_search_by_vector() -> None:
 
 
 def test_a_document_comes_only_to_its_readers() -> None:
-    body = query_bodies.to_show(["k.v.0"], ["k"], ANN)
+    body = query_bodies.chunks_and_records_query(["k.v.0"], ["k"], ANN)
     chunks, documents = body["query"]["bool"]["filter"][0]["bool"]["should"]
     assert chunks == {"ids": {"values": ["k.v.0"]}}
     assert documents["bool"]["filter"] == [
@@ -148,5 +152,5 @@ def test_a_document_comes_only_to_its_readers() -> None:
 
 
 def test_a_range_ends_where_positions_do() -> None:
-    body = query_bodies.parts({"k": [(3, 2**80)]}, ANN, 10)
+    body = query_bodies.positions_query({"k": [(3, 2**80)]}, ANN, 10)
     assert ("range", {"position": {"gte": 3, "lt": 2**31 - 1}}) in list(_leaves(body))

@@ -13,7 +13,7 @@ from indexing.index.protocols import Replace
 from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch.mapping import IndexLayout, index_body
 from indexing.opensearch.record_mapping import (
-    Columns,
+    ChunkLabels,
     DocumentRecord,
     Version,
     chunk_of,
@@ -138,7 +138,7 @@ def test_a_text_that_stands_in_the_embedded_text_is_kept_once() -> None:
 
 def test_a_hidden_document_is_shown_to_nobody() -> None:
     record = record_of(prepared(document("a", "text", hidden=True)), Version("v", 1))
-    assert Columns.of(record).source()["readers"] == []
+    assert ChunkLabels.of(record).to_source()["readers"] == []
     assert document_source(record)["said"]["access"] == ["public"]
 
 

@@ -17,14 +17,14 @@ BYTES = VectorSettings(quantisation="byte")
     [(2.0, 1.0), (1.9, 0.9), (1.0, 0.0), (0.5, -1.0), (2 / 3, -0.5), (1 / 14_431, -14_430.0)],
 )
 def test_a_score_stands_for_an_inner_product(score: float, product: float) -> None:
-    assert score_conversion.product(score) == pytest.approx(product)
+    assert score_conversion.score_to_product(score) == pytest.approx(product)
 
 
 @given(st.floats(-2.0, 2.0))
 def test_lucenes_score_is_undone(product: float) -> None:
     # MAXIMUM_INNER_PRODUCT of Lucene's VectorSimilarityFunction.
     score = product + 1.0 if product >= 0.0 else 1.0 / (1.0 - product)
-    assert score_conversion.product(score) == pytest.approx(product, abs=1e-12)
+    assert score_conversion.score_to_product(score) == pytest.approx(product, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ def test_bm25_is_told_as_it_was_written(version: str, factor: float) -> None:
 
 def test_a_query_is_compared_as_vectors_are_kept() -> None:
     asked = vector("asked")
-    assert score_conversion.asked(asked, VectorSettings()) == pytest.approx(
+    assert score_conversion.to_query_vector(asked, VectorSettings()) == pytest.approx(
         asked.tolist(), abs=1e-7
     )
-    whole = score_conversion.asked(asked, BYTES)
+    whole = score_conversion.to_query_vector(asked, BYTES)
     assert all(isinstance(value, int) for value in whole)
-    assert np.array(whole) @ np.array(whole) / score_conversion.square(BYTES) == pytest.approx(
-        1.0, abs=0.01
-    )
+    assert np.array(whole) @ np.array(whole) / score_conversion.self_product(
+        BYTES
+    ) == pytest.approx(1.0, abs=0.01)

@@ -1,4 +1,4 @@
-"""Answers of an index of which a part is away."""
+"""Search results while a part of the index does not answer."""
 
 import time
 
@@ -10,7 +10,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
-from indexing.opensearch.naming import document_key, edition_name
+from indexing.opensearch.naming import document_key, index_name
 from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.record_mapping import Version, record_of
 from indexing.opensearch.searcher import OpenSearchIndex
@@ -28,7 +28,7 @@ def soon() -> Deadline:
 @pytest.fixture
 def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndex, list[str]]:
     """An index one of whose two shards is nowhere, and the documents of the other."""
-    name = edition_name(prefix, IDENTITY)
+    name = index_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout(shards=2))
     # The one node may hold one shard of it, so that the other has no place.
     body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1
@@ -70,7 +70,7 @@ def test_what_must_be_whole_is_to_be_asked_for_later(
 
 
 def test_an_index_that_is_nowhere_is_to_be_asked_later(client: OpenSearch, prefix: str) -> None:
-    name = edition_name(prefix, IDENTITY)
+    name = index_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout())
     body["settings"]["index"]["routing.allocation.require._name"] = "nowhere"
     client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
@@ -80,19 +80,19 @@ def test_an_index_that_is_nowhere_is_to_be_asked_later(client: OpenSearch, prefi
 
 
 def test_an_index_that_is_gone_is_a_matter_for_its_owner(client: OpenSearch, prefix: str) -> None:
-    name = edition_name(prefix, IDENTITY)
+    name = index_name(prefix, IDENTITY)
     open_writer(client, prefix, IDENTITY)
     index = open_index(client, prefix, IDENTITY)
     client.indices.delete(index=name)
-    with pytest.raises(ActionRequiredError, match="not there"):
+    with pytest.raises(ActionRequiredError, match="does not exist"):
         index.find([query("text")], PUBLIC, soon())
-    with pytest.raises(ActionRequiredError, match="not there"):
+    with pytest.raises(ActionRequiredError, match="does not exist"):
         index.chunks([ChunkRange("a", 0, 9)], PUBLIC, soon())
 
 
 def test_a_closed_index_is_a_matter_for_its_owner(client: OpenSearch, prefix: str) -> None:
     open_writer(client, prefix, IDENTITY).write([document("a", "text")])
     index = open_index(client, prefix, IDENTITY)
-    client.indices.close(index=edition_name(prefix, IDENTITY))
+    client.indices.close(index=index_name(prefix, IDENTITY))
     with pytest.raises(ActionRequiredError):
         index.find([query("text")], PUBLIC, soon())

@@ -1,10 +1,10 @@
-"""All of an index, told while others write to it."""
+"""Exporting an index while others write to it."""
 
 import pytest
 from opensearchpy import OpenSearch
 
 from indexing.index.protocols import Delete
-from indexing.opensearch import export as contents
+from indexing.opensearch import export
 from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY, document
 
@@ -13,14 +13,14 @@ def test_what_is_replaced_during_an_export_comes_whole_and_what_is_deleted_does_
     client: OpenSearch, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One document a request.
-    monkeypatch.setattr(contents, "CHUNKS", 2)
+    monkeypatch.setattr(export, "MAX_CHUNKS", 2)
     writer = open_writer(client, prefix, IDENTITY)
     writer.write(document(name, f"{name} one", f"{name} two") for name in "abcde")
-    export = writer.export()
-    assert next(export).document_id == "a"
+    exported = writer.export()
+    assert next(exported).document_id == "a"
     newer = document("c", "c uno", "c due", "c tre", generation=2)
     writer.write([newer, Delete("d"), document("e", generation=2)])
-    left = list(export)
+    left = list(exported)
     assert [(each.document_id, each.generation) for each in left] == [("b", 1), ("c", 2), ("e", 2)]
     assert [chunk.text for chunk in left[0].chunks] == ["b one", "b two"]
     assert left[1].chunks == newer.chunks
@@ -32,8 +32,8 @@ def test_what_is_replaced_during_an_export_comes_whole_and_what_is_deleted_does_
 def test_pages_of_any_size_tell_everything_once(
     client: OpenSearch, prefix: str, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "PAGE", page)
-    monkeypatch.setattr(contents, "CHUNKS", page)
+    monkeypatch.setattr(export, "PAGE_SIZE", page)
+    monkeypatch.setattr(export, "MAX_CHUNKS", page)
     writer = open_writer(client, prefix, IDENTITY)
     written = [document(f"{n}", *["text"] * n) for n in range(7)]
     writer.write(written)

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster or with the settings for it, told as ours, in a sentence that helps."""
+"""A broken cluster or wrong settings: every error is one of ours, with a message that helps."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, Filters, Written
 from indexing.opensearch.client import OpenSearchSettings, Password, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings, index_body
-from indexing.opensearch.naming import document_key, edition_name
+from indexing.opensearch.naming import document_key, index_name
 from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
@@ -30,7 +30,7 @@ NAMES = [f"document {n}" for n in range(10)]
 
 
 @dataclass
-class Door:
+class Gate:
     """Whether whoever comes to the cluster is let in."""
 
     status: int = 0
@@ -50,9 +50,9 @@ def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
     url: str, prefix: str, tmp_path: Path, status: int, words: str
 ) -> None:
     """By whatever it does, from the first to the last: a password may be changed at any time."""
-    authority, door = trustme.CA(), Door()
+    authority, gate = trustme.CA(), Gate()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    with tls_proxy(url, authority, gate=door) as proxy:
+    with tls_proxy(url, authority, gate=gate) as proxy:
         signed = connect(
             OpenSearchSettings(
                 urls=(proxy.url,),
@@ -63,7 +63,7 @@ def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
         )
         tried = Tried(signed, prefix)
         tried.writer.write(versions(NAMES, 1))
-        door.status = status
+        gate.status = status
         for call in (
             lambda: open_index(signed, prefix, IDENTITY),
             lambda: open_writer(signed, prefix, IDENTITY),
@@ -76,16 +76,16 @@ def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
             with pytest.raises(ActionRequiredError, match=words):
                 call()
             assert time.monotonic() - begun < 10, "nothing is gained by asking again"
-        door.status = 0
+        gate.status = 0
         tried.check_holds(dict.fromkeys(NAMES, 1))
         signed.close()
 
 
 def strange(client: OpenSearch, prefix: str, change: Callable[[dict[str, Any]], object]) -> None:
     """Lay the index out in another way, as another version or a hand would."""
-    body = index_body(edition_name(prefix, IDENTITY), IDENTITY, IndexLayout())
+    body = index_body(index_name(prefix, IDENTITY), IDENTITY, IndexLayout())
     change(body["mappings"]["properties"])
-    client.indices.create(index=edition_name(prefix, IDENTITY), body=body)
+    client.indices.create(index=index_name(prefix, IDENTITY), body=body)
 
 
 def test_a_mapping_that_lacks_a_field_is_told_with_the_document_and_the_way_out(
@@ -128,7 +128,7 @@ def test_an_index_of_another_dimension_is_told_to_its_owner(
     writer = open_writer(client, prefix, IDENTITY)
     with pytest.raises(ActionRequiredError, match=r"^document \d: .*dimension.*quarry reindex"):
         writer.write(versions(NAMES, 1))
-    index = OpenSearchIndex(client, edition_name(prefix, IDENTITY), DIMENSION, VectorSettings())
+    index = OpenSearchIndex(client, index_name(prefix, IDENTITY), DIMENSION, VectorSettings())
     with pytest.raises(ActionRequiredError, match="dimension"):
         index.find([by_vector()], PUBLIC, Deadline.after(20))
 
@@ -149,7 +149,7 @@ def test_an_index_that_was_removed_is_told_by_whatever_is_done(
         lambda: list(tried.writer.scan()),
         lambda: list(tried.writer.export()),
     ):
-        with pytest.raises(ActionRequiredError, match=r"index is not there.*sync its sources"):
+        with pytest.raises(ActionRequiredError, match=r"index does not exist.*sync its sources"):
             call()
     again = Tried(client, prefix)
     again.writer.write(versions(NAMES, 2))
@@ -159,7 +159,7 @@ def test_an_index_that_was_removed_is_told_by_whatever_is_done(
 @pytest.fixture
 def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndexWriter, list[str]]:
     """A writer of an index one of whose two shards has no place, and the documents of the other."""
-    name = edition_name(prefix, IDENTITY)
+    name = index_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout(shards=2))
     body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1
     client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
@@ -183,13 +183,13 @@ def test_what_a_missing_shard_holds_is_not_taken_for_deleted(
     gone = [name for name in NAMES if name not in there]
     assert there
     assert gone
-    with pytest.raises(TemporarilyUnavailableError, match="not whole"):
+    with pytest.raises(TemporarilyUnavailableError, match="incomplete"):
         writer.write(versions(gone, 1))
     for whole in (writer.scan, writer.export):
-        with pytest.raises(TemporarilyUnavailableError, match=r"not whole.*missing shards"):
+        with pytest.raises(TemporarilyUnavailableError, match=r"incomplete.*missing shards"):
             next(iter(whole()))
     lift = {"index.routing.allocation.total_shards_per_node": None}
-    client.indices.put_settings(index=edition_name(prefix, IDENTITY), body=lift)
-    client.cluster.health(index=edition_name(prefix, IDENTITY), params={"wait_for_status": "green"})
+    client.indices.put_settings(index=index_name(prefix, IDENTITY), body=lift)
+    client.cluster.health(index=index_name(prefix, IDENTITY), params={"wait_for_status": "green"})
     assert writer.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
     Tried(client, prefix).check_holds(dict.fromkeys(NAMES, 1))

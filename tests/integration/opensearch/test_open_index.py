@@ -1,4 +1,4 @@
-"""The index of an embedder: made once, by whoever comes first, and refused where it does not fit."""
+"""The index of an embedder: created once, by whoever comes first, and refused where it does not fit."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,8 +11,8 @@ from connectors.errors import ActionRequiredError
 from indexing.index.protocols import Written
 from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
-from indexing.opensearch.naming import edition_name
-from indexing.opensearch.open_index import lay, open_writer
+from indexing.opensearch.naming import index_name
+from indexing.opensearch.open_index import ensure_index, open_writer
 from indexing.text import tokenizer
 from tests.support.chunks import IDENTITY, document
 
@@ -39,22 +39,24 @@ def test_each_embedder_has_an_index_of_its_own(client: OpenSearch, prefix: str) 
 def test_an_index_of_another_making_is_refused(
     client: OpenSearch, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = edition_name(prefix, IDENTITY)
-    lay(client, name, IDENTITY, IndexLayout())
-    with pytest.raises(ActionRequiredError, match="made with the model test; set is other"):
-        lay(client, name, replace(IDENTITY, model="other"), IndexLayout())
+    name = index_name(prefix, IDENTITY)
+    ensure_index(client, name, IDENTITY, IndexLayout())
+    with pytest.raises(
+        ActionRequiredError, match="built with the model test; the configured model is other"
+    ):
+        ensure_index(client, name, replace(IDENTITY, model="other"), IndexLayout())
     with monkeypatch.context() as patch:
         patch.setattr(tokenizer, "fingerprint", lambda: "of other words")
-        with pytest.raises(ActionRequiredError, match="words as another version"):
-            lay(client, name, IDENTITY, IndexLayout())
+        with pytest.raises(ActionRequiredError, match="tokenised by another version"):
+            ensure_index(client, name, IDENTITY, IndexLayout())
     client.indices.create(index=f"{prefix}-strange")
-    with pytest.raises(ActionRequiredError, match="is of format None"):
-        lay(client, f"{prefix}-strange", IDENTITY, IndexLayout())
+    with pytest.raises(ActionRequiredError, match="has format None"):
+        ensure_index(client, f"{prefix}-strange", IDENTITY, IndexLayout())
     monkeypatch.setattr(mapping, "FORMAT", mapping.FORMAT + 1)
     with pytest.raises(
-        ActionRequiredError, match="is of format 3; this version of Quarry reads format 2"
+        ActionRequiredError, match="has format 3; this version of Quarry reads format 2"
     ):
-        lay(client, f"{prefix}-newer", IDENTITY, IndexLayout())
+        ensure_index(client, f"{prefix}-newer", IDENTITY, IndexLayout())
 
 
 @pytest.mark.parametrize("quantisation", ["float", "scalar", "byte"])

@@ -1,4 +1,4 @@
-"""Lines to a real server that are late, slow, or cut: deadlines hold, and what is repeated ends right."""
+"""Slow, late and broken connections to a real server: deadlines hold, and what is repeated ends right."""
 
 import socket
 import time

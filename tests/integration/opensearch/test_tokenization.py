@@ -13,7 +13,7 @@ import pytest
 from opensearchpy import OpenSearch
 
 from indexing.opensearch.mapping import IndexLayout, index_body
-from indexing.opensearch.naming import edition_name
+from indexing.opensearch.naming import index_name
 from indexing.text import tokenizer
 from indexing.text.stop_words import ENGLISH
 from tests.support.chunks import IDENTITY
@@ -84,7 +84,7 @@ def strings() -> list[str]:
 @pytest.fixture
 def laid(client: OpenSearch, prefix: str) -> str:
     """The name of an index laid out as ours are."""
-    name = edition_name(prefix, IDENTITY)
+    name = index_name(prefix, IDENTITY)
     client.indices.create(index=name, body=index_body(name, IDENTITY, IndexLayout()))
     return name
 

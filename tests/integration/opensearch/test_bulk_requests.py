@@ -1,4 +1,4 @@
-"""Many writers at a server that takes few requests at once: some are refused, none is lost."""
+"""Many writers at a server that accepts few requests at once: some are refused, none is lost."""
 
 import threading
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def test_what_a_busy_cluster_refuses_is_sent_again(
     narrow: OpenSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Small requests, so that there are many.
-    monkeypatch.setattr(bulk_requests, "REQUEST", 20_000)
+    monkeypatch.setattr(bulk_requests, "REQUEST_BYTES", 20_000)
     before = refused(narrow)
     told: list[Written] = []
 

@@ -1,14 +1,14 @@
-"""What a cluster says of itself."""
+"""What a cluster reports about itself."""
 
 from opensearchpy import OpenSearch
 
-from indexing.opensearch.cluster_health import examine
+from indexing.opensearch.cluster_health import read_cluster_health
 from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY, document
 
 
 def test_a_cluster_without_our_indexes(client: OpenSearch, prefix: str) -> None:
-    health = examine(client, prefix)
+    health = read_cluster_health(client, prefix)
     assert health.nodes == 1
     assert health.without_knn == ()
     assert (health.indexes, health.blocked) == ((), ())
@@ -19,9 +19,9 @@ def test_a_cluster_without_our_indexes(client: OpenSearch, prefix: str) -> None:
 
 def test_records_are_counted_and_blocks_are_seen(client: OpenSearch, prefix: str) -> None:
     open_writer(client, prefix, IDENTITY).write([document("a", "one", "two")])
-    (index,) = examine(client, prefix).indexes
+    (index,) = read_cluster_health(client, prefix).indexes
     assert (index.status, index.records) == ("green", 3)
     client.indices.put_settings(
         index=index.name, body={"index.blocks.read_only_allow_delete": True}
     )
-    assert examine(client, prefix).blocked == (index.name,)
+    assert read_cluster_health(client, prefix).blocked == (index.name,)
