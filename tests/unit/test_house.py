@@ -51,6 +51,8 @@ UNUSED = {
     f"{_CITATIONS}.citation_processor.DynamicCitationProcessor.get_next_citation_number",
     # an embedder without a model, for programs and tests that only need some vector
     "indexing.embedding.hash_embedder.HashingEmbedder",
+    # the languages of such an embedder: all of them
+    "indexing.embedding.language_support.EVERYTHING",
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here
