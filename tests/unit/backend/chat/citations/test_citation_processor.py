@@ -1,5 +1,7 @@
 """Citations in a streamed answer, in all three modes."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,11 @@ from backend.chat.citations.citation_processor import (
     CitedDocument,
     DynamicCitationProcessor,
     safe_link,
+    update_citation_processor_from_tool_response,
 )
+from backend.search.models import SearchResult
+from backend.search.result_format import DocumentNumbers, to_search_doc
+from tests.support.search import section
 
 ONE = CitedDocument("kb:one", "One", "http://x/1")
 TWO = CitedDocument("kb:two", "Two", "file:///srv/two.md")
@@ -116,6 +122,9 @@ def test_a_number_with_a_document_becomes_a_link_and_nothing_else_changes(
         ("Text [1] [2] more", "Text more"),
         ("Text [1]more", "Text more"),
         ("Text [1, 99].", "Text [99]."),
+        ("Text [98, 1, 99].", "Text [98] [99]."),
+        ("Text\t[1].", "Text."),
+        ("Text\n[1] more", "Text\nmore"),
         ("Text [99].", "Text [99]."),
         ("休暇【1】。次", "休暇。次"),
         ("[1] begins", "begins"),
@@ -263,3 +272,20 @@ def test_every_citation_has_a_sentence(written: str) -> None:
     sentences = citing.get_cited_sentences()
     assert all(cited.sentence and cited.claim for cited in sentences)
     assert {cited.number for cited in sentences} == set(citing.get_seen_citations())
+
+
+def test_of_several_sections_of_a_document_the_best_gives_the_link() -> None:
+    numbers = DocumentNumbers()
+    found = [section("a", 0, 1), section("b", 0, 1), section("a", 5, 6)]
+    docs = [to_search_doc(each, numbers.assign(each.document_id)) for each in found]
+    docs[2] = replace(docs[2], link="https://wiki.example/a#5")
+    result = SearchResult(
+        sections=tuple(found), docs=tuple(docs), for_model="", citations={}, partial=False
+    )
+    citing = DynamicCitationProcessor()
+    update_citation_processor_from_tool_response(citing, result)
+    list(citing.process_token("Both [1] say [2]."))
+    assert citing.get_seen_citations() == {
+        1: CitedDocument("a", "About a", "https://wiki.example/a"),
+        2: CitedDocument("b", "About b", "https://wiki.example/b"),
+    }

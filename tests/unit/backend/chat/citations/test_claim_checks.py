@@ -59,3 +59,29 @@ def test_what_says_otherwise_has_others(one: str, other: str) -> None:
 )
 def test_negation_is_seen(text: str, expected: bool) -> None:  # noqa: FBT001 - a column of the table
     assert is_negated(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It opens in June.", {"month:6"}),
+        ("It opens in March.", set()),  # a verb, too: a month beside a number only
+        ("It opens in March 2025.", {"month:3", "number:2025"}),
+        ("It opens in Sept.", set()),
+        ("It opens on 5 Sept.", {"month:9", "number:5"}),
+        ("It opens as Jan says.", set()),  # a name, too
+        ("It opens on 5 Jan.", {"month:1", "number:5"}),
+        ("It opens on may 5.", {"number:5"}),
+        ("2025年3月1日に開く", {"month:3", "number:2025", "number:1"}),
+        ("3月1日に開く", {"month:3", "number:1"}),
+        ("It weighs 1.50 kg.", {"number:1.5"}),
+        ("It weighs 2.00 kg.", {"number:2"}),
+        ("It weighs 0.70 kg.", {"number:0.7"}),
+        ("It weighs as much as one van.", set()),
+        ("There he met Al and the guests.", {"name:al"}),
+        ("There we follow plan B and ask.", set()),  # a letter is no name
+        ("The guests of Two Towers are in Berlin.", {"number:2", "name:towers", "name:berlin"}),
+    ],
+)
+def test_anchors_are_normalised(text: str, expected: set[str]) -> None:
+    assert anchors(text) == expected

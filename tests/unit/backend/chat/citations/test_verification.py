@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +11,10 @@ from backend.chat.citations.verification import (
     Passage,
     Support,
     Verdict,
+    anchors_present,
     find_support,
     negations_match,
+    share,
     split_passages,
 )
 from connectors.document import Span
@@ -138,9 +141,69 @@ def test_a_quote_stands_verbatim_at_its_span(text: str, sentence: str) -> None:
         assert 0.0 <= found.score <= 1.0
 
 
+@dataclass(frozen=True)
+class Synonyms(HashingEmbedder):
+    """Takes all texts for the same."""
+
+    def embed_queries(self, texts: Sequence[str], deadline: Deadline) -> Vectors:  # noqa: ARG002
+        return np.tile(np.array([1.0, 0.0], np.float32), (len(texts), 1))
+
+
+@pytest.mark.parametrize(
+    ("understanding", "score", "verdict"),
+    [
+        (UNDERSTOOD, 0.6667, Verdict.SUPPORTED),  # (1/3 of the words + cosine 1) / 2
+        (Understanding({}), 0.3333, Verdict.UNSUPPORTED),
+    ],
+)
+def test_meaning_counts_where_the_language_is_understood(
+    understanding: Understanding, score: float, verdict: Verdict
+) -> None:
+    passages = split_passages([chunk("a", 0, "The cycles are parked inside.")])
+    claim = ("The bicycles stand inside.", passages)
+    [found] = find_support([claim], Synonyms(), understanding, Deadline.after(30))
+    assert found is not None
+    assert (found.score, found.verdict) == (score, verdict)
+
+
+def test_passages_are_sentences_and_pairs_under_their_headings() -> None:
+    held = chunk("a", 0, "Lock it. Park it.", title="Bikes", heading_path=("Leeds", "Cellar"))
+    assert [(each.text, each.sentences, each.heading) for each in split_passages([held])] == [
+        ("Lock it.", 1, "Bikes Leeds Cellar"),
+        ("Park it.", 1, "Bikes Leeds Cellar"),
+        ("Lock it. Park it.", 2, "Bikes Leeds Cellar"),
+    ]
+
+
+def test_no_words_are_shared_with_nothing() -> None:
+    assert share(frozenset(), frozenset({"word"})) == 0.0
+
+
 @pytest.mark.parametrize(
     ("sentence", "passage", "expected"),
     [
+        ("The van costs 40 euros.", "A van costs 60 euros. Bikes cost 40 euros.", False),
+        ("The van costs 40 euros.", "Bikes cost 60 euros. A van costs 40 euros.", True),
+        ("The van costs 40 euros.", "A van costs 40 euros for 60 km. Ask at the desk.", True),
+    ],
+)
+def test_the_number_of_a_pair_is_that_of_the_sentence_it_is_like(
+    sentence: str,
+    passage: str,
+    expected: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    *_, pair = split_passages([chunk("a", 0, passage)])
+    assert pair.sentences == 2
+    assert anchors_present(sentence, pair) is expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "expected"),
+    [
+        ("It is not open.", "", False),
+        ("It is open.", "", True),
+        ("Lamps shine.", "The gate is closed.", True),
+        ("The gate is not closed on Sunday.", "The gate is closed on Sunday, no shop is.", False),
         ("Pay at once.", "Do not pay at once.", False),
         ("Do not pay at once.", "Do not pay at once.", True),
         ("Pay at once, but not in cash.", "Pay at once; cash is not taken.", True),
