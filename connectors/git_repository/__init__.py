@@ -1,1 +1,1 @@
-"""Repositories, asked through the `git` program, and how their files become documents."""
+"""Remote git repositories: fetching a branch, and reading its files as documents."""

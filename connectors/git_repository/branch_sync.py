@@ -1,84 +1,125 @@
-"""One branch of one repository, and the shelf on which its files become documents."""
+"""Reading one branch of a remote repository: its changes, single files, and the list of its files."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from connectors.connector import Change, Known, Listed
-from connectors.git_repository.connection import Way
-from connectors.git_repository.file_documents import AccessOf, Shelf, again, followed, listed
-from connectors.git_repository.git_command import GitFailed, git_at
-from connectors.git_repository.mirror import Mirror, NoSuchBranch
-from connectors.git_repository.progress import Arrived, Place
-from connectors.git_repository.remote_url import spoken
-from connectors.git_repository.repository import Copy, opened
+from connectors.files.glob_patterns import Choice, any_covers
+from connectors.files.paths import Parts
+from connectors.git_repository.connection import Connection
+from connectors.git_repository.file_documents import (
+    DocumentOptions,
+    FileAccess,
+    list_files,
+    reread_files,
+    sync_files,
+)
+from connectors.git_repository.git_command import GitError, find_git
+from connectors.git_repository.mirror import BranchNotFoundError, Mirror
+from connectors.git_repository.progress import Completed, SyncProgress
+from connectors.git_repository.remote_url import display_url
+from connectors.git_repository.repository import Repository, open_repository
 
-Rules: TypeAlias = Callable[[Copy, str], AccessOf]
-"""Who may read the files of a commit, which is the copy's or one before it."""
+AccessLoader: TypeAlias = Callable[[Repository, str], FileAccess]
+"""Loads who may read the files of a commit: the last one of the branch, or an earlier one."""
+
+_IGNORED_NAMES = {"Thumbs.db", "desktop.ini"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilter:
+    """Which files are read: what the globs select, without hidden and temporary files."""
+
+    choice: Choice
+
+    @classmethod
+    def of(cls, include: Iterable[str], exclude: Iterable[str]) -> Self:
+        """Raises ValueError: one of them is not a valid glob."""
+        return cls(Choice.of(include, exclude))
+
+    def accepts(self, parts: Parts) -> bool:
+        is_visible = all(self._is_visible(parts[:end]) for end in range(1, len(parts) + 1))
+        return is_visible and self.choice.takes(parts)
+
+    def _is_visible(self, parts: Parts) -> bool:
+        name = parts[-1]
+        is_hidden = name.startswith((".", "~$")) or name in _IGNORED_NAMES
+        return not is_hidden and not any_covers(self.choice.exclude, parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Each question reaches the server anew.
+    """A branch of a remote repository. Every method connects to the server anew.
 
-    What any of them raises:
+    Every method raises:
 
-    - TemporarilyUnavailableError: the server, or this machine's disk, does not do it now.
-    - ActionRequiredError: the repository or the credential must be mended; NoRepository, NoSuchBranch.
+    - TemporarilyUnavailableError: the server, or the local disk, is not available now.
+    - ActionRequiredError: the settings or the credential must be corrected.
+    - RepositoryNotFoundError, BranchNotFoundError: see their classes.
     """
 
-    way: Way
+    connection: Connection
     name: str
     """Empty: the default branch."""
-    kept: Path | None
-    """A folder in which the copy stays."""
-    shelf: Shelf
-    rules: Rules
+    mirror_folder: Path | None
+    """A folder in which the local copy is kept between runs."""
+    options: DocumentOptions
+    load_access: AccessLoader
 
-    def changes(self, began: Place | None, known: Known) -> Iterator[Change | Place]:
-        """See `connectors.git_repository.file_documents.followed`. A branch that stands still is only asked for."""
-        with self._reached() as mirror:
-            tip = mirror.tip(self.name)
-            if began == Arrived(tip.commit):
-                yield began
+    def changes(
+        self, progress: SyncProgress | None, known: Known
+    ) -> Iterator[Change | SyncProgress]:
+        """See `sync_files`. Where the branch has not moved, nothing is fetched."""
+        with self._connect() as mirror:
+            tip = mirror.find_tip(self.name)
+            if progress == Completed(tip.commit):
+                yield progress
                 return
-            with opened(mirror, tip) as copy:
-                yield from followed(copy, self.shelf, partial(self.rules, copy), began, known)
+            with open_repository(mirror, tip) as repository:
+                load_access = partial(self.load_access, repository)
+                yield from sync_files(repository, self.options, load_access, progress, known)
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """These anew, changed or not; a Deletion for each that is not there."""
-        with self._opened() as copy:
-            yield from again(copy, self.shelf, self.rules(copy, copy.commit), document_ids)
+        """See `Connector.again`."""
+        with self._open() as repository:
+            access = self.load_access(repository, repository.commit)
+            yield from reread_files(repository, self.options, access, document_ids)
 
     def listing(self) -> Iterator[Listed]:
-        """Every file with those who may read it now; no content comes over the network."""
-        with self._opened() as copy:
-            access = self.rules(copy, copy.commit)
-            for parts in listed(copy, self.shelf):
-                yield Listed(self.shelf.id_of(parts), access(parts))
+        """Yield every file and who may read it; no file contents are fetched."""
+        with self._open() as repository:
+            access = self.load_access(repository, repository.commit)
+            for parts in list_files(repository, self.options):
+                yield Listed(self.options.document_id(parts), access(parts))
 
     def probe(self) -> None:
-        """Ask the server where it ends, and no more."""
-        with self._reached() as mirror:
-            mirror.tip(self.name)
+        """Check that the branch can be read, by one request to the server."""
+        with self._connect() as mirror:
+            mirror.find_tip(self.name)
 
     @contextmanager
-    def _opened(self) -> Iterator[Copy]:
-        with self._reached() as mirror, opened(mirror, mirror.tip(self.name)) as copy:
-            yield copy
+    def _open(self) -> Iterator[Repository]:
+        with (
+            self._connect() as mirror,
+            open_repository(mirror, mirror.find_tip(self.name)) as found,
+        ):
+            yield found
 
     @contextmanager
-    def _reached(self) -> Iterator[Mirror]:
-        """In a folder of this question alone, which holds what is secret, and is removed after it."""
+    def _connect(self) -> Iterator[Mirror]:
+        """Use a temporary folder of this call alone: it holds the secrets and is removed at the end."""
         with TemporaryDirectory(prefix="quarry-git-") as folder:
             home = Path(folder)
             try:
-                yield Mirror(self.way.prepared(git_at(home)), self.kept or home / "mirror")
-            except GitFailed as error:
-                raise self.way.trouble(error) from error
-            except NoSuchBranch as error:
-                raise NoSuchBranch(f"{spoken(self.way.remote)}: {error}") from error
+                git = self.connection.configure(find_git(home))
+                yield Mirror(git, self.mirror_folder or home / "mirror")
+            except GitError as error:
+                raise self.connection.explain_error(error) from error
+            except BranchNotFoundError as error:
+                message = f"{display_url(self.connection.remote)}: {error}"
+                raise BranchNotFoundError(message) from error

@@ -1,7 +1,7 @@
-"""How the program gets to a repository, and what to tell where it does not.
+"""Connecting git to a remote repository, and explaining why a connection fails.
 
-The host's name is looked up here, its addresses are checked, and git is told to connect to these, so
-that no second look leads elsewhere.
+The host name is resolved here, its addresses are checked, and git connects to these addresses: if git
+resolved the name again, a second answer could lead into the private network.
 """
 
 import base64
@@ -10,10 +10,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import (
+    ActionRequiredError,
+    NotFoundError,
+    SourceAuthError,
+    SourceError,
+    TemporarilyUnavailableError,
+)
 from connectors.git_repository.credentials import Anonymous, SignIn, SshKey, Token
-from connectors.git_repository.git_command import LATER, Git, GitFailed
-from connectors.git_repository.remote_url import OnDisk, OnTheWeb, OverSsh, Remote, spoken
+from connectors.git_repository.git_command import RETRY_AFTER, Git, GitError
+from connectors.git_repository.remote_url import (
+    HttpRemote,
+    LocalRemote,
+    Remote,
+    SshRemote,
+    display_url,
+)
 from connectors.http_client.address_guard import AllowedNetworks, resolve_addresses
 from connectors.http_client.client import WebClient
 from connectors.http_client.rate_limits import RateLimitReader, read_standard_rate_limit
@@ -22,8 +34,7 @@ from connectors.http_client.response import NotAuthorizedError, Response, Respon
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.http_client.transport import request_timeout, resolve_host
 
-_LOOKED_UP = 20.0
-"""Seconds."""
+_RESOLVE_SECONDS = 20.0
 _KEY_REFUSED = re.compile(r"Permission denied \(|Load key|invalid format|Too many authentication")
 _HOST_UNKNOWN = re.compile(r"Host key verification failed|IDENTIFICATION HAS CHANGED")
 _NO_REPOSITORY = re.compile(
@@ -31,159 +42,166 @@ _NO_REPOSITORY = re.compile(
 )
 
 
-class NoRepository(ActionRequiredError):
-    """There is none at the address, or none that the credential may see."""
+class RepositoryNotFoundError(NotFoundError):
+    """There is no repository at the address, or none that the credential may read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """To one remote, for one source."""
+class Connection:
+    """How a source reaches its remote."""
 
     source: str
     remote: Remote
     sign_in: SignIn
-    reach: AllowedNetworks
-    pace: RateLimitReader = read_standard_rate_limit
-    """Reads the rate limits of a web server."""
+    allowed_networks: AllowedNetworks
+    read_rate_limit: RateLimitReader = read_standard_rate_limit
 
-    def prepared(self, git: Git) -> Git:
-        """The program with the remote, named quarry, and what it takes to get there.
+    def configure(self, git: Git) -> Git:
+        """Return git with the remote `quarry`, its addresses, and its credential.
 
         Raises:
-            ActionRequiredError: the address must not be asked, or the credential does not fit it.
-            TemporarilyUnavailableError: the name of the host is not known now.
+            AddressNotAllowedError: the address is in a network that the settings do not allow.
+            SourceAuthError: the credential is of the wrong kind for the address.
+            TemporarilyUnavailableError: the host name cannot be resolved now.
         """
         match self.remote, self.sign_in:
-            case OnDisk(path), _:
-                return _with(git, "file", str(path), {})
-            case OnTheWeb() as web, Anonymous() | Token():
-                config = {**self._pin(web), **self._header(web)}
-                return _with(git, web.scheme, web.url, config)
-            case OverSsh() as ssh, SshKey() as key:
-                found = self._addresses(ssh.host, ssh.port)
-                secured = replace(git, environment=_ssh(git, ssh, key, found[0]))
-                return _with(secured, "ssh", ssh.url, {})
-            case OverSsh(), _:
-                raise ActionRequiredError(
-                    f"{spoken(self.remote)} is an ssh address, which needs a key: {self._edit}"
+            case LocalRemote(path), _:
+                return _add_remote(git, "file", str(path), {})
+            case HttpRemote() as remote, Anonymous() | Token():
+                config = {**self._pinned_addresses(remote), **self._authorization_header(remote)}
+                return _add_remote(git, remote.scheme, remote.url, config)
+            case SshRemote() as remote, SshKey() as key:
+                addresses = self._resolve(remote.host, remote.port)
+                environment = _ssh_environment(git, remote, key, addresses[0])
+                return _add_remote(replace(git, environment=environment), "ssh", remote.url, {})
+            case SshRemote(), _:
+                raise SourceAuthError(
+                    f"{display_url(self.remote)} is an SSH address, which needs a key: {self._hint}"
                 )
             case _:
-                raise ActionRequiredError(
-                    f"{spoken(self.remote)} is a web address, to which no ssh key belongs: {self._edit}"
+                raise SourceAuthError(
+                    f"{display_url(self.remote)} is a web address, for which an SSH key cannot be used:"
+                    f" {self._hint}"
                 )
 
-    def trouble(self, error: GitFailed) -> TemporarilyUnavailableError | ActionRequiredError:
-        """What to do about an error of the program."""
+    def explain_error(self, error: GitError) -> TemporarilyUnavailableError | ActionRequiredError:
+        """Turn an error of git into one that says what to do."""
         match self.remote:
-            case OnTheWeb() as web:
-                return self._asked_the_web(web) or self._unclear(error)
-            case OverSsh() as ssh:
-                return self._told_by_ssh(ssh, str(error)) or self._unclear(error)
-            case OnDisk(path):
+            case HttpRemote() as remote:
+                return self._explain_http_error(remote) or self._unknown_error(error)
+            case SshRemote() as remote:
+                return self._explain_ssh_error(remote, str(error)) or self._unknown_error(error)
+            case LocalRemote(path):
                 if _NO_REPOSITORY.search(str(error)):
-                    return ActionRequiredError(
-                        f"{path} is not a git repository: connect its disk, let Quarry's user read"
-                        " it, or correct the path"
+                    return RepositoryNotFoundError(
+                        f"{path} is not a git repository: connect its disk, make it readable for"
+                        " Quarry's user, or correct the path"
                     )
-                return self._unclear(error)
+                return self._unknown_error(error)
 
     @property
-    def _edit(self) -> str:
+    def _hint(self) -> str:
         return f"set it by quarry sources edit {self.source}"
 
-    def _unclear(self, error: GitFailed) -> TemporarilyUnavailableError:
-        return TemporarilyUnavailableError(f"{spoken(self.remote)} was not read: {error}", LATER)
+    def _unknown_error(self, error: GitError) -> TemporarilyUnavailableError:
+        return TemporarilyUnavailableError(
+            f"{display_url(self.remote)} could not be read: {error}", RETRY_AFTER
+        )
 
-    def _addresses(self, host: str, port: int) -> list[str]:
+    def _resolve(self, host: str, port: int) -> list[str]:
         try:
-            with request_timeout(_LOOKED_UP):
-                return resolve_addresses(host, port, self.reach, resolve_host)
+            with request_timeout(_RESOLVE_SECONDS):
+                return resolve_addresses(host, port, self.allowed_networks, resolve_host)
         except OSError as error:
             raise TemporarilyUnavailableError(
-                f"the address of {host} is not known now: {error.strerror or error}", LATER
+                f"the host name {host} cannot be resolved: {error.strerror or error}", RETRY_AFTER
             ) from error
 
-    def _pin(self, web: OnTheWeb) -> Mapping[str, str]:
-        """For curl: the host, the port, and all addresses to try. A host that is an address is its own."""
-        found = self._addresses(web.host, web.port)
-        if web.host in found:
+    def _pinned_addresses(self, remote: HttpRemote) -> Mapping[str, str]:
+        """Make curl connect to the addresses that were checked."""
+        addresses = self._resolve(remote.host, remote.port)
+        if remote.host in addresses:
             return {}
-        shown = (f"[{address}]" if ":" in address else address for address in found)
-        return {"http.curloptResolve": f"{web.host}:{web.port}:{','.join(shown)}"}
+        joined = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
+        return {"http.curloptResolve": f"{remote.host}:{remote.port}:{joined}"}
 
-    def _header(self, web: OnTheWeb) -> Mapping[str, str]:
-        """Under the repository's own address: git sends it nowhere else."""
+    def _authorization_header(self, remote: HttpRemote) -> Mapping[str, str]:
+        """Set the header for the URL of the repository only: git sends it nowhere else."""
         if not isinstance(self.sign_in, Token):
             return {}
         pair = f"{self.sign_in.user}:{self.sign_in.token.get_secret_value()}".encode()
-        coded = base64.b64encode(pair).decode("ascii")
-        return {f"http.{web.url}.extraHeader": f"Authorization: Basic {coded}"}
+        encoded = base64.b64encode(pair).decode("ascii")
+        return {f"http.{remote.url}.extraHeader": f"Authorization: Basic {encoded}"}
 
-    def _asked_the_web(
-        self, web: OnTheWeb
+    def _explain_http_error(
+        self, remote: HttpRemote
     ) -> TemporarilyUnavailableError | ActionRequiredError | None:
-        """What git does not pass on: the status, and how long the server wants us to wait."""
+        """Repeat git's request, to learn the status and Retry-After, which git does not report."""
         try:
             with WebClient(
-                allowed_networks=self.reach,
-                authorization=self._authorization(web),
+                allowed_networks=self.allowed_networks,
+                authorization=self._authorization(remote),
                 headers={"Git-Protocol": "version=2"},
                 limits=RequestLimits(max_bytes=MEBIBYTE, max_redirects=0),
                 retry_policy=RetryPolicy(max_attempts=1),
-                read_rate_limit=self.pace,
+                read_rate_limit=self.read_rate_limit,
             ) as client:
-                answer = client.get(f"{web.url}/info/refs", params={"service": "git-upload-pack"})
+                response = client.get(
+                    f"{remote.url}/info/refs", params={"service": "git-upload-pack"}
+                )
         except NotAuthorizedError as error:
-            return self._refused(web, error.response)
-        except (TemporarilyUnavailableError, ActionRequiredError) as trouble:
-            return trouble
+            return self._explain_refusal(remote, error.response)
+        except (TemporarilyUnavailableError, ActionRequiredError) as error:
+            return error
         except ResponseError:
             return None
-        if answer.not_found:
-            return NoRepository(
-                f"there is no repository at {web.url}, or none that this credential may see:"
-                f" correct the address, or make a token that may read it and {self._edit}"
+        if response.not_found:
+            return RepositoryNotFoundError(
+                f"there is no repository at {remote.url}, or the credential may not read it:"
+                f" correct the address, or make a token that may read it and {self._hint}"
             )
-        if location := answer.headers.get("location"):
-            return ActionRequiredError(f"{web.url} has moved to {location}: correct the address")
+        if location := response.headers.get("location"):
+            return SourceError(f"{remote.url} has moved to {location}: correct the address")
         return None
 
-    def _authorization(self, web: OnTheWeb) -> Authorization | None:
+    def _authorization(self, remote: HttpRemote) -> Authorization | None:
         if not isinstance(self.sign_in, Token):
             return None
         token = self.sign_in.token.get_secret_value()
-        return Authorization.basic(web.url, self.sign_in.user, token)
+        return Authorization.basic(remote.url, self.sign_in.user, token)
 
-    def _refused(self, web: OnTheWeb, answer: Response) -> ActionRequiredError:
-        match self.sign_in, answer.status:
+    def _explain_refusal(self, remote: HttpRemote, response: Response) -> SourceAuthError:
+        match self.sign_in, response.status:
             case Anonymous(), _:
-                why = "asks for a credential"
+                reason = "needs a credential"
             case _, 403:
-                why = "takes the token, which may not read it"
+                reason = "accepts the token, but does not allow it to read the repository"
             case _:
-                why = "does not take the token any more"
-        return ActionRequiredError(
-            f"{web.url} {why}: make an access token that may read the repository, in the settings of"
-            f" your account at {web.host}, and {self._edit}"
+                reason = "does not accept the token"
+        return SourceAuthError(
+            f"{remote.url} {reason}: make an access token that may read the repository, in the"
+            f" settings of your account at {remote.host}, and {self._hint}"
         )
 
-    def _told_by_ssh(self, ssh: OverSsh, said: str) -> ActionRequiredError | None:
-        if _HOST_UNKNOWN.search(said):
-            return ActionRequiredError(
-                f"{ssh.host} does not prove to be the host whose keys are known: compare the output of"
-                f" ssh-keyscan {ssh.host} with what its owner publishes, and {self._edit}"
+    def _explain_ssh_error(self, remote: SshRemote, message: str) -> ActionRequiredError | None:
+        if _HOST_UNKNOWN.search(message):
+            return SourceError(
+                f"the host key of {remote.host} is not among the known hosts: compare the output of"
+                f" ssh-keyscan {remote.host} with what its owner publishes, and {self._hint}"
             )
-        if _KEY_REFUSED.search(said):
-            return ActionRequiredError(
-                f"{ssh.host} does not take the key: enter its public half there as a deploy key, or"
-                f" make a new one without a passphrase and {self._edit}"
+        if _KEY_REFUSED.search(message):
+            return SourceAuthError(
+                f"{remote.host} does not accept the key: add its public key there as a deploy key, or"
+                f" make a new one without a passphrase and {self._hint}"
             )
-        if _NO_REPOSITORY.search(said):
-            return ActionRequiredError(f"there is no repository at {ssh.url}: correct the address")
+        if _NO_REPOSITORY.search(message):
+            return RepositoryNotFoundError(
+                f"there is no repository at {remote.url}: correct the address"
+            )
         return None
 
 
-def _with(git: Git, protocol: str, url: str, config: Mapping[str, str]) -> Git:
+def _add_remote(git: Git, protocol: str, url: str, config: Mapping[str, str]) -> Git:
     return replace(
         git,
         config={f"protocol.{protocol}.allow": "always", "remote.quarry.url": url, **config},
@@ -191,13 +209,16 @@ def _with(git: Git, protocol: str, url: str, config: Mapping[str, str]) -> Git:
     )
 
 
-def _ssh(git: Git, ssh: OverSsh, key: SshKey, address: str) -> Mapping[str, str]:
-    """The command of ssh, with files of the private folder, whose names hold no quote."""
+def _ssh_environment(git: Git, remote: SshRemote, key: SshKey, address: str) -> Mapping[str, str]:
+    """Write the key and the known hosts into git's home, and return the variables that use them.
+
+    The path of that folder contains no quotes, so that it can be quoted in the command.
+    """
     key_file, hosts = git.home / "key", git.home / "known_hosts"
     key_file.touch(mode=0o600)
     key_file.write_text(key.private_key.get_secret_value().strip() + "\n")
     hosts.write_text(key.known_hosts.strip() + "\n")
-    name = ssh.host if ssh.port == 22 else f"[{ssh.host}]:{ssh.port}"
+    alias = remote.host if remote.port == 22 else f"[{remote.host}]:{remote.port}"
     options = {
         "BatchMode": "yes",
         "StrictHostKeyChecking": "yes",
@@ -207,12 +228,12 @@ def _ssh(git: Git, ssh: OverSsh, key: SshKey, address: str) -> Mapping[str, str]
         "IdentitiesOnly": "yes",
         "IdentityAgent": "none",
         "HostName": address,
-        "HostKeyAlias": name,
+        "HostKeyAlias": alias,
         "ProxyCommand": "none",
         "ClearAllForwardings": "yes",
         "PermitLocalCommand": "no",
         "ConnectTimeout": "20",
         "ServerAliveInterval": "30",
     }
-    words = " ".join(f"-o '{option}={value}'" for option, value in options.items())
-    return {"GIT_SSH_COMMAND": f"ssh -F {os.devnull} {words}", "GIT_SSH_VARIANT": "ssh"}
+    arguments = " ".join(f"-o '{option}={value}'" for option, value in options.items())
+    return {"GIT_SSH_COMMAND": f"ssh -F {os.devnull} {arguments}", "GIT_SSH_VARIANT": "ssh"}

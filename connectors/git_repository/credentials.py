@@ -1,4 +1,4 @@
-"""How one signs in to a repository."""
+"""The credentials of a repository."""
 
 import re
 from typing import Annotated, Literal, TypeAlias
@@ -9,7 +9,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Anonymous(BaseModel):
-    """Nobody needs to sign in."""
+    """No credential is needed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,37 +25,37 @@ class Token(BaseModel):
     token: SecretStr = Field(description="An access token that may read the repository.")
     user: str = Field(
         default="x-access-token",
-        description="The user name that belongs to it: any for GitHub and GitLab, x-token-auth for"
-        " a repository token of Bitbucket.",
+        description="The user name that goes with the token. GitHub and GitLab accept any;"
+        " Bitbucket repository tokens need x-token-auth.",
     )
 
     @field_validator("user")
     @classmethod
-    def _one_name(cls, user: str) -> str:
+    def _validate_user(cls, user: str) -> str:
         if not user or ":" in user or _CONTROL.search(user):
-            raise ValueError("a user name has no colon and no line break")
+            raise ValueError("a user name must not be empty or contain a colon or a line break")
         return user
 
     @field_validator("token")
     @classmethod
-    def _one_line(cls, token: SecretStr) -> SecretStr:
+    def _validate_token(cls, token: SecretStr) -> SecretStr:
         if not token.get_secret_value() or _CONTROL.search(token.get_secret_value()):
-            raise ValueError("a token is one line")
+            raise ValueError("a token must be one line")
         return token
 
 
 class SshKey(BaseModel):
-    """A key, for ssh addresses."""
+    """A key, for SSH addresses."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["ssh_key"] = "ssh_key"
     private_key: SecretStr = Field(
-        description="A private key without a passphrase, as in the file that ssh-keygen makes."
+        description="A private key without a passphrase: the content of the file that ssh-keygen writes."
     )
     known_hosts: str = Field(
-        description="The server's public keys, as `ssh-keyscan HOST` prints them, compared with what"
-        " the server's owner publishes."
+        description="The server's public keys, as `ssh-keyscan HOST` prints them. Compare them with"
+        " those that the server's owner publishes."
     )
 
 
@@ -68,5 +68,5 @@ class GitCredential(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sign_in: Annotated[SignIn, Field(discriminator="kind")] = Field(
-        default=Anonymous(), description="With nothing, a token, or a key."
+        default=Anonymous(), description="No credential, a token, or an SSH key."
     )

@@ -1,7 +1,6 @@
-"""The files of a branch as documents, kept in step by its history.
+"""The files of a branch as documents, and what changed between two commits.
 
-What a file is called, where it is read by people and who may read it differs from source to source:
-that is told by a `Shelf`.
+Ids, titles, links and access of the documents depend on the source: see `DocumentOptions`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,197 +15,210 @@ from connectors.extraction.media_types import HEAD, media_type_of
 from connectors.extraction.registry import can_read, extract, not_read_yet
 from connectors.extraction.result import CannotRead, Extracted, shortened
 from connectors.files.paths import Parts, own_id, parts_of, readable, titled
-from connectors.git_repository.commit_history import Touch
-from connectors.git_repository.progress import Arrived, Place, Stage
-from connectors.git_repository.repository import Copy
-from connectors.git_repository.tree import Entry, Gone
+from connectors.git_repository.commits import DeletedFile, FileEntry, LastChange
+from connectors.git_repository.progress import Completed, InProgress, SyncProgress
+from connectors.git_repository.repository import Repository
 
-READING = 1
-"""Goes up when files read again would say something else than before."""
+FORMAT_VERSION = 1
+"""To be raised when the same file yields another document than before."""
 
-_FILES_A_CHECKPOINT = 200
+_FILES_PER_CHECKPOINT = 200
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_NO_TOUCH = Touch(None, ())
+_UNKNOWN_CHANGE = LastChange(None, ())
 
-AccessOf: TypeAlias = Callable[[Parts], Access]
-"""Who may read the file there."""
+FileAccess: TypeAlias = Callable[[Parts], Access]
+"""Who may read the file at a path."""
 
 
-def named_by_itself(parts: Parts, extracted: Extracted) -> str:
-    """The title of a file: as it states it, else by its name."""
+def default_title(parts: Parts, extracted: Extracted) -> str:
+    """Return the title that the file states, or else one from its name."""
     return extracted.title or titled(parts[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class DocumentOptions:
+    """How the files of a branch become documents of a source."""
+
     source: str
-    prefix: str
-    """The ids of its documents begin with it; the path follows."""
+    id_prefix: str
+    """Ids are this prefix and the path."""
     parents: tuple[str, ...]
-    """Before the folders of the path."""
+    """Parents above the folders of the path."""
     metadata: Mapping[str, str]
-    """Before the path, and what the file says of itself."""
-    takes: Callable[[Parts], bool]
-    """Whether the file there is read."""
+    """Added to the path and the metadata of the file itself."""
+    accepts: Callable[[Parts], bool]
+    """Whether a file is read."""
     link: Callable[[Parts, str], str]
-    """From the path and the name of the branch."""
-    within: str = ""
-    """Before the path, where people are told of a file that cannot be read."""
-    title: Callable[[Parts, Extracted], str] = named_by_itself
+    """Makes the link from the path and the branch name."""
+    item_prefix: str = ""
+    """Precedes the path where a file is reported as unreadable."""
+    title: Callable[[Parts, Extracted], str] = default_title
     largest_file: int
     """Bytes."""
 
-    def id_of(self, parts: Parts) -> str:
-        return f"{self.prefix}{own_id(parts)}"
+    def document_id(self, parts: Parts) -> str:
+        return f"{self.id_prefix}{own_id(parts)}"
 
 
-def followed(
-    copy: Copy,
-    shelf: Shelf,
-    access_at: Callable[[str], AccessOf],
-    began: Place | None,
+def sync_files(
+    repository: Repository,
+    options: DocumentOptions,
+    load_access: Callable[[str], FileAccess],
+    progress: SyncProgress | None,
     known: Known,
-) -> Iterator[Change | Place]:
-    """What changed since `began`, with the place that was come to every 200 files; the last one is where
-    the branch ends.
+) -> Iterator[Change | SyncProgress]:
+    """Yield what changed since `progress`, with the new progress every 200 files and at the end.
 
-    A run that was broken off is first taken to the end of its own commit. Where the last commit is no
-    longer to be had, all files are compared with what Quarry holds.
+    An interrupted sync is first completed up to its own commit. Where the last commit cannot be
+    fetched any more, all files are compared with the known versions.
 
     Args:
-        access_at: the rules of a commit.
+        load_access: loads the access rules of a commit.
     """
-    stages = _stages(copy, began)
+    stages = _plan_stages(repository, progress)
     for stage in stages:
-        yield from _along(_Reader(copy, shelf, access_at(stage.commit)), stage, known)
+        reader = _DocumentReader(repository, options, load_access(stage.commit))
+        yield from _sync_stage(reader, stage, known)
     if not stages:
-        yield Arrived(copy.commit)
+        yield Completed(repository.commit)
 
 
-def again(
-    copy: Copy, shelf: Shelf, access: AccessOf, document_ids: Sequence[str]
+def reread_files(
+    repository: Repository,
+    options: DocumentOptions,
+    access: FileAccess,
+    document_ids: Sequence[str],
 ) -> Iterator[Change]:
-    """These anew, changed or not; a Deletion for each that is not there."""
-    reader = _Reader(copy, shelf, access)
-    for ids in portions(document_ids, _FILES_A_CHECKPOINT):
-        yield from reader.again(ids)
+    """See `Connector.again`."""
+    reader = _DocumentReader(repository, options, access)
+    for ids in portions(document_ids, _FILES_PER_CHECKPOINT):
+        yield from reader.reread(ids)
 
 
-def listed(copy: Copy, shelf: Shelf) -> Iterator[Parts]:
-    """All that is read, in a stable order; no content comes over the network."""
-    return (one.parts for one in copy.files.of(copy.commit) if shelf.takes(one.parts))
+def list_files(repository: Repository, options: DocumentOptions) -> Iterator[Parts]:
+    """Yield the paths of all files that are read, in a stable order; no contents are fetched."""
+    files = repository.trees.list_files(repository.commit)
+    return (one.parts for one in files if options.accepts(one.parts))
 
 
-def _along(reader: "_Reader", stage: Stage, known: Known) -> Iterator[Change | Place]:
-    reader.copy.learn(stage.commit, stage.base)
-    items = (one for one in _between(reader.copy, stage) if reader.shelf.takes(one.parts))
+def _sync_stage(
+    reader: "_DocumentReader", stage: InProgress, known: Known
+) -> Iterator[Change | SyncProgress]:
+    reader.repository.load_history(stage.commit, stage.base)
+    files = _changed_files(reader.repository, stage)
+    accepted = (one for one in files if reader.options.accepts(one.parts))
     done = stage.done
-    for batch in portions(islice(items, done, None), _FILES_A_CHECKPOINT):
-        yield from reader.batch(batch, known)
+    for batch in portions(islice(accepted, done, None), _FILES_PER_CHECKPOINT):
+        yield from reader.read_batch(batch, known)
         done += len(batch)
-        yield Stage(base=stage.base, commit=stage.commit, done=done)
-    yield Arrived(stage.commit)
+        yield InProgress(base=stage.base, commit=stage.commit, done=done)
+    yield Completed(stage.commit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    copy: Copy
-    shelf: Shelf
-    access: AccessOf
+class _DocumentReader:
+    repository: Repository
+    options: DocumentOptions
+    access: FileAccess
 
-    def batch(self, batch: Sequence[Entry | Gone], known: Known) -> Iterator[Change]:
-        held = known([self.shelf.id_of(item.parts) for item in batch])
-        wanted = [
-            item
-            for item in batch
-            if isinstance(item, Entry) and held.get(self.shelf.id_of(item.parts)) != _version(item)
-        ]
-        gone = (item for item in batch if isinstance(item, Gone))
-        yield from (Deletion(self.shelf.id_of(item.parts)) for item in gone)
-        yield from self._entries(wanted)
+    def read_batch(
+        self, batch: Sequence[FileEntry | DeletedFile], known: Known
+    ) -> Iterator[Change]:
+        versions = known([self._id(item) for item in batch])
+        deleted = (item for item in batch if isinstance(item, DeletedFile))
+        yield from (Deletion(self._id(item)) for item in deleted)
+        entries = (item for item in batch if isinstance(item, FileEntry))
+        changed = [one for one in entries if versions.get(self._id(one)) != _version(one)]
+        yield from self._read_entries(changed)
 
-    def again(self, ids: Sequence[str]) -> Iterator[Change]:
-        asked = (parts_of(one.removeprefix(self.shelf.prefix)) for one in ids)
-        paths = [parts for parts in asked if parts is not None]
-        entries = self.copy.files.at(self.copy.commit, paths)
-        found = [one for one in entries if self.shelf.takes(one.parts)]
-        there = {self.shelf.id_of(one.parts) for one in found}
-        yield from (Deletion(one) for one in ids if one not in there)
+    def reread(self, ids: Sequence[str]) -> Iterator[Change]:
+        parsed = (parts_of(one.removeprefix(self.options.id_prefix)) for one in ids)
+        paths = [parts for parts in parsed if parts is not None]
+        entries = self.repository.trees.find_files(self.repository.commit, paths)
+        found = [one for one in entries if self.options.accepts(one.parts)]
+        found_ids = {self._id(one) for one in found}
+        yield from (Deletion(one) for one in ids if one not in found_ids)
         if found:
-            self.copy.learn_of([one.parts for one in found])
-            yield from self._entries(found)
+            self.repository.load_history_of([one.parts for one in found])
+            yield from self._read_entries(found)
 
-    def _entries(self, entries: Sequence[Entry]) -> Iterator[Document | Unreadable]:
-        self.copy.bring([entry.blob for entry in entries])
-        touches = self.copy.history.of([entry.parts for entry in entries])
+    def _read_entries(self, entries: Sequence[FileEntry]) -> Iterator[Document | Unreadable]:
+        self.repository.fetch_blobs([entry.blob for entry in entries])
+        changes = self.repository.history.last_changes([entry.parts for entry in entries])
         for entry in entries:
             try:
-                yield self._document(entry, touches.get(entry.parts, _NO_TOUCH))
+                yield self._document(entry, changes.get(entry.parts, _UNKNOWN_CHANGE))
             except CannotRead as error:
                 yield self._unreadable(entry, str(error))
 
-    def _document(self, entry: Entry, touch: Touch) -> Document:
+    def _document(self, entry: FileEntry, last_change: LastChange) -> Document:
         """Raises CannotRead."""
-        shelf, data = self.shelf, self._content(entry)
+        options, data = self.options, self._content(entry)
         media_type = media_type_of(entry.parts[-1], data[:HEAD])
         if data and not can_read(media_type):
             raise not_read_yet(media_type)
         extracted = extract(data, media_type)
         path = {"path": readable(entry.parts)}
         return Document(
-            id=shelf.id_of(entry.parts),
-            source=shelf.source,
-            title=shortened(shelf.title(entry.parts, extracted)),
+            id=self._id(entry),
+            source=options.source,
+            title=shortened(options.title(entry.parts, extracted)),
             sections=extracted.sections,
-            link=shelf.link(entry.parts, self.copy.branch),
+            link=options.link(entry.parts, self.repository.branch),
             media_type=media_type,
             access=self.access(entry.parts),
             version=_version(entry),
-            metadata={**shelf.metadata, **path, **extracted.metadata},
-            owners=extracted.authors or touch.authors,
+            metadata={**options.metadata, **path, **extracted.metadata},
+            owners=extracted.authors or last_change.authors,
             created_at=extracted.created_at,
-            updated_at=touch.at or extracted.updated_at,
-            parents=(*shelf.parents, *(readable([part]) for part in entry.parts[:-1])),
+            updated_at=last_change.at or extracted.updated_at,
+            parents=(*options.parents, *(readable([part]) for part in entry.parts[:-1])),
         )
 
-    def _content(self, entry: Entry) -> bytes:
+    def _content(self, entry: FileEntry) -> bytes:
         """Raises CannotRead."""
-        size, largest = self.copy.objects.size(entry.blob), self.shelf.largest_file
+        size, largest = self.repository.objects.size(entry.blob), self.options.largest_file
         if size is None:
-            raise CannotRead("the server does not give its content")
+            raise CannotRead("the server does not send its content")
         if size > largest:
             raise CannotRead(f"{size:,} bytes; the limit is {largest:,}")
-        data = self.copy.objects.content(entry.blob)
+        data = self.repository.objects.read(entry.blob)
         if data.startswith(_LFS_POINTER):
-            raise CannotRead("its content is kept in Git LFS, which Quarry does not read yet")
+            raise CannotRead("its content is in Git LFS, which is not supported yet")
         return data
 
-    def _unreadable(self, entry: Entry, reason: str) -> Unreadable:
+    def _unreadable(self, entry: FileEntry, reason: str) -> Unreadable:
         return Unreadable(
-            document_id=self.shelf.id_of(entry.parts),
-            item=f"{self.shelf.within}{readable(entry.parts)}",
+            document_id=self._id(entry),
+            item=f"{self.options.item_prefix}{readable(entry.parts)}",
             reason=reason,
-            link=self.shelf.link(entry.parts, self.copy.branch),
+            link=self.options.link(entry.parts, self.repository.branch),
         )
 
+    def _id(self, item: FileEntry | DeletedFile) -> str:
+        return self.options.document_id(item.parts)
 
-def _stages(copy: Copy, began: Place | None) -> list[Stage]:
-    """From where a run began to where the branch ends now."""
-    whole = [Stage(base=None, commit=copy.commit)]
-    match began:
-        case Stage() if all(map(copy.has, filter(None, (began.base, began.commit)))):
-            return [began, *_stages(copy, Arrived(began.commit))]
-        case Arrived(commit) if copy.has(commit):
-            return [] if commit == copy.commit else [Stage(base=commit, commit=copy.commit)]
+
+def _plan_stages(repository: Repository, progress: SyncProgress | None) -> list[InProgress]:
+    """Return the steps from where the last sync stopped to the last commit of the branch."""
+    match progress:
+        case InProgress() if all(
+            map(repository.has_commit, filter(None, (progress.base, progress.commit)))
+        ):
+            return [progress, *_plan_stages(repository, Completed(progress.commit))]
+        case Completed(commit) if repository.has_commit(commit):
+            if commit == repository.commit:
+                return []
+            return [InProgress(base=commit, commit=repository.commit)]
         case _:
-            return whole
+            return [InProgress(base=None, commit=repository.commit)]
 
 
-def _between(copy: Copy, stage: Stage) -> Iterator[Entry | Gone]:
+def _changed_files(repository: Repository, stage: InProgress) -> Iterator[FileEntry | DeletedFile]:
     if stage.base is None:
-        return copy.files.of(stage.commit)
-    return copy.files.between(stage.base, stage.commit)
+        return repository.trees.list_files(stage.commit)
+    return repository.trees.diff(stage.base, stage.commit)
 
 
-def _version(entry: Entry) -> str:
-    return f"{READING}:{entry.blob}"
+def _version(entry: FileEntry) -> str:
+    return f"{FORMAT_VERSION}:{entry.blob}"

@@ -1,8 +1,8 @@
-"""The `git` program, run so that nothing of this machine or of a repository steers it.
+"""Running the `git` program, isolated from the configuration of the machine and of repositories.
 
-It reads no configuration but ours, runs no hook, asks nobody, speaks one protocol, follows no
-redirect. Secrets reach it through its environment and files of a private folder, never as
-arguments; what it is told by owners stands where it cannot be taken for an option.
+It reads no configuration but ours, runs no hooks, never prompts, allows one protocol and follows no
+redirects. Secrets are passed in its environment and in files of a private folder, never as arguments,
+which every user of the machine can list; values from settings are placed where they cannot be options.
 """
 
 import os
@@ -17,19 +17,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 
-OLDEST = (2, 39, 4)
+MINIMUM_VERSION = (2, 39, 4)
 """The first with GIT_NO_LAZY_FETCH."""
-LATER = timedelta(minutes=5)
+RETRY_AFTER = timedelta(minutes=5)
 
-_PIECE = 1 << 16
-_LONGEST_ERROR = 500
-_ADVICE = {
+_READ_BYTES = 1 << 16
+_MAX_ERROR_LENGTH = 500
+_BOILERPLATE = {
     "Please make sure you have the correct access rights",
     "and the repository exists.",
 }
-_OURS = {
+_CONFIG = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.askPass": "",
@@ -46,66 +46,66 @@ _OURS = {
 }
 
 
-class GitFailed(Exception):
-    """It ended with an error; the message is what it said last."""
+class GitError(Exception):
+    """git exited with an error; the message is the end of its error output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Git:
-    """The program, with a private folder that it takes for its home."""
+    """The git program with a private home folder."""
 
     program: str
     home: Path
     config: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Besides ours: the one protocol, the address, the credential."""
+    """Added to the fixed configuration: the allowed protocol, the address, the credential."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def run(self, *arguments: str, seconds: float, told: bytes = b"") -> bytes:
-        """What it prints, given `told` to read.
+    def run(self, *arguments: str, seconds: float, stdin: bytes = b"") -> bytes:
+        """Run a command and return its output.
 
         Raises:
-            GitFailed: it ended with an error.
-            TemporarilyUnavailableError: it did not end within `seconds`.
+            GitError: it exited with an error.
+            TemporarilyUnavailableError: it took longer than `seconds`.
         """
-        with self._started(arguments, subprocess.PIPE) as process:
+        with self._start(arguments, subprocess.PIPE) as process:
             try:
-                printed, errors = process.communicate(told, seconds)
+                output, errors = process.communicate(stdin, seconds)
             except subprocess.TimeoutExpired as error:
                 raise TemporarilyUnavailableError(
-                    f"git {arguments[0]} did not end within {seconds:.0f} seconds", LATER
+                    f"git {arguments[0]} took longer than {seconds:.0f} seconds", RETRY_AFTER
                 ) from error
         if process.returncode:
-            raise GitFailed(_last(errors) or f"git {arguments[0]} ended by {process.returncode}")
-        return printed
+            raise GitError(
+                _last_errors(errors) or f"git {arguments[0]} exited with {process.returncode}"
+            )
+        return output
 
-    def fields(self, *arguments: str) -> Iterator[bytes]:
-        """What it prints, cut at each NUL, as it comes.
+    def iter_fields(self, *arguments: str) -> Iterator[bytes]:
+        """Run a command and yield its output as it comes, split at each NUL.
 
         Raises:
-            TemporarilyUnavailableError: it ended with an error: the repository lies damaged on this disk.
+            TemporarilyUnavailableError: it exited with an error: the local copy is damaged.
         """
-        with self._started(arguments, subprocess.DEVNULL) as process:
-            yield from _fields(_pipe(process.stdout))
+        with self._start(arguments, subprocess.DEVNULL) as process:
+            yield from _split_fields(_pipe(process.stdout))
             if process.wait():
                 raise TemporarilyUnavailableError(
-                    f"git {arguments[0]} ended by {process.returncode}", LATER
+                    f"git {arguments[0]} exited with {process.returncode}", RETRY_AFTER
                 )
 
     @contextmanager
-    def talking(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Its ends to write to and to read from, while it runs."""
-        with self._started(arguments, subprocess.DEVNULL) as process:
+    def open_pipes(self, *arguments: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Run a command, and give its standard input and output while it runs."""
+        with self._start(arguments, subprocess.DEVNULL) as process:
             yield _pipe(process.stdin), _pipe(process.stdout)
 
     @contextmanager
-    def _started(
-        self, arguments: Sequence[str], errors: int
-    ) -> Iterator["subprocess.Popen[bytes]"]:
+    def _start(self, arguments: Sequence[str], stderr: int) -> Iterator["subprocess.Popen[bytes]"]:
         process = subprocess.Popen(
             [self.program, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=stderr,
             cwd=self.home,
             env=self._environment(),
             start_new_session=True,
@@ -113,10 +113,10 @@ class Git:
         try:
             yield process
         finally:
-            _ended(process)
+            _kill(process)
 
     def _environment(self) -> Mapping[str, str]:
-        config = {**_OURS, **self.config}
+        config = {**_CONFIG, **self.config}
         pairs = {
             name: value
             for number, (key, setting) in enumerate(config.items())
@@ -134,7 +134,7 @@ class Git:
             "GIT_CONFIG_GLOBAL": str(self.home / "gitconfig"),
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
-            # Without it a fetch from a server that answers nonsense begins the next one, without end.
+            # Otherwise a fetch from a server that sends garbage starts another fetch, endlessly.
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_CONFIG_COUNT": str(len(config)),
             **pairs,
@@ -142,32 +142,32 @@ class Git:
         }
 
 
-def git_at(home: Path) -> Git:
-    """The program of this machine, at home in an empty folder.
+def find_git(home: Path) -> Git:
+    """Find the installed program, to be run with an empty folder as its home.
 
     Raises:
-        ActionRequiredError: there is none, or it is too old.
+        NotConfiguredError: git is not installed, or too old.
     """
     program = shutil.which("git")
     if program is None:
-        raise ActionRequiredError(
+        raise NotConfiguredError(
             "git is not installed on this machine: install it (apt install git)"
         )
-    # A repository of another user of this machine is read too: its owner named it.
+    # git refuses repositories of other users; here the settings name the repository.
     (home / "gitconfig").write_text("[safe]\n\tdirectory = *\n")
     git = Git(program=program, home=home)
-    said = git.run("version", seconds=10).decode("ascii", "replace")
-    if tuple(map(int, re.findall(r"\d+", said)[:3])) < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
-        raise ActionRequiredError(f"{said.strip()} is too old: install git {wanted} or newer")
+    output = git.run("version", seconds=10).decode("ascii", "replace")
+    if tuple(map(int, re.findall(r"\d+", output)[:3])) < MINIMUM_VERSION:
+        wanted = ".".join(map(str, MINIMUM_VERSION))
+        raise NotConfiguredError(f"{output.strip()} is too old: install git {wanted} or newer")
     return git
 
 
-def _fields(pipe: IO[bytes]) -> Iterator[bytes]:
+def _split_fields(pipe: IO[bytes]) -> Iterator[bytes]:
     rest = b""
-    while piece := pipe.read(_PIECE):
-        *whole, rest = (rest + piece).split(b"\0")
-        yield from whole
+    while data := pipe.read(_READ_BYTES):
+        *fields, rest = (rest + data).split(b"\0")
+        yield from fields
     if rest:
         yield rest
 
@@ -177,8 +177,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> None:
-    """With the programs that it started itself: they are in a session of their own."""
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the process and its children, such as ssh, which share its session."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -189,8 +189,8 @@ def _ended(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _last(errors: bytes) -> str:
-    """The words of an error: git's own, and those of ssh and of the server before them."""
-    lines = errors.decode("utf-8", "replace").strip().splitlines()
-    told = (line.strip() for line in lines if line.strip() and line.strip() not in _ADVICE)
-    return "; ".join(told)[-_LONGEST_ERROR:]
+def _last_errors(errors: bytes) -> str:
+    """Join the lines of the error output: those of ssh and of the server come before git's own."""
+    lines = map(str.strip, errors.decode("utf-8", "replace").splitlines())
+    kept = (line for line in lines if line and line not in _BOILERPLATE)
+    return "; ".join(kept)[-_MAX_ERROR_LENGTH:]

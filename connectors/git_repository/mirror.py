@@ -1,10 +1,10 @@
-"""A copy of a repository, of which only what is read comes over the network.
+"""The local copy of a repository, a partial clone: only what is read is fetched.
 
-Commits and folders are fetched whole, the contents of files when they are asked for (a partial
-clone: `--filter=blob:none`). A server that cannot do so sends everything; nothing else changes.
+Commits and folders are fetched whole, file contents when they are needed (`--filter=blob:none`). A
+server that does not support this sends everything; nothing else changes.
 
-The copy lies in two folders. One is git's own, with the remote that it fetches from. The other, the
-view, has the same objects and no remote: what is read there never asks the network by itself.
+The copy is two git directories. `copy.git` has the remote, and fetches from it. `view.git` shares
+its objects and has no remote: git would otherwise fetch a missing object by itself while reading.
 """
 
 import re
@@ -14,125 +14,127 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.git_repository.git_command import LATER, Git, GitFailed
+from connectors.errors import NotFoundError, TemporarilyUnavailableError
+from connectors.git_repository.git_command import RETRY_AFTER, Git, GitError
 
-_ASKED = 60.0
-"""Seconds for a question."""
-_FETCHED = 3600.0
-"""Seconds for a fetch. One that stands still ends earlier, by http.lowSpeedTime."""
-_TIP = "refs/quarry/tip"
-_SYMBOLIC = "ref: refs/heads/"
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMAND_SECONDS = 60.0
+_FETCH_SECONDS = 3600.0
+"""A fetch that receives nothing ends earlier, by http.lowSpeedTime."""
+_TIP_REF = "refs/quarry/tip"
+_SYMBOLIC_REF = "ref: refs/heads/"
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Tip:
-    """Where a branch ends."""
+class BranchTip:
+    """The last commit of a branch on the server."""
 
     commit: str
     ref: str
     """What to fetch: `HEAD` or `refs/heads/…`."""
     branch: str
-    """Its name, for people; HEAD where the server does not tell what that is."""
+    """The name to show; HEAD where the server does not say what that is."""
 
 
-class NoSuchBranch(ActionRequiredError):
-    """The repository answers, and has not what is read from it."""
+class BranchNotFoundError(NotFoundError):
+    """The repository can be read, but does not have the branch, or has no commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
     git: Git
-    """With the remote, named quarry, in its configuration."""
+    """Its configuration names the remote `quarry`."""
     folder: Path
 
-    def tip(self, branch: str) -> Tip:
-        """Where the branch, or without a name the default branch, ends at the server now.
+    def find_tip(self, branch: str) -> BranchTip:
+        """Ask the server for the last commit of the branch, or of the default branch if `branch` is empty.
 
         Raises:
-            GitFailed: the server does not answer, or not us.
-            NoSuchBranch: there is no such branch, or no commit at all.
+            GitError: the server does not answer or refuses.
+            BranchNotFoundError: there is no such branch, or no commit.
         """
         ref = f"refs/heads/{branch}" if branch else "HEAD"
-        said = self.git.run("ls-remote", "--symref", "quarry", ref, seconds=_ASKED)
-        lines = said.decode("utf-8", "replace").splitlines()
-        told = [value for value, _, name in (line.partition("\t") for line in lines) if name == ref]
-        commit = next((value for value in told if _COMMIT.fullmatch(value)), None)
+        output = self.git.run("ls-remote", "--symref", "quarry", ref, seconds=_COMMAND_SECONDS)
+        rows = (line.partition("\t") for line in output.decode("utf-8", "replace").splitlines())
+        values = [value for value, _, name in rows if name == ref]
+        commit = next((value for value in values if _COMMIT_ID.fullmatch(value)), None)
         if commit is None:
-            raise NoSuchBranch(
-                f"it has no branch {branch!r}: correct the name"
+            raise BranchNotFoundError(
+                f"the branch {branch!r} does not exist: correct the name"
                 if branch
-                else "it has no commit on its default branch: name another branch"
+                else "the default branch has no commits: set another branch"
             )
-        named = next((value for value in told if value.startswith(_SYMBOLIC)), "")
-        return Tip(commit, ref, branch or named.removeprefix(_SYMBOLIC) or "HEAD")
+        symbolic = next((value for value in values if value.startswith(_SYMBOLIC_REF)), "")
+        return BranchTip(commit, ref, branch or symbolic.removeprefix(_SYMBOLIC_REF) or "HEAD")
 
-    def fetch(self, tip: Tip) -> str:
-        """Bring in what the branch has now, and give its commit: that of the tip, or a newer one.
+    def fetch(self, tip: BranchTip) -> str:
+        """Fetch the branch, and return its last commit: that of the tip, or a newer one.
 
         Raises:
-            GitFailed: the server does not answer, or not us.
+            GitError: the server does not answer or refuses.
             TemporarilyUnavailableError: another process fetches into the same folder.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            with FileLock(self.folder / "quarry.lock", timeout=_ASKED):
-                self._make()
-                self._fetch("quarry", f"+{tip.ref}:{_TIP}")
-                said = self._copy.run("rev-parse", f"{_TIP}^{{commit}}", seconds=_ASKED)
-                return said.decode("ascii").strip()
+            with FileLock(self.folder / "quarry.lock", timeout=_COMMAND_SECONDS):
+                self._prepare_folders()
+                self._fetch("quarry", f"+{tip.ref}:{_TIP_REF}")
+                revision = f"{_TIP_REF}^{{commit}}"
+                output = self._online_git.run("rev-parse", revision, seconds=_COMMAND_SECONDS)
+                return output.decode("ascii").strip()
         except Timeout as error:
             raise TemporarilyUnavailableError(
-                f"another process fetches into {self.folder}", LATER
+                f"another process fetches into {self.folder}", RETRY_AFTER
             ) from error
 
-    def obtain(self, commit: str) -> None:
-        """Bring in a commit that no branch leads to any more, where the server still gives it."""
+    def fetch_commit(self, commit: str) -> None:
+        """Fetch a commit that is on no branch any more, if the server still sends it."""
         try:
             self._fetch("quarry", commit)
-        except (GitFailed, TemporarilyUnavailableError):
+        except (GitError, TemporarilyUnavailableError):
             return
 
-    def bring(self, blobs: Sequence[str]) -> None:
-        """Bring in the contents of files.
+    def fetch_blobs(self, blobs: Sequence[str]) -> None:
+        """Fetch file contents.
 
         Raises:
-            GitFailed: the server does not answer, or not us.
+            GitError: the server does not answer or refuses.
         """
-        told = "".join(f"{blob}\n" for blob in blobs).encode("ascii")
-        self._fetch("--stdin", "quarry", told=told)
+        lines = "".join(f"{blob}\n" for blob in blobs).encode("ascii")
+        self._fetch("--stdin", "quarry", stdin=lines)
 
     @property
-    def view(self) -> Git:
-        """For reading what is there."""
+    def offline_git(self) -> Git:
+        """git for reading what is present; it cannot reach the remote."""
         return Git(
             program=self.git.program,
             home=self.git.home,
             environment={
                 "GIT_DIR": str(self.folder / "view.git"),
-                "GIT_OBJECT_DIRECTORY": str(self._at / "objects"),
+                "GIT_OBJECT_DIRECTORY": str(self._copy_folder / "objects"),
                 "GIT_LITERAL_PATHSPECS": "1",
             },
         )
 
-    def _make(self) -> None:
+    def _prepare_folders(self) -> None:
         for name in ("copy.git", "view.git"):
-            place = self.folder / name
-            if not (place / "HEAD").exists():
-                self.git.run("init", "--quiet", "--bare", "--", str(place), seconds=_ASKED)
-        # Left by a process that was killed: we hold the only lock that counts.
-        for left in self._at.glob("**/*.lock"):
-            left.unlink(missing_ok=True)
+            folder = self.folder / name
+            if not (folder / "HEAD").exists():
+                arguments = ("init", "--quiet", "--bare", "--", str(folder))
+                self.git.run(*arguments, seconds=_COMMAND_SECONDS)
+        # A killed process may have left git's own locks; quarry.lock says that no other is running.
+        for lock in self._copy_folder.glob("**/*.lock"):
+            lock.unlink(missing_ok=True)
 
-    def _fetch(self, *what: str, told: bytes = b"") -> None:
+    def _fetch(self, *arguments: str, stdin: bytes = b"") -> None:
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none")
-        self._copy.run("fetch", *options, *what, seconds=_FETCHED, told=told)
+        self._online_git.run("fetch", *options, *arguments, seconds=_FETCH_SECONDS, stdin=stdin)
 
     @property
-    def _copy(self) -> Git:
-        return replace(self.git, environment={**self.git.environment, "GIT_DIR": str(self._at)})
+    def _online_git(self) -> Git:
+        environment = {**self.git.environment, "GIT_DIR": str(self._copy_folder)}
+        return replace(self.git, environment=environment)
 
     @property
-    def _at(self) -> Path:
+    def _copy_folder(self) -> Path:
         return self.folder / "copy.git"

@@ -1,4 +1,4 @@
-"""How far a run has come: between which commits, and how many of the files in between are done."""
+"""How far a sync of a branch has come: between which commits, and how many files are done."""
 
 import json
 from dataclasses import dataclass
@@ -9,51 +9,52 @@ from connectors.connector import Checkpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """The way from one commit to another, or from nothing to one."""
+class InProgress:
+    """Syncing the difference of two commits, or all files of the first one."""
 
     base: str | None
     commit: str
     done: int = 0
-    """Files, in git's order."""
+    """Number of files done, in git's order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """All that a commit has was read."""
+class Completed:
+    """All files of a commit are done."""
 
     commit: str
 
 
-Place: TypeAlias = Stage | Arrived
+SyncProgress: TypeAlias = InProgress | Completed
 
 
-def stored(place: Place) -> dict[str, object]:
-    """As JSON values."""
-    match place:
-        case Stage(base=base, commit=commit, done=done):
+def progress_to_json(progress: SyncProgress) -> dict[str, object]:
+    match progress:
+        case InProgress(base=base, commit=commit, done=done):
             return {"base": base, "commit": commit, "done": done}
-        case Arrived(commit):
+        case Completed(commit):
             return {"commit": commit}
 
 
-def place_of(value: object) -> Place | None:
-    """What was stored; nothing for what says nothing sensible."""
+def progress_from_json(value: object) -> SyncProgress | None:
+    """Return None for any other value."""
     match value:
         case {"base": str() | None as base, "commit": str(commit), "done": int(done)}:
-            return Stage(base=base, commit=commit, done=max(done, 0))
+            return InProgress(base=base, commit=commit, done=max(done, 0))
         case {"commit": str(commit)}:
-            return Arrived(commit)
+            return Completed(commit)
         case _:
             return None
 
 
-def checkpoint(place: Place, chosen: str) -> Checkpoint:
-    """`chosen` stands for the settings that choose files: with others, one begins from the start."""
-    return Checkpoint(json.dumps({**stored(place), "chosen": chosen}))
+def to_checkpoint(progress: SyncProgress, selection: str) -> Checkpoint:
+    """`selection` identifies the settings that select files: with others, a sync starts over."""
+    return Checkpoint(json.dumps({**progress_to_json(progress), "chosen": selection}))
 
 
-def place(since: Checkpoint | None, chosen: str) -> Place | None:
-    """What a checkpoint says; nothing for one that says nothing sensible, or of other settings."""
-    told = checkpoints.stored(since)
-    return place_of(told) if isinstance(told, dict) and told.get("chosen") == chosen else None
+def from_checkpoint(since: Checkpoint | None, selection: str) -> SyncProgress | None:
+    """Return None for a checkpoint that is not valid, or made with another selection."""
+    value = checkpoints.stored(since)
+    if isinstance(value, dict) and value.get("chosen") == selection:
+        return progress_from_json(value)
+    return None

@@ -1,4 +1,4 @@
-"""A repository as it lies before a run: its files, their contents, and their history."""
+"""The local copy of a branch, opened for reading: its files, their contents, and their history."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,78 +6,82 @@ from dataclasses import dataclass
 
 from connectors.errors import TemporarilyUnavailableError
 from connectors.files.paths import Parts
-from connectors.git_repository.commit_history import History, history
-from connectors.git_repository.git_command import Git, GitFailed
-from connectors.git_repository.mirror import Mirror, Tip
-from connectors.git_repository.tree import Files, Objects, objects
+from connectors.git_repository.commits import (
+    CommitHistory,
+    CommitTrees,
+    ObjectReader,
+    open_history,
+    open_objects,
+)
+from connectors.git_repository.git_command import Git, GitError
+from connectors.git_repository.mirror import BranchTip, Mirror
 
-_SECONDS = 600.0
+_ANCESTOR_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class Repository:
     mirror: Mirror
     commit: str
-    """Where the branch ends."""
+    """The last commit of the branch."""
     branch: str
-    files: Files
-    objects: Objects
-    history: History
+    trees: CommitTrees
+    objects: ObjectReader
+    history: CommitHistory
 
-    def has(self, commit: str) -> bool:
-        """Whether a commit is there; one that no branch leads to is asked of the server once."""
+    def has_commit(self, commit: str) -> bool:
+        """Whether a commit is present; one that is not is requested from the server once."""
         if self.objects.size(commit) is None:
-            self.mirror.obtain(commit)
+            self.mirror.fetch_commit(commit)
         return self.objects.size(commit) is not None
 
-    def bring(self, blobs: Sequence[str]) -> None:
-        """Have the contents of files at hand, as far as the server gives them.
+    def fetch_blobs(self, blobs: Sequence[str]) -> None:
+        """Fetch the file contents that are not present, as far as the server sends them.
 
         Raises:
-            GitFailed: the server does not answer, or not us.
+            GitError: the server does not answer or refuses.
         """
         missing = [blob for blob in dict.fromkeys(blobs) if self.objects.size(blob) is None]
         if missing:
-            self.mirror.bring(missing)
+            self.mirror.fetch_blobs(missing)
 
-    def learn(self, commit: str, since: str | None) -> None:
-        """Read the log up to a commit: all of it, but for what `since` has where it came before.
+    def load_history(self, commit: str, since: str | None) -> None:
+        """Load the log up to a commit; without the part up to `since`, where that is an ancestor.
 
-        After a history was written anew, what is different may have been touched before that.
+        After a force push the files that differ may have been changed before `since`.
         """
-        git = self.mirror.view
-        before = since if since is not None and _is_before(git, since, commit) else None
-        self.history.read(git, commit, before)
+        git = self.mirror.offline_git
+        ancestor = since if since is not None and _is_ancestor(git, since, commit) else None
+        self.history.load(git, commit, ancestor)
 
-    def learn_of(self, paths: Sequence[Parts]) -> None:
-        """Read who touched these."""
-        self.history.read(self.mirror.view, self.commit, None, paths)
+    def load_history_of(self, paths: Sequence[Parts]) -> None:
+        self.history.load(self.mirror.offline_git, self.commit, None, paths)
 
 
 @contextmanager
-def opened(mirror: Mirror, tip: Tip) -> Iterator[Copy]:
-    """Bring the branch in, and open what is there.
+def open_repository(mirror: Mirror, tip: BranchTip) -> Iterator[Repository]:
+    """Fetch the branch, and open the local copy.
 
     Raises:
-        GitFailed: the server does not answer, or not us.
+        GitError: the server does not answer or refuses.
         TemporarilyUnavailableError: another process fetches into the same folder.
     """
     commit = mirror.fetch(tip)
-    git = mirror.view
-    with objects(git) as contents, history(git.home / "history.db") as touches:
-        yield Copy(
+    git = mirror.offline_git
+    with open_objects(git) as objects, open_history(git.home / "history.db") as history:
+        yield Repository(
             mirror=mirror,
             commit=commit,
             branch=tip.branch,
-            files=Files(git),
-            objects=contents,
-            history=touches,
+            trees=CommitTrees(git),
+            objects=objects,
+            history=history,
         )
 
 
-def _is_before(git: Git, earlier: str, later: str) -> bool:
+def _is_ancestor(git: Git, earlier: str, later: str) -> bool:
     try:
-        git.run("merge-base", "--is-ancestor", earlier, later, seconds=_SECONDS)
-    except (GitFailed, TemporarilyUnavailableError):
+        git.run("merge-base", "--is-ancestor", earlier, later, seconds=_ANCESTOR_SECONDS)
+    except (GitError, TemporarilyUnavailableError):
         return False
     return True

@@ -1,1 +1,1 @@
-"""WHAT WAS SAID TO WHOM, AND IN ANSWER TO WHAT? Messages to conversations, for all sources of mail."""
+"""Mail as documents: one for each conversation. Shared by all sources of mail."""

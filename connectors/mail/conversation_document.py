@@ -1,4 +1,4 @@
-"""A conversation as one document: each message a section or more, without what it repeats."""
+"""Making one document from a conversation, with the messages as sections and without repeated quotes."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,135 +10,152 @@ from connectors.connector import Unreadable
 from connectors.document import Access, Document, Metadata, Person, Section
 from connectors.extraction.media_types import EML
 from connectors.extraction.result import CannotRead, Extracted
-from connectors.mail.headers import NO_SUBJECT, Envelope, without_reply_marks
-from connectors.mail.quoted_replies import Said
+from connectors.mail.headers import NO_SUBJECT, Envelope, strip_reply_prefixes
+from connectors.mail.quoted_replies import QuoteRemover
 from connectors.mail.threading_index import Thread
 
-Outcome: TypeAlias = Extracted | CannotRead
+MessageContent: TypeAlias = Extracted | CannotRead
 
-# Raise it when messages read again would say something else than before.
-_READING = 1
-_MOST_PEOPLE = 100
-_MOST_ATTACHMENTS = 500
-_ADDRESSED = ("from", "to", "cc")
-_ATTACHED = ("attachments", "attachments_unread")
+# To be raised when the same messages yield another document than before.
+_FORMAT_VERSION = 1
+_MAX_PEOPLE = 100
+_MAX_ATTACHMENTS = 500
+_ADDRESS_FIELDS = ("from", "to", "cc")
+_ATTACHMENT_FIELDS = ("attachments", "attachments_unread")
 
 
-class NotGiven(CannotRead):
-    """The message was not to be had; it may be another time."""
+class MessageUnavailable(CannotRead):
+    """The message could not be fetched this time; the next run tries again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversations:
-    """How the conversations of one source become documents."""
+class ConversationDocuments:
+    """Makes the documents of one source."""
 
     source: str
     access: Access
     largest_message: int
-    """Bytes. Of a larger one only the name is told."""
+    """Bytes. A larger message is only listed in the metadata."""
     link: Callable[[Envelope], str]
-    """Where a person reads the message."""
+    """Makes the link to a message."""
     path: Callable[[str], tuple[str, ...]]
-    """The folder of an envelope as people name it."""
+    """Makes the display names of an envelope's folder and its parents."""
 
-    def id_of(self, name: str) -> str:
-        return f"{self.source}:{name}"
+    def document_id(self, thread_name: str) -> str:
+        return f"{self.source}:{thread_name}"
 
-    def name_in(self, document_id: str) -> str:
+    def thread_name(self, document_id: str) -> str:
         return document_id.removeprefix(f"{self.source}:")
 
     def version(self, thread: Thread) -> str:
-        """Of the messages that are there: they never change themselves."""
+        """Hash which messages the conversation has; a message itself never changes."""
         path = self.path(thread.messages[0].folder)
-        told = [_READING, self.largest_message, path, *(one.key for one in thread.messages)]
-        return hashlib.sha256(repr(told).encode()).hexdigest()
+        values = [
+            _FORMAT_VERSION,
+            self.largest_message,
+            path,
+            *(one.key for one in thread.messages),
+        ]
+        return hashlib.sha256(repr(values).encode()).hexdigest()
 
-    def change(self, thread: Thread, outcomes: Mapping[str, Outcome]) -> Document | Unreadable:
-        """The document, where at least one message can be read. `outcomes` are by key, of all."""
-        sections = tuple(self._sections(thread, outcomes))
+    def to_document(
+        self, thread: Thread, contents: Mapping[str, MessageContent]
+    ) -> Document | Unreadable:
+        """Make the document; Unreadable if no message can be read.
+
+        Args:
+            contents: of all messages, by their keys.
+        """
+        sections = tuple(self._sections(thread, contents))
         if not sections:
-            return self._unreadable(thread, outcomes)
+            return self._unreadable(thread, contents)
         first = thread.messages[0]
         return Document(
-            id=self.id_of(thread.name),
+            id=self.document_id(thread.name),
             source=self.source,
             title=_title(first),
             sections=sections,
             link=self.link(first),
             media_type=EML,
             access=self.access,
-            version=self.version(thread) + _incomplete(outcomes.values()),
-            metadata=_metadata(thread, outcomes),
-            owners=_authors(thread, outcomes),
-            created_at=first.moment,
-            updated_at=thread.messages[-1].moment,
+            version=self.version(thread) + _incomplete_suffix(contents.values()),
+            metadata=_metadata(thread, contents),
+            owners=_authors(thread, contents),
+            created_at=first.sent_at,
+            updated_at=thread.messages[-1].sent_at,
             parents=self.path(first.folder),
         )
 
-    def _sections(self, thread: Thread, outcomes: Mapping[str, Outcome]) -> Iterator[Section]:
-        said = Said()
+    def _sections(
+        self, thread: Thread, contents: Mapping[str, MessageContent]
+    ) -> Iterator[Section]:
+        quotes = QuoteRemover()
         for message in thread.messages:
-            match outcomes[message.key]:
+            match contents[message.key]:
                 case Extracted() as read:
-                    yield from self._of(message, read, said)
+                    yield from self._message_sections(message, read, quotes)
                 case CannotRead():
                     pass
 
-    def _of(self, message: Envelope, read: Extracted, said: Said) -> Iterator[Section]:
-        attached = frozenset(read.metadata.get("attachments", ()))
-        heading, link = named(message), self.link(message)
+    def _message_sections(
+        self, message: Envelope, read: Extracted, quotes: QuoteRemover
+    ) -> Iterator[Section]:
+        attachments = frozenset(read.metadata.get("attachments", ()))
+        heading, link = message_heading(message), self.link(message)
         texts = []
         for one in read.sections:
             text = one.text
-            if one.kind == "text" and attached.isdisjoint(one.place.heading_path[:1]):
+            if one.kind == "text" and attachments.isdisjoint(one.place.heading_path[:1]):
                 texts.append(text)
-                text = said.without_repeats(text)
+                text = quotes.remove_quotes(text)
             if text:
                 path = (heading, *one.place.heading_path)
                 place = replace(one.place, heading_path=path)
                 yield replace(one, text=text, link=link, place=place)
-        said.add("\n\n".join(texts))
+        quotes.add_message("\n\n".join(texts))
 
-    def _unreadable(self, thread: Thread, outcomes: Mapping[str, Outcome]) -> Unreadable:
+    def _unreadable(self, thread: Thread, contents: Mapping[str, MessageContent]) -> Unreadable:
         first = thread.messages[0]
-        reasons = [str(one) for one in outcomes.values() if isinstance(one, CannotRead)]
+        reasons = [str(one) for one in contents.values() if isinstance(one, CannotRead)]
         return Unreadable(
-            document_id=self.id_of(thread.name),
+            document_id=self.document_id(thread.name),
             item=f"{first.sender}: {_title(first)}" if first.sender else _title(first),
-            reason=reasons[0] if reasons else "no message of the conversation holds text",
+            reason=reasons[0] if reasons else "the messages contain no text",
             link=self.link(first),
         )
 
 
-def _incomplete(outcomes: Iterable[Outcome]) -> str:
-    """Makes the version another than that of the whole, so that it is read again."""
-    return ":incomplete" if any(isinstance(one, NotGiven) for one in outcomes) else ""
+def _incomplete_suffix(contents: Iterable[MessageContent]) -> str:
+    """Make the version differ from that of the complete conversation, so that it is read again."""
+    return ":incomplete" if any(isinstance(one, MessageUnavailable) for one in contents) else ""
 
 
-def named(message: Envelope) -> str:
-    """Who wrote it and when."""
-    when = f"{message.moment:%Y-%m-%d %H:%M} UTC"
+def message_heading(message: Envelope) -> str:
+    """Return the sender and the time."""
+    when = f"{message.sent_at:%Y-%m-%d %H:%M} UTC"
     return f"{message.sender}, {when}" if message.sender else when
 
 
 def _title(message: Envelope) -> str:
-    return without_reply_marks(message.subject) or message.subject or NO_SUBJECT
+    return strip_reply_prefixes(message.subject) or message.subject or NO_SUBJECT
 
 
-def _metadata(thread: Thread, outcomes: Mapping[str, Outcome]) -> Metadata:
-    """What could not be read stands in it by name: messages and attachments."""
-    read = [one for one in outcomes.values() if isinstance(one, Extracted)]
-    found = {name: _first(_values(read, name), _MOST_PEOPLE) for name in _ADDRESSED}
-    found |= {name: _first(_values(read, name), _MOST_ATTACHMENTS) for name in _ATTACHED}
-    found["messages_unread"] = _first(_unread(thread, outcomes), _MOST_ATTACHMENTS)
+def _metadata(thread: Thread, contents: Mapping[str, MessageContent]) -> Metadata:
+    """Collect people and attachments; messages and attachments that could not be read are named too."""
+    read = [one for one in contents.values() if isinstance(one, Extracted)]
+    found = {name: _first_unique(_values(read, name), _MAX_PEOPLE) for name in _ADDRESS_FIELDS}
+    found |= {
+        name: _first_unique(_values(read, name), _MAX_ATTACHMENTS) for name in _ATTACHMENT_FIELDS
+    }
+    found["messages_unread"] = _first_unique(_unread_messages(thread, contents), _MAX_ATTACHMENTS)
     return {name: values for name, values in found.items() if values}
 
 
-def _unread(thread: Thread, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+def _unread_messages(thread: Thread, contents: Mapping[str, MessageContent]) -> Iterator[str]:
     for message in thread.messages:
-        match outcomes[message.key]:
+        match contents[message.key]:
             case CannotRead() as error:
-                yield f"{named(message)} ({error})"
+                yield f"{message_heading(message)} ({error})"
             case Extracted():
                 pass
 
@@ -149,11 +166,11 @@ def _values(read: Sequence[Extracted], name: str) -> Iterator[str]:
         yield from (values,) if isinstance(values, str) else values
 
 
-def _first(values: Iterable[str], most: int) -> tuple[str, ...]:
-    return tuple(islice(dict.fromkeys(values), most))
+def _first_unique(values: Iterable[str], limit: int) -> tuple[str, ...]:
+    return tuple(islice(dict.fromkeys(values), limit))
 
 
-def _authors(thread: Thread, outcomes: Mapping[str, Outcome]) -> tuple[Person, ...]:
-    read = (outcomes[message.key] for message in thread.messages)
+def _authors(thread: Thread, contents: Mapping[str, MessageContent]) -> tuple[Person, ...]:
+    read = (contents[message.key] for message in thread.messages)
     authors = (person for one in read if isinstance(one, Extracted) for person in one.authors)
-    return tuple(islice(dict.fromkeys(authors), _MOST_PEOPLE))
+    return tuple(islice(dict.fromkeys(authors), _MAX_PEOPLE))

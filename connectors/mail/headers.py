@@ -1,4 +1,4 @@
-"""What the headers of a message say of it: who, when, and which messages it answers."""
+"""Parsing the headers of a message: sender, time, subject, and the messages it replies to."""
 
 import hashlib
 import re
@@ -10,24 +10,25 @@ from email.errors import MessageError
 from email.message import Message
 from email.parser import BytesParser
 
-from connectors.extraction.eml import addresses, header_text, raw_header, sent_at
+from connectors.extraction.eml import addresses, header_text, raw_header
+from connectors.extraction.eml import sent_at as parse_sent_at
 from connectors.extraction.parser_guard import parsing
 from connectors.extraction.result import CannotRead, one_line, shortened
 
 HEADERS = ("MESSAGE-ID", "IN-REPLY-TO", "REFERENCES", "SUBJECT", "DATE", "FROM", "TO")
-"""All that an envelope is made from."""
+"""The headers that `parse_envelope` uses."""
 
 NO_SUBJECT = "(no subject)"
 
-_LONGEST_KEY = 200
-_LONGEST_AUTHOR = 1000
-_MOST_REFERENCES = 100
-_LAST_SECOND = 253_402_300_799
-"""Of the year 9999, beyond which there is no datetime."""
-_BRACKETED = re.compile(r"<([^<>]+)>")
-_BARE = re.compile(r"[^\s<>\"]+@[^\s<>\"]+")
-_KEY = re.compile(r"[!-;=?-~]+")
-_REPLY = re.compile(
+_MAX_KEY_LENGTH = 200
+_MAX_AUTHOR_LENGTH = 1000
+_MAX_REFERENCES = 100
+_MAX_TIMESTAMP = 253_402_300_799
+"""The end of the year 9999, the last that datetime supports."""
+_BRACKETED_ID = re.compile(r"<([^<>]+)>")
+_BARE_ID = re.compile(r"[^\s<>\"]+@[^\s<>\"]+")
+_SAFE_KEY = re.compile(r"[!-;=?-~]+")
+_REPLY_PREFIX = re.compile(
     r"\s*(?:\[[^\]]{1,40}\]\s*)?"
     r"(?:re|aw|antw|sv|vs|ref|rif|odp|ynt|atb|回复|回覆|答复|答覆|返信|답장)"
     r"\s*(?:\[\d{1,4}\]|\(\d{1,4}\)|\^\d{1,4})?\s*[:：]\s*",
@@ -37,107 +38,109 @@ _REPLY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """A message as it is known before it is read."""
+    """What is known of a message before its body is read."""
 
     folder: str
-    """Where it is kept: an IMAP folder, an mbox file."""
+    """An IMAP folder or an mbox file."""
     number: int
-    """Which one of that folder: an IMAP UID, an offset."""
+    """Identifies the message within the folder: an IMAP UID, or the offset in the file."""
     size: int
     """Bytes of the whole message."""
     key: str
-    """Its Message-ID without brackets, or what stands for one; the same in every folder."""
+    """The Message-ID without brackets, or a substitute; the same in every folder."""
     references: tuple[str, ...] = ()
-    """The keys of the messages that it answers, oldest first."""
+    """The keys of the messages that it replies to, oldest first."""
     thread: str = ""
-    """What the server itself calls the conversation, where it knows; then that alone counts."""
+    """The server's own id of the conversation, if it has one; it takes precedence over references."""
     subject: str = ""
     author: str = ""
-    """The header `From` as it was sent."""
+    """The raw header `From`."""
     sent: int
     """Seconds since 1970, UTC."""
     fault: str = ""
-    """Why nothing more than this is known of it."""
+    """Why the message cannot be read, if so."""
 
     @property
-    def topic(self) -> str:
-        """The subject without the marks of a reply, to be compared."""
-        return without_reply_marks(self.subject).casefold()
+    def base_subject(self) -> str:
+        """The subject without reply prefixes, in lower case, for comparison."""
+        return strip_reply_prefixes(self.subject).casefold()
 
     @property
-    def says_reply(self) -> bool:
-        return _REPLY.match(self.subject) is not None
+    def is_reply(self) -> bool:
+        return _REPLY_PREFIX.match(self.subject) is not None
 
     @property
     def sender(self) -> str:
-        """A name, or an address where there is none."""
+        """The name of the author, or the address if there is none."""
         try:
             with parsing("header", MessageError):
-                found = addresses(_from(self.author), "from")
+                found = addresses(_with_from_header(self.author), "from")
         except CannotRead:
             return ""
         return shortened(re.sub(r"\s*<[^<>]*>$", "", found[0])) if found else ""
 
     @property
-    def moment(self) -> datetime:
+    def sent_at(self) -> datetime:
         return datetime.fromtimestamp(self.sent, UTC)
 
 
-def without_reply_marks(subject: str) -> str:
-    while match := _REPLY.match(subject):
+def strip_reply_prefixes(subject: str) -> str:
+    while match := _REPLY_PREFIX.match(subject):
         subject = subject[match.end() :]
     return subject.strip()
 
 
-def envelope(headers: bytes, *, folder: str, number: int, size: int, received: int) -> Envelope:
-    """From the headers of a message; `received` is its time where it states none that can be read.
+def parse_envelope(
+    headers: bytes, *, folder: str, number: int, size: int, received: int
+) -> Envelope:
+    """Parse the headers of a message; `received` is its time if the headers have no valid date.
 
-    Headers are hostile: what cannot be read of them is taken for missing.
+    Headers are not trusted: those that cannot be parsed count as missing.
     """
     message = BytesParser(policy=policy.compat32).parsebytes(headers, headersonly=True)
-    own = _keys(raw_header(message, "message-id"))
-    key = own[0] if own else _made_up(message, size)
+    ids = _parse_ids(raw_header(message, "message-id"))
+    key = ids[0] if ids else _substitute_key(message, size)
     return Envelope(
         folder=folder,
         number=number,
         size=size,
         key=key,
-        references=_references(message, key),
-        subject=_subject(message),
-        author=" ".join(raw_header(message, "from")[:1])[:_LONGEST_AUTHOR],
-        sent=_sent(message, received),
+        references=_parse_references(message, key),
+        subject=_parse_subject(message),
+        author=" ".join(raw_header(message, "from")[:1])[:_MAX_AUTHOR_LENGTH],
+        sent=_parse_timestamp(message, received),
     )
 
 
-def _references(message: Message, key: str) -> tuple[str, ...]:
-    found = _keys(raw_header(message, "references"))
-    if len(found) > _MOST_REFERENCES:
-        # The first names the conversation, the last are the nearest.
-        found = [found[0], *found[1 - _MOST_REFERENCES :]]
-    answered = _keys(raw_header(message, "in-reply-to"))[:1]
-    return tuple(one for one in dict.fromkeys([*found, *answered]) if one != key)
+def _parse_references(message: Message, key: str) -> tuple[str, ...]:
+    found = _parse_ids(raw_header(message, "references"))
+    if len(found) > _MAX_REFERENCES:
+        # The first identifies the conversation, the last are the closest ancestors.
+        found = [found[0], *found[1 - _MAX_REFERENCES :]]
+    parents = _parse_ids(raw_header(message, "in-reply-to"))[:1]
+    return tuple(one for one in dict.fromkeys([*found, *parents]) if one != key)
 
 
-def _keys(values: Iterable[str]) -> list[str]:
+def _parse_ids(values: Iterable[str]) -> list[str]:
     text = " ".join(values)
-    found = _BRACKETED.findall(text) or _BARE.findall(text)
-    return [keyed("".join(one.split())) for one in found if one.strip()]
+    found = _BRACKETED_ID.findall(text) or _BARE_ID.findall(text)
+    return [to_key("".join(one.split())) for one in found if one.strip()]
 
 
-def keyed(identifier: str) -> str:
-    """`identifier` itself where an id of a document can hold it, else a digest of it."""
-    if len(identifier) <= _LONGEST_KEY and _KEY.fullmatch(identifier):
+def to_key(identifier: str) -> str:
+    """Return the identifier if it is valid in a document id, else a hash of it."""
+    if len(identifier) <= _MAX_KEY_LENGTH and _SAFE_KEY.fullmatch(identifier):
         return identifier
     return f"sha256-{hashlib.sha256(identifier.encode('utf-8', 'replace')).hexdigest()}"
 
 
-def _made_up(message: Message, size: int) -> str:
-    """Of a message without an id: the same for each copy of it, and another for any other."""
-    said = [*(raw_header(message, name) for name in ("from", "to", "date", "subject")), size]
-    return f"none-{hashlib.sha256(repr(said).encode('utf-8', 'replace')).hexdigest()}"
+def _substitute_key(message: Message, size: int) -> str:
+    """Make a key for a message without a Message-ID; copies of the message get the same."""
+    values = [*(raw_header(message, name) for name in ("from", "to", "date", "subject")), size]
+    return f"none-{hashlib.sha256(repr(values).encode('utf-8', 'replace')).hexdigest()}"
 
 
-def _subject(message: Message) -> str:
+def _parse_subject(message: Message) -> str:
     raw = one_line(" ".join(raw_header(message, "subject")[:1]))
     if "=?" not in raw:
         return shortened(raw)
@@ -148,13 +151,13 @@ def _subject(message: Message) -> str:
         return shortened(raw)
 
 
-def _from(header: str) -> Message:
+def _with_from_header(header: str) -> Message:
     message = Message()
     message["From"] = header
     return message
 
 
-def _sent(message: Message, received: int) -> int:
-    moment = sent_at(message)
-    seconds = received if moment is None else int(moment.timestamp())
-    return min(max(seconds, 0), _LAST_SECOND)
+def _parse_timestamp(message: Message, received: int) -> int:
+    sent_at = parse_sent_at(message)
+    seconds = received if sent_at is None else int(sent_at.timestamp())
+    return min(max(seconds, 0), _MAX_TIMESTAMP)

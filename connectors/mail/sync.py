@@ -1,8 +1,8 @@
-"""From a mailbox to changes: every conversation compared with what Quarry holds, the changed ones read.
+"""Syncing a mailbox: comparing all conversations with the known versions, and reading those that changed.
 
-A mailbox is compared as a whole, by its headers alone, whenever anything in it is other than at the
-end of the last run; else nothing is asked. So a message that was moved, removed or answered in
-whatever folder is found in one and the same way, and a run can break off anywhere.
+Whenever anything in a mailbox changed, the headers of all its messages are read and compared. A message
+that was moved, removed or answered in any folder is found in the same way, and a run can be interrupted
+anywhere.
 """
 
 import json
@@ -25,164 +25,169 @@ from connectors.document import Document
 from connectors.extraction.media_types import EML
 from connectors.extraction.registry import extract
 from connectors.extraction.result import CannotRead
-from connectors.mail.conversation_document import Conversations, NotGiven, Outcome
+from connectors.mail.conversation_document import (
+    ConversationDocuments,
+    MessageContent,
+    MessageUnavailable,
+)
 from connectors.mail.headers import Envelope
-from connectors.mail.threading_index import NEWEST, Position, Thread, ThreadIndex
+from connectors.mail.threading_index import START, Thread, ThreadIndex, ThreadPosition
 
-_A_CHECKPOINT = 200
-"""Conversations."""
-_ASKED_AT_ONCE = 500
-"""Ids of which `Known` is asked."""
-_READ_AT_ONCE = 32_000_000
-"""Bytes of conversations that are asked for together."""
-_LARGEST_CONVERSATION = 1_000_000_000
-"""Bytes; the messages beyond are named and not read."""
+_CONVERSATIONS_PER_CHECKPOINT = 200
+_IDS_PER_LOOKUP = 500
+_FETCH_BYTES = 32_000_000
+"""How many bytes of conversations are fetched together."""
+_MAX_CONVERSATION_BYTES = 1_000_000_000
+"""Further messages are named in the metadata and not read."""
 
 
 class Mailbox(Protocol):
-    """Messages that are kept somewhere."""
+    """A store of messages."""
 
-    def state(self) -> str:
-        """What is another whenever a message came, went or moved; cheap."""
+    def read_state(self) -> str:
+        """Return a value that changes whenever a message is added, removed or moved; cheap."""
         ...
 
-    def envelopes(self) -> Iterator[Envelope]:
-        """Of every message, in a stable order of the folders."""
+    def read_envelopes(self) -> Iterator[Envelope]:
+        """Yield the envelopes of all messages, folder by folder in a stable order."""
         ...
 
-    def bodies(self, messages: Sequence[Envelope]) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
-        """The messages themselves, in any order; one that is gone meanwhile may be left out."""
+    def fetch_bodies(
+        self, messages: Sequence[Envelope]
+    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+        """Yield the messages in any order; one that was removed in the meantime may be left out."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
-    """What a checkpoint says."""
+class _SyncCheckpoint:
+    """The content of a checkpoint."""
 
     state: str
-    """Of the mailbox when the comparison began."""
-    after: Position | None
-    """The last conversation that was compared; none where all were."""
+    """The state of the mailbox when the comparison began."""
+    after: ThreadPosition | None
+    """The last conversation that was compared; None when all were."""
 
     @classmethod
-    def of(cls, since: Checkpoint | None) -> Self | None:
-        """Nothing where it says nothing sensible: then the comparison begins from the start."""
+    def parse(cls, since: Checkpoint | None) -> Self | None:
+        """Return None for a checkpoint that is not valid."""
         match stored(since):
             case {"state": str(state), "after": None}:
                 return cls(state, None)
             case {"state": str(state), "after": [int(latest), str(name)]}:
-                return cls(state, Position(latest, name))
+                return cls(state, ThreadPosition(latest, name))
             case _:
                 return None
 
-    def checkpoint(self) -> Checkpoint:
+    def to_checkpoint(self) -> Checkpoint:
         after = None if self.after is None else [self.after.latest, self.after.name]
         return Checkpoint(json.dumps({"state": self.state, "after": after}))
 
 
 def changes(
-    mailbox: Mailbox, conversations: Conversations, since: Checkpoint | None, known: Known
+    mailbox: Mailbox, documents: ConversationDocuments, since: Checkpoint | None, known: Known
 ) -> Iterator[Change]:
-    """See `Connector.changes`. Newest conversations first, a checkpoint after every 200."""
-    mark = _Mark.of(since)
-    if mark is None or mark.after is None:
-        state = mailbox.state()
-        if mark is None or mark.state != state:
-            mark = _Mark(state, NEWEST)
-    if mark.after is not None:
-        with _joined(mailbox) as index:
-            for batch in portions(index.threads(mark.after), _A_CHECKPOINT):
-                yield from _compared(batch, mailbox, conversations, known)
-                yield replace(mark, after=batch[-1].position).checkpoint()
-    # The state is that of the beginning: what came meanwhile is compared in the next run.
-    yield replace(mark, after=None).checkpoint()
+    """Yield changes of the newest conversations first, with a checkpoint after every 200. See `Connector.changes`."""
+    progress = _SyncCheckpoint.parse(since)
+    if progress is None or progress.after is None:
+        state = mailbox.read_state()
+        if progress is None or progress.state != state:
+            progress = _SyncCheckpoint(state, START)
+    if progress.after is not None:
+        with _build_index(mailbox) as index:
+            threads = index.threads(progress.after)
+            for batch in portions(threads, _CONVERSATIONS_PER_CHECKPOINT):
+                yield from _compare(batch, mailbox, documents, known)
+                yield replace(progress, after=batch[-1].position).to_checkpoint()
+    # The state is from the start of the run: what changed since then is compared in the next run.
+    yield replace(progress, after=None).to_checkpoint()
 
 
-def listing(mailbox: Mailbox, conversations: Conversations) -> Iterator[Listed]:
+def listing(mailbox: Mailbox, documents: ConversationDocuments) -> Iterator[Listed]:
     """See `Connector.listing`."""
-    with _joined(mailbox) as index:
+    with _build_index(mailbox) as index:
         for thread in index.threads():
-            yield Listed(conversations.id_of(thread.name), conversations.access)
+            yield Listed(documents.document_id(thread.name), documents.access)
 
 
 def again(
-    mailbox: Mailbox, conversations: Conversations, document_ids: Sequence[str]
+    mailbox: Mailbox, documents: ConversationDocuments, document_ids: Sequence[str]
 ) -> Iterator[Change]:
     """See `Connector.again`."""
-    with _joined(mailbox) as index:
+    with _build_index(mailbox) as index:
         for document_id in document_ids:
-            thread = index.named(conversations.name_in(document_id))
+            thread = index.find(documents.thread_name(document_id))
             if thread is None:
                 yield Deletion(document_id)
             else:
-                yield from _read([thread], mailbox, conversations)
+                yield from _read([thread], mailbox, documents)
 
 
 @contextmanager
-def _joined(mailbox: Mailbox) -> Iterator[ThreadIndex]:
+def _build_index(mailbox: Mailbox) -> Iterator[ThreadIndex]:
     with ThreadIndex() as index:
-        for message in mailbox.envelopes():
+        for message in mailbox.read_envelopes():
             index.add(message)
-        index.join()
+        index.build()
         yield index
 
 
-def _compared(
-    batch: Sequence[Thread], mailbox: Mailbox, conversations: Conversations, known: Known
+def _compare(
+    batch: Sequence[Thread], mailbox: Mailbox, documents: ConversationDocuments, known: Known
 ) -> Iterator[Change]:
-    """What changed among these. Conversations that have grown into one are held once."""
-    former = [conversations.id_of(name) for thread in batch for name in thread.other_names]
-    own = [conversations.id_of(thread.name) for thread in batch]
-    held: dict[str, str] = {}
-    for ids in portions(dict.fromkeys([*own, *former]), _ASKED_AT_ONCE):
-        held |= known(ids)
-    yield from (Deletion(one) for one in dict.fromkeys(former) if one in held)
+    """Yield changes of a batch. Where conversations were joined, those that they were before are deleted."""
+    former = [documents.document_id(name) for thread in batch for name in thread.former_names]
+    current = [documents.document_id(thread.name) for thread in batch]
+    versions: dict[str, str] = {}
+    for ids in portions(dict.fromkeys([*current, *former]), _IDS_PER_LOOKUP):
+        versions |= known(ids)
+    yield from (Deletion(one) for one in dict.fromkeys(former) if one in versions)
     changed = [
         thread
-        for document_id, thread in zip(own, batch, strict=True)
-        if held.get(document_id) != conversations.version(thread)
+        for document_id, thread in zip(current, batch, strict=True)
+        if versions.get(document_id) != documents.version(thread)
     ]
-    for together in _read_together(changed):
-        yield from _read(together, mailbox, conversations)
+    for group in _group_by_size(changed):
+        yield from _read(group, mailbox, documents)
 
 
 def _read(
-    threads: Sequence[Thread], mailbox: Mailbox, conversations: Conversations
+    threads: Sequence[Thread], mailbox: Mailbox, documents: ConversationDocuments
 ) -> Iterator[Document | Unreadable]:
     wanted: list[Envelope] = []
-    outcomes: dict[str, Outcome] = {}
-    for message, fault in _with_faults(threads, conversations.largest_message):
+    contents: dict[str, MessageContent] = {}
+    for message, fault in _check_sizes(threads, documents.largest_message):
         if fault is None:
             wanted.append(message)
-            outcomes[message.key] = NotGiven("it went away while it was read")
+            contents[message.key] = MessageUnavailable("it was removed during the sync")
         else:
-            outcomes[message.key] = CannotRead(fault)
-    for message, body in mailbox.bodies(wanted):
-        outcomes[message.key] = _extracted(body)
+            contents[message.key] = CannotRead(fault)
+    for message, body in mailbox.fetch_bodies(wanted):
+        contents[message.key] = _extract(body)
     for thread in threads:
-        own = {message.key: outcomes[message.key] for message in thread.messages}
-        yield conversations.change(thread, own)
+        own = {message.key: contents[message.key] for message in thread.messages}
+        yield documents.to_document(thread, own)
 
 
-def _with_faults(threads: Sequence[Thread], largest: int) -> Iterator[tuple[Envelope, str | None]]:
-    """Each message, and what speaks against asking for it."""
+def _check_sizes(threads: Sequence[Thread], largest: int) -> Iterator[tuple[Envelope, str | None]]:
+    """Yield each message with the reason why it is not to be read, if there is one."""
     for thread in threads:
-        left = _LARGEST_CONVERSATION
+        remaining = _MAX_CONVERSATION_BYTES
         for message in thread.messages:
-            left -= message.size
+            remaining -= message.size
             if message.fault or message.size > largest:
-                yield message, message.fault or too_large(message.size, largest)
-            elif left < 0:
-                yield message, f"the conversation is larger than {_LARGEST_CONVERSATION:,} bytes"
+                yield message, message.fault or describe_too_large(message.size, largest)
+            elif remaining < 0:
+                yield message, f"the conversation is larger than {_MAX_CONVERSATION_BYTES:,} bytes"
             else:
                 yield message, None
 
 
-def too_large(size: int, largest: int) -> str:
+def describe_too_large(size: int, largest: int) -> str:
     return f"the message has {size:,} bytes; the limit is {largest:,}"
 
 
-def _extracted(body: bytes | CannotRead) -> Outcome:
+def _extract(body: bytes | CannotRead) -> MessageContent:
     if isinstance(body, CannotRead):
         return body
     try:
@@ -191,16 +196,16 @@ def _extracted(body: bytes | CannotRead) -> Outcome:
         return error
 
 
-def _read_together(threads: Iterable[Thread]) -> Iterator[list[Thread]]:
-    """Conversations of bounded size together; a larger one by itself."""
-    together: list[Thread] = []
+def _group_by_size(threads: Iterable[Thread]) -> Iterator[list[Thread]]:
+    """Group conversations up to `_FETCH_BYTES`; a larger one is a group of its own."""
+    group: list[Thread] = []
     size = 0
     for thread in threads:
         own = sum(message.size for message in thread.messages)
-        if together and size + own > _READ_AT_ONCE:
-            yield together
-            together, size = [], 0
-        together.append(thread)
+        if group and size + own > _FETCH_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(thread)
         size += own
-    if together:
-        yield together
+    if group:
+        yield group

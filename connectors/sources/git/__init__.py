@@ -1,1 +1,1 @@
-"""The files of a git branch."""
+"""The git source: files of one branch."""

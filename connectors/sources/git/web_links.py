@@ -1,15 +1,15 @@
-"""Where a person reads a file of a repository: the page of its host, at the branch."""
+"""Links to the page of a file on the website that hosts its repository."""
 
 import os
 from typing import Literal, TypeAlias
 from urllib.parse import quote, quote_from_bytes
 
 from connectors.files.paths import Parts
-from connectors.git_repository.remote_url import OnDisk, OnTheWeb, OverSsh, Remote
+from connectors.git_repository.remote_url import HttpRemote, LocalRemote, Remote, SshRemote
 
 Hosting: TypeAlias = Literal["github", "gitlab", "bitbucket", "gitea", "other"]
 
-_BEFORE_THE_BRANCH = {
+_PATHS_BEFORE_BRANCH = {
     "github": "blob",
     "gitlab": "-/blob",
     "bitbucket": "src",
@@ -18,9 +18,9 @@ _BEFORE_THE_BRANCH = {
 _GITEA_HOSTS = {"gitea", "forgejo", "codeberg"}
 
 
-def hosting_of(remote: Remote) -> Hosting:
-    """By the host's name: one of its labels says which program it runs."""
-    if isinstance(remote, OnDisk):
+def detect_hosting(remote: Remote) -> Hosting:
+    """Infer the software from the labels of the host name."""
+    if isinstance(remote, LocalRemote):
         return "other"
     labels = set(remote.host.split("."))
     for name in ("github", "gitlab", "bitbucket"):
@@ -32,13 +32,13 @@ def hosting_of(remote: Remote) -> Hosting:
 def file_link(remote: Remote, hosting: Hosting, branch: str, parts: Parts) -> str:
     path = quote_from_bytes(os.fsencode("/".join(parts)))
     match remote:
-        case OnDisk(folder):
+        case LocalRemote(folder):
             root = folder.parent if folder.name == ".git" else folder
             return f"{root.as_uri()}/{path}"
-        case OnTheWeb(url):
+        case HttpRemote(url):
             base = url
-        case OverSsh():
+        case SshRemote():
             base = f"https://{remote.host}/{quote(remote.path)}"
     if hosting == "other":
         return f"{base}/{path}"
-    return f"{base.removesuffix('.git')}/{_BEFORE_THE_BRANCH[hosting]}/{quote(branch)}/{path}"
+    return f"{base.removesuffix('.git')}/{_PATHS_BEFORE_BRANCH[hosting]}/{quote(branch)}/{path}"

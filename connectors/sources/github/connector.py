@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, checks
 from connectors.document import Access
 from connectors.errors import ActionRequiredError, SourceAuthError, TemporarilyUnavailableError
-from connectors.git_repository.file_documents import READING
+from connectors.git_repository.file_documents import FORMAT_VERSION
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import AccessDeniedError, ApiAccount, required
 from connectors.http_client.response import MalformedResponse
@@ -185,7 +185,12 @@ class GitHubConnector:
     def _settings_digest(self) -> str:
         """Changes when the settings select documents that were left out before."""
         settings = self._settings
-        by_git = [READING, settings.include_files, settings.exclude_files, settings.largest_file]
+        by_git = [
+            FORMAT_VERSION,
+            settings.include_files,
+            settings.exclude_files,
+            settings.largest_file,
+        ]
         values = json.dumps([settings.api_url, sorted(set(settings.contents)), by_git])
         return hashlib.sha256(values.encode()).hexdigest()[:20]
 

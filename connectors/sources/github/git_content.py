@@ -21,14 +21,19 @@ from connectors.connector import Change, Deletion, Known, Listed
 from connectors.errors import ActionRequiredError
 from connectors.extraction.result import Extracted
 from connectors.files.paths import Parts, titled
-from connectors.git_repository.branch_sync import Branch
-from connectors.git_repository.choosing import PlainFiles
-from connectors.git_repository.connection import NoRepository, Way
+from connectors.git_repository.branch_sync import Branch, FileFilter
+from connectors.git_repository.connection import Connection, RepositoryNotFoundError
 from connectors.git_repository.credentials import Token
-from connectors.git_repository.file_documents import Shelf
-from connectors.git_repository.mirror import NoSuchBranch
-from connectors.git_repository.progress import Arrived, Place, Stage, place_of, stored
-from connectors.git_repository.remote_url import remote_of
+from connectors.git_repository.file_documents import DocumentOptions
+from connectors.git_repository.mirror import BranchNotFoundError
+from connectors.git_repository.progress import (
+    Completed,
+    InProgress,
+    SyncProgress,
+    progress_from_json,
+    progress_to_json,
+)
+from connectors.git_repository.remote_url import parse_remote
 from connectors.http_client.address_guard import validate_url
 from connectors.http_client.api_client import AccessDeniedError, ApiAccount
 from connectors.sources.github.client import read_github_rate_limit
@@ -69,10 +74,10 @@ class GitPart:
         with self._branch(context) as branch:
             for change in branch.changes(_parse_progress(start), known) if branch else ():
                 match change:
-                    case Stage() | Arrived():
+                    case InProgress() | Completed():
                         # The next run begins with the commit that was read completely.
-                        end_state = change.commit if isinstance(change, Arrived) else end_state
-                        yield PartPosition(json.dumps(stored(change)))
+                        end_state = change.commit if isinstance(change, Completed) else end_state
+                        yield PartPosition(json.dumps(progress_to_json(change)))
                     case _:
                         yield change
         yield PartCompleted(end_state)
@@ -105,9 +110,9 @@ class GitPart:
             raise AccessDeniedError(str(error)) from error
 
 
-def _parse_progress(start: PartStart) -> Place | None:
-    progress = place_of(value_of(start.position))
-    return progress or (Arrived(start.end_state) if start.end_state else None)
+def _parse_progress(start: PartStart) -> SyncProgress | None:
+    progress = progress_from_json(value_of(start.position))
+    return progress or (Completed(start.end_state) if start.end_state else None)
 
 
 def create_wiki_part(account: ApiAccount, settings: GitHubSettings) -> GitPart:
@@ -117,42 +122,42 @@ def create_wiki_part(account: ApiAccount, settings: GitHubSettings) -> GitPart:
         repository = context.repository
         if not repository.has_wiki:
             return None
-        shelf = Shelf(
+        options = DocumentOptions(
             source=context.source,
-            prefix=context.to_document_id("wiki/"),
+            id_prefix=context.to_document_id("wiki/"),
             parents=(*repository.parents, "wiki"),
             metadata={"repository": repository.name, "kind": "wiki page"},
-            takes=_is_wiki_page,
+            accepts=_is_wiki_page,
             link=lambda parts, _: f"{repository.link}/wiki/{_quote_page_name(parts)}",
-            within=f"{repository.name}/wiki/",
+            item_prefix=f"{repository.name}/wiki/",
             title=_get_page_title,
             largest_file=settings.largest_file,
         )
-        return _open_branch(account, settings, context, ".wiki.git", shelf)
+        return _open_branch(account, settings, context, ".wiki.git", options)
 
-    absent_errors = (NoRepository, NoSuchBranch)
+    absent_errors = (RepositoryNotFoundError, BranchNotFoundError)
     return GitPart(name="wiki", open_branch=open_branch, absent_errors=absent_errors)
 
 
 def create_files_part(account: ApiAccount, settings: GitHubSettings) -> GitPart:
     """Read the files of the default branch."""
-    plain = PlainFiles.of(settings.include_files, settings.exclude_files)
+    selected = FileFilter.of(settings.include_files, settings.exclude_files)
 
     def open_branch(context: RepositoryContext) -> Branch:
         repository = context.repository
-        shelf = Shelf(
+        options = DocumentOptions(
             source=context.source,
-            prefix=context.to_document_id("files/"),
+            id_prefix=context.to_document_id("files/"),
             parents=repository.parents,
             metadata={"repository": repository.name, "kind": "file"},
-            takes=plain.takes,
+            accepts=selected.accepts,
             link=lambda parts, name: f"{repository.link}/blob/{quote(name)}/{_quote_path(parts)}",
-            within=f"{repository.name}/",
+            item_prefix=f"{repository.name}/",
             largest_file=settings.largest_file,
         )
-        return _open_branch(account, settings, context, ".git", shelf)
+        return _open_branch(account, settings, context, ".git", options)
 
-    return GitPart(name="files", open_branch=open_branch, absent_errors=(NoSuchBranch,))
+    return GitPart(name="files", open_branch=open_branch, absent_errors=(BranchNotFoundError,))
 
 
 def get_web_url(api_url: str) -> str:
@@ -170,22 +175,22 @@ def _open_branch(
     settings: GitHubSettings,
     context: RepositoryContext,
     suffix: str,
-    shelf: Shelf,
+    options: DocumentOptions,
 ) -> Branch:
     url = f"{get_web_url(account.api_url)}/{context.repository.name}{suffix}"
-    way = Way(
+    connection = Connection(
         source=account.source,
-        remote=remote_of(url),
+        remote=parse_remote(url),
         sign_in=Token(token=SecretStr(account.token)),
-        reach=account.allowed_networks,
-        pace=read_github_rate_limit,
+        allowed_networks=account.allowed_networks,
+        read_rate_limit=read_github_rate_limit,
     )
     return Branch(
-        way=way,
+        connection=connection,
         name="",
-        kept=_get_mirror_path(account, settings, context.repository, suffix),
-        shelf=shelf,
-        rules=lambda copy, commit: lambda parts: context.access.access,  # noqa: ARG005
+        mirror_folder=_get_mirror_path(account, settings, context.repository, suffix),
+        options=options,
+        load_access=lambda repository, commit: lambda parts: context.access.access,  # noqa: ARG005
     )
 
 

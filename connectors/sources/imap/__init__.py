@@ -1,1 +1,1 @@
-"""A mailbox on an IMAP server."""
+"""The IMAP source: the mail of one mailbox."""

@@ -1,4 +1,4 @@
-"""What an IMAP server says where it does not do what it was asked, and what to make of it."""
+"""Errors that an IMAP server reports, and which of them may go away by themselves."""
 
 import re
 from collections.abc import Sequence
@@ -8,54 +8,62 @@ from typing import Any
 from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import one_line
 
-SOON = timedelta(minutes=2)
-_LATER = timedelta(minutes=15)
-"""Servers say that they are asked too often, and not how long to wait."""
-_LONGEST_WORDS = 300
+RETRY_SOON = timedelta(minutes=2)
+_RETRY_WHEN_LIMITED = timedelta(minutes=15)
+"""Servers that limit requests do not say how long to wait."""
+_MAX_MESSAGE_LENGTH = 300
 
-# Response codes of RFC 5530 and 9208, and those of large providers.
+# Response codes of RFC 5530 and RFC 9208, and of large providers.
 _CODE = re.compile(r"\[([A-Z][A-Z0-9-]*)")
 BUSY = {"UNAVAILABLE", "INUSE"}
-TOO_MUCH = {"THROTTLED", "LIMIT", "OVERQUOTA"}
-SHUT_OUT = {"AUTHENTICATIONFAILED", "AUTHORIZATIONFAILED", "EXPIRED", "PRIVACYREQUIRED"}
+RATE_LIMITED = {"THROTTLED", "LIMIT", "OVERQUOTA"}
+ACCESS_DENIED = {"AUTHENTICATIONFAILED", "AUTHORIZATIONFAILED", "EXPIRED", "PRIVACYREQUIRED"}
 
 
-class LineLost(TemporarilyUnavailableError):
-    """The server broke off, or said what makes no sense; a new session may do better."""
+class ConnectionLostError(TemporarilyUnavailableError):
+    """The server closed the connection, or its responses make no sense; a new session may work."""
 
 
-class Refused(Exception):
-    """The server says no to this one thing; `str` is what it says."""
+class CommandRefusedError(Exception):
+    """The server refused one command; the message is the server's."""
 
 
-def ok(answer: tuple[str, list[Any]]) -> list[Any]:
-    kind, data = answer
-    if kind != "OK":
-        raise Refused(shown(last(data)))
+def check_response(response: tuple[str, list[Any]]) -> list[Any]:
+    """Return the data of a response of imaplib.
+
+    Raises:
+        CommandRefusedError: the server answered NO.
+    """
+    status, data = response
+    if status != "OK":
+        raise CommandRefusedError(to_text(last_value(data)))
     return data
 
 
-def last(data: Sequence[Any] | None) -> bytes:
-    """Of several answers the last one counts."""
+def last_value(data: Sequence[Any] | None) -> bytes:
+    """Return the last of several responses, which is the one that counts."""
     return data[-1] if data and isinstance(data[-1], bytes) else b""
 
 
-def words_of(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     first = error.args[0] if error.args else ""
-    return shown(first if isinstance(first, bytes) else str(first).encode("utf-8", "replace"))
+    return to_text(first if isinstance(first, bytes) else str(first).encode("utf-8", "replace"))
 
 
-def shown(words: bytes) -> str:
-    return one_line(words.decode("utf-8", "replace"))[:_LONGEST_WORDS]
+def to_text(message: bytes) -> str:
+    return one_line(message.decode("utf-8", "replace"))[:_MAX_MESSAGE_LENGTH]
 
 
-def codes(words: str) -> set[str]:
-    return set(_CODE.findall(words))
+def response_codes(message: str) -> set[str]:
+    return set(_CODE.findall(message))
 
 
-def later(host: str, words: str) -> TemporarilyUnavailableError:
-    if codes(words) & TOO_MUCH:
-        return TemporarilyUnavailableError(f"{host} asks to wait: {words}", _LATER)
-    if codes(words) & BUSY:
-        return TemporarilyUnavailableError(f"{host} does not answer now: {words}", SOON)
-    return LineLost(f"{host} does not answer as it should: {words}", SOON)
+def to_temporary_error(host: str, message: str) -> TemporarilyUnavailableError:
+    codes = response_codes(message)
+    if codes & RATE_LIMITED:
+        return TemporarilyUnavailableError(
+            f"{host} limits requests: {message}", _RETRY_WHEN_LIMITED
+        )
+    if codes & BUSY:
+        return TemporarilyUnavailableError(f"{host} is not available now: {message}", RETRY_SOON)
+    return ConnectionLostError(f"{host} sent an unexpected response: {message}", RETRY_SOON)

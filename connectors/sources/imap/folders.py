@@ -5,81 +5,90 @@ from dataclasses import dataclass
 
 from connectors.extraction.result import one_line
 from connectors.files.glob_patterns import Glob, any_matches
-from connectors.sources.imap.response_parser import Malformed, Piece, folder_name, tokens
+from connectors.sources.imap.response_parser import (
+    MalformedResponseError,
+    ResponsePart,
+    decode_folder_name,
+    tokenize,
+)
 
 _ALL = "\\all"
-_NOT_OPENED = {"\\noselect", "\\nonexistent"}
-_PASSED_OVER = {"\\junk", "\\trash", "\\drafts", "\\flagged", "\\important", _ALL}
-"""Marks of RFC 6154; what these folders hold was thrown away, was never sent, or lies elsewhere too."""
-_PASSED_OVER_NAMES = {
+_NOT_SELECTABLE = {"\\noselect", "\\nonexistent"}
+_EXCLUDED_ATTRIBUTES = {"\\junk", "\\trash", "\\drafts", "\\flagged", "\\important", _ALL}
+"""Attributes of RFC 6154: mail that was deleted or never sent, or that is in another folder too."""
+_EXCLUDED_NAMES = {
     *("trash", "deleted items", "deleted messages", "bin", "papierkorb", "corbeille", "papelera"),
     *("junk", "junk e-mail", "junk email", "spam", "bulk mail", "drafts", "draft", "entwürfe"),
 }
-"""Where the server marks no folder."""
+"""Used where the server sets none of these attributes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    raw: bytes
-    """Its name as the server spells it."""
+    raw_name: bytes
+    """The name in the server's encoding."""
     path: tuple[str, ...]
-    """Its name as a person sees it, and those of the folders around it, outermost first."""
-    marks: frozenset[str]
+    """The display name, and before it those of its parent folders."""
+    attributes: frozenset[str]
     """In lower case."""
 
     @property
     def key(self) -> str:
-        return self.raw.decode("latin-1")
+        return self.raw_name.decode("latin-1")
 
     @property
-    def quoted(self) -> str:
-        """As it is written in a command.
+    def quoted_name(self) -> str:
+        """The name as an argument of a command.
 
         Raises:
-            Malformed: it cannot be written.
+            MalformedResponseError: it contains characters that cannot be quoted.
         """
-        if any(byte < 32 or byte > 126 for byte in self.raw):
-            raise Malformed(f"a folder is called {self.raw[:40]!r}")
-        name = self.raw.decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
+        if any(byte < 32 or byte > 126 for byte in self.raw_name):
+            raise MalformedResponseError(f"invalid folder name: {self.raw_name[:40]!r}")
+        name = self.raw_name.decode("ascii").replace("\\", "\\\\").replace('"', '\\"')
         return f'"{name}"'
 
 
-def folder(answer: Iterable[Piece]) -> Folder:
-    """From `(\\HasNoChildren) "/" INBOX`.
+def parse_folder(response: Iterable[ResponsePart]) -> Folder:
+    """Parse a response to LIST, such as `(\\HasNoChildren) "/" INBOX`.
 
     Raises:
-        Malformed: it is no such answer.
+        MalformedResponseError: it has another form.
     """
-    found = list(tokens(answer))
-    marks = frozenset(one.text.decode("ascii", "replace").lower() for one in found if one.depth)
-    outside = [one for one in found if not one.depth]
-    if len(outside) != 2 or len(outside[0].text) > 3:
-        raise Malformed(f"not a folder: {b''.join(one.text for one in found)[:60]!r}")
-    between, name = outside
-    has_levels = not (between.is_atom and between.text.upper() == b"NIL")
-    raws = name.text.split(between.text) if has_levels and between.text else [name.text]
-    path = tuple(one_line(folder_name(raw)) for raw in raws if raw)
-    return Folder(name.text, path or (one_line(folder_name(name.text)),), marks)
+    tokens = list(tokenize(response))
+    attributes = frozenset(
+        one.text.decode("ascii", "replace").lower() for one in tokens if one.depth
+    )
+    arguments = [one for one in tokens if not one.depth]
+    if len(arguments) != 2 or len(arguments[0].text) > 3:
+        start = b"".join(one.text for one in tokens)[:60]
+        raise MalformedResponseError(f"invalid response to LIST: {start!r}")
+    delimiter, name = arguments
+    has_levels = not (delimiter.is_atom and delimiter.text.upper() == b"NIL")
+    parts = name.text.split(delimiter.text) if has_levels and delimiter.text else [name.text]
+    path = tuple(one_line(decode_folder_name(part)) for part in parts if part)
+    return Folder(name.text, path or (one_line(decode_folder_name(name.text)),), attributes)
 
 
-def chosen(
+def select_folders(
     folders: Iterable[Folder], include: Sequence[Glob], exclude: Sequence[Glob]
 ) -> list[Folder]:
-    """Those to be read, the inbox first, then by name.
+    """Return the folders to be read, the inbox first, then by name.
 
-    Where nothing is included by name: the one that holds all messages, if the server has one; else
-    all but those of thrown away, unwanted and unsent mail.
+    Without `include`: the folder with all messages, if the server has one; else all folders but junk,
+    trash and drafts.
     """
-    opened = [one for one in folders if not one.marks & _NOT_OPENED]
+    selectable = [one for one in folders if not one.attributes & _NOT_SELECTABLE]
     if include:
-        wanted = [one for one in opened if any_matches(include, one.path)]
+        selected = [one for one in selectable if any_matches(include, one.path)]
     else:
-        wanted = [one for one in opened if _ALL in one.marks] or _usual(opened)
-    kept = {one.raw: one for one in wanted if not any_matches(exclude, one.path)}
-    return sorted(kept.values(), key=lambda one: (one.raw.upper() != b"INBOX", one.raw))
+        all_mail = [one for one in selectable if _ALL in one.attributes]
+        selected = all_mail or _default_folders(selectable)
+    unique = {one.raw_name: one for one in selected if not any_matches(exclude, one.path)}
+    return sorted(unique.values(), key=lambda one: (one.raw_name.upper() != b"INBOX", one.raw_name))
 
 
-def _usual(folders: Sequence[Folder]) -> list[Folder]:
-    if any(one.marks & _PASSED_OVER for one in folders):
-        return [one for one in folders if not one.marks & _PASSED_OVER]
-    return [one for one in folders if one.path[-1].casefold() not in _PASSED_OVER_NAMES]
+def _default_folders(folders: Sequence[Folder]) -> list[Folder]:
+    if any(one.attributes & _EXCLUDED_ATTRIBUTES for one in folders):
+        return [one for one in folders if not one.attributes & _EXCLUDED_ATTRIBUTES]
+    return [one for one in folders if one.path[-1].casefold() not in _EXCLUDED_NAMES]

@@ -1,11 +1,11 @@
-"""The messages of an IMAP mailbox.
+"""Reading the messages of an IMAP mailbox.
 
-All headers are asked for whenever the folders' UIDVALIDITY, UIDNEXT or number of messages are other
-than before: about 350 bytes a message. CONDSTORE would tell of flags only, which are not kept here,
-and QRESYNC which UIDs went away, but not from what conversation.
+Whenever UIDVALIDITY, UIDNEXT or the number of messages of a folder changes, all headers are fetched: about
+350 bytes a message. CONDSTORE would only report changed flags, which are not indexed, and QRESYNC would
+report removed UIDs, but not the conversations that they belonged to.
 
-A server may break the line over one message that it cannot read itself. So what fails is asked for
-again in halves, until the one that is to blame is alone.
+A server may close the connection over one message that it cannot read itself. So a request that fails is
+split in halves and repeated, until the faulty message is alone.
 """
 
 import hashlib
@@ -18,229 +18,240 @@ from typing import TypeAlias
 from connectors.closing import Closing
 from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import CannotRead
-from connectors.mail.conversation_document import NotGiven
-from connectors.mail.headers import HEADERS, Envelope, envelope
-from connectors.mail.sync import too_large
-from connectors.sources.imap.errors import SOON, LineLost, Refused
+from connectors.mail.conversation_document import MessageUnavailable
+from connectors.mail.headers import HEADERS, Envelope, parse_envelope
+from connectors.mail.sync import describe_too_large
+from connectors.sources.imap.errors import (
+    RETRY_SOON,
+    CommandRefusedError,
+    ConnectionLostError,
+)
 from connectors.sources.imap.folders import Folder
-from connectors.sources.imap.response_parser import Malformed, internal_date, number
+from connectors.sources.imap.response_parser import (
+    MalformedResponseError,
+    parse_internal_date,
+    parse_number,
+)
 from connectors.sources.imap.session import Session
 
-_AT_ONCE = 500
-"""Messages whose headers are asked for together."""
-_LONGEST_HEADERS = 20_000
-"""Bytes of a message; the rest is not asked for."""
-_ITEMS = f"UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({' '.join(HEADERS)})]<0.{_LONGEST_HEADERS}>"
-_BODIES_AT_ONCE = 16_000_000
-_MOST_UIDS = 200
-_MOST_LOST = 50
-"""Times that the line may break in a run, and is made anew."""
-_LOOKS = 3
-_THREAD = "X-GM-THRID"
+_HEADERS_PER_FETCH = 500
+_MAX_HEADER_BYTES = 20_000
+"""Per message; the rest is not fetched."""
+_ITEMS = f"UID RFC822.SIZE INTERNALDATE BODY.PEEK[HEADER.FIELDS ({' '.join(HEADERS)})]<0.{_MAX_HEADER_BYTES}>"
+_BODY_BYTES_PER_FETCH = 16_000_000
+_UIDS_PER_FETCH = 200
+_MAX_RECONNECTS = 50
+"""In one run."""
+_LISTING_ATTEMPTS = 3
+_THREAD_ID = "X-GM-THRID"
 
-Told: TypeAlias = Mapping[str, bytes]
+FetchedItems: TypeAlias = Mapping[str, bytes]
 
 
-class _Shifted(Exception):
+class _NumbersChangedError(Exception):
     """The messages of the folder may have other numbers now."""
 
 
 class ImapMailbox(Closing):
-    """See `connectors.mail.sync.Mailbox`. To be closed."""
+    """Implements `connectors.mail.sync.Mailbox`."""
 
     def __init__(
         self,
         connect: Callable[[], Session],
-        choose: Callable[[Sequence[Folder]], Sequence[Folder]],
+        select: Callable[[Sequence[Folder]], Sequence[Folder]],
         largest_message: int,
     ) -> None:
-        """`choose` says which of the server's folders are meant."""
+        """`select` returns those of the server's folders that are read."""
         self._connect = connect
         self._largest = largest_message
         self._validities: dict[str, int] = {}
-        self._lost = 0
+        self._reconnects = 0
         self._session = connect()
-        with ExitStack() as undone:
-            undone.callback(self.close)
-            self._folders = {one.key: one for one in choose(self._session.folders())}
-            undone.pop_all()
-        self.knows_threads = self._session.offers("X-GM-EXT-1")
+        with ExitStack() as cleanup:
+            cleanup.callback(self.close)
+            self._folders = {one.key: one for one in select(self._session.list_folders())}
+            cleanup.pop_all()
+        self.has_thread_ids = self._session.has_capability("X-GM-EXT-1")
 
     def close(self) -> None:
         self._session.close()
 
-    def state(self) -> str:
-        told = [(one.key, *self._session.status(one)) for one in self._folders.values()]
-        return hashlib.sha256(json.dumps([self._largest, told]).encode()).hexdigest()
+    def read_state(self) -> str:
+        status = [(one.key, *self._session.folder_status(one)) for one in self._folders.values()]
+        return hashlib.sha256(json.dumps([self._largest, status]).encode()).hexdigest()
 
     def path(self, key: str) -> tuple[str, ...]:
         return self._folders[key].path
 
-    def envelopes(self) -> Iterator[Envelope]:
-        for one in self._folders.values():
-            yield from self._of_folder(one)
+    def read_envelopes(self) -> Iterator[Envelope]:
+        for folder in self._folders.values():
+            yield from self._read_folder(folder)
 
-    def bodies(self, messages: Sequence[Envelope]) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    def fetch_bodies(
+        self, messages: Sequence[Envelope]
+    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
         for key in dict.fromkeys(message.folder for message in messages):
-            self._open(self._folders[key])
-            own = [message for message in messages if message.folder == key]
-            for portion in _portions(own):
-                missing = {message.number for message in portion}
-                for message, body in self._bodies(self._folders[key], portion):
+            folder = self._folders[key]
+            self._open(folder)
+            for batch in _split_batches([one for one in messages if one.folder == key]):
+                missing = {message.number for message in batch}
+                for message, body in self._fetch_or_split(folder, batch):
                     missing.discard(message.number)
                     yield message, body
                 if missing:
-                    self._check_gone(self._folders[key], sorted(missing))
+                    self._check_removed(folder, sorted(missing))
 
-    def _check_gone(self, one: Folder, uids: Sequence[int]) -> None:
-        """A message that does not come must have gone: then the next run finds that by itself."""
-        self._open(one)
-        told = self._session.fetch_uids(uids, "(UID)", 1_000_000)
-        if any("UID" in message and number(message, "UID") in uids for message in told):
+    def _check_removed(self, folder: Folder, uids: Sequence[int]) -> None:
+        """Check that messages that were not returned do not exist; the next run then notices that."""
+        self._open(folder)
+        fetched = self._session.fetch_uids(uids, "(UID)", 1_000_000)
+        if any("UID" in items and parse_number(items, "UID") in uids for items in fetched):
             raise TemporarilyUnavailableError(
-                "the server answers without the messages that it lists", SOON
+                "the server does not return messages that it lists", RETRY_SOON
             )
 
-    def _open(self, one: Folder) -> int:
-        """The number of its messages. UIDs of another validity are other messages."""
-        opened = self._session.open(one)
-        if self._validities.setdefault(one.key, opened.validity) != opened.validity:
+    def _open(self, folder: Folder) -> int:
+        """Return the number of messages. If UIDVALIDITY changed, the UIDs are no longer valid."""
+        opened = self._session.open_folder(folder)
+        known = self._validities.setdefault(folder.key, opened.uid_validity)
+        if known != opened.uid_validity:
             raise TemporarilyUnavailableError(
-                f"the folder {'/'.join(one.path)} was made anew meanwhile", SOON
+                f"the folder {'/'.join(folder.path)} was recreated during the sync", RETRY_SOON
             )
-        return opened.messages
+        return opened.message_count
 
-    def _of_folder(self, one: Folder) -> Iterator[Envelope]:
-        """Messages may go away meanwhile; then all is looked through again, lest others be missed."""
-        for _ in range(_LOOKS):
-            messages, count = self._open(one), 0
+    def _read_folder(self, folder: Folder) -> Iterator[Envelope]:
+        """If messages were removed in the meantime, start again: others may have been skipped."""
+        for _ in range(_LISTING_ATTEMPTS):
+            total, count = self._open(folder), 0
             try:
-                for first in range(1, messages + 1, _AT_ONCE):
-                    last = min(first + _AT_ONCE - 1, messages)
-                    for found in self._envelopes(one, first, last, messages):
+                for first in range(1, total + 1, _HEADERS_PER_FETCH):
+                    last = min(first + _HEADERS_PER_FETCH - 1, total)
+                    for found in self._read_range(folder, first, last, total):
                         yield found
                         count += 1
-            except _Shifted:
+            except _NumbersChangedError:
                 continue
-            if count >= messages:
+            if count >= total:
                 return
         raise TemporarilyUnavailableError(
-            f"the folder {'/'.join(one.path)} changed each time that it was looked through", SOON
+            f"the folder {'/'.join(folder.path)} kept changing while it was read", RETRY_SOON
         )
 
-    def _envelopes(self, one: Folder, first: int, last: int, messages: int) -> Iterator[Envelope]:
+    def _read_range(self, folder: Folder, first: int, last: int, total: int) -> Iterator[Envelope]:
         fault = ""
         try:
-            items = f"({_ITEMS} {_THREAD})" if self.knows_threads else f"({_ITEMS})"
-            found = [self._envelope(one, told) for told in self._session.fetch(first, last, items)]
-        except (Refused, Malformed) as error:
+            items = f"({_ITEMS} {_THREAD_ID})" if self.has_thread_ids else f"({_ITEMS})"
+            fetched = self._session.fetch(first, last, items)
+            found = [self._parse_envelope(folder, one) for one in fetched]
+        except (CommandRefusedError, MalformedResponseError) as error:
             fault = str(error)
-        except LineLost as error:
+        except ConnectionLostError as error:
             fault = str(error)
-            if self._reopened(one, error) != messages:
-                raise _Shifted from error
+            if self._reconnect(folder, error) != total:
+                raise _NumbersChangedError from error
         if not fault:
             yield from (one for one in found if one is not None)
         elif first == last:
-            yield self._nameless(one, first, fault)
+            yield self._faulty_envelope(folder, first, fault)
         else:
             middle = (first + last) // 2
-            yield from self._envelopes(one, first, middle, messages)
-            yield from self._envelopes(one, middle + 1, last, messages)
+            yield from self._read_range(folder, first, middle, total)
+            yield from self._read_range(folder, middle + 1, last, total)
 
-    def _reopened(self, one: Folder, error: LineLost) -> int:
-        self._lost += 1
-        if self._lost > _MOST_LOST:
+    def _reconnect(self, folder: Folder, error: ConnectionLostError) -> int:
+        self._reconnects += 1
+        if self._reconnects > _MAX_RECONNECTS:
             raise error
         self._session.close()
         self._session = self._connect()
-        return self._open(one)
+        return self._open(folder)
 
-    def _envelope(self, one: Folder, told: Told) -> Envelope | None:
-        """Nothing for what the server tells unasked: flags that changed."""
-        if "UID" not in told or _content(told) is None:
+    def _parse_envelope(self, folder: Folder, items: FetchedItems) -> Envelope | None:
+        """Return None for what the server sends without being asked, such as changed flags."""
+        headers = _body_item(items)
+        if "UID" not in items or headers is None:
             return None
-        found = envelope(
-            _content(told) or b"",
-            folder=one.key,
-            number=number(told, "UID"),
-            size=number(told, "RFC822.SIZE"),
-            received=internal_date(told.get("INTERNALDATE", b"")),
+        found = parse_envelope(
+            headers,
+            folder=folder.key,
+            number=parse_number(items, "UID"),
+            size=parse_number(items, "RFC822.SIZE"),
+            received=parse_internal_date(items.get("INTERNALDATE", b"")),
         )
-        if self.knows_threads:
-            return replace(found, thread=f"gm-{number(told, _THREAD)}")
+        if self.has_thread_ids:
+            return replace(found, thread=f"gm-{parse_number(items, _THREAD_ID)}")
         return found
 
-    def _nameless(self, one: Folder, place: int, fault: str) -> Envelope:
-        """A message whose headers cannot be had."""
+    def _faulty_envelope(self, folder: Folder, number: int, fault: str) -> Envelope:
+        """Make the envelope of a message whose headers the server does not return."""
         try:
-            told = next(iter(self._session.fetch(place, place, "(UID INTERNALDATE)")), {})
-            uid = number(told, "UID")
-        except (Refused, Malformed) as error:
+            items = next(iter(self._session.fetch(number, number, "(UID INTERNALDATE)")), {})
+            uid = parse_number(items, "UID")
+        except (CommandRefusedError, MalformedResponseError) as error:
             raise TemporarilyUnavailableError(
-                f"the server does not name its messages: {error}", SOON
+                f"the server does not return the UIDs of its messages: {error}", RETRY_SOON
             ) from error
-        named = hashlib.sha256(f"{one.key}\0{self._validities[one.key]}\0{uid}".encode())
+        identity = f"{folder.key}\0{self._validities[folder.key]}\0{uid}".encode()
         return Envelope(
-            folder=one.key,
+            folder=folder.key,
             number=uid,
             size=0,
-            key=f"unread-{named.hexdigest()}",
-            subject=f"message {uid} of {'/'.join(one.path)}",
-            sent=internal_date(told.get("INTERNALDATE", b"")),
-            fault=f"the server does not give it: {fault}",
+            key=f"unread-{hashlib.sha256(identity).hexdigest()}",
+            subject=f"message {uid} of {'/'.join(folder.path)}",
+            sent=parse_internal_date(items.get("INTERNALDATE", b"")),
+            fault=f"the server does not return it: {fault}",
         )
 
-    def _bodies(
-        self, one: Folder, portion: Sequence[Envelope]
+    def _fetch_or_split(
+        self, folder: Folder, batch: Sequence[Envelope]
     ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
         fault = ""
         found: list[tuple[Envelope, bytes | CannotRead]] = []
         try:
-            found = list(self._fetched(portion))
-        except (Refused, Malformed) as error:
+            found = list(self._fetch(batch))
+        except (CommandRefusedError, MalformedResponseError) as error:
             fault = str(error)
-        except LineLost as error:
+        except ConnectionLostError as error:
             fault = str(error)
-            self._reopened(one, error)
+            self._reconnect(folder, error)
         if not fault:
             yield from found
-        elif len(portion) == 1:
-            yield portion[0], NotGiven(f"the server does not give it: {fault}")
+        elif len(batch) == 1:
+            yield batch[0], MessageUnavailable(f"the server does not return it: {fault}")
         else:
-            middle = len(portion) // 2
-            yield from self._bodies(one, portion[:middle])
-            yield from self._bodies(one, portion[middle:])
+            middle = len(batch) // 2
+            yield from self._fetch_or_split(folder, batch[:middle])
+            yield from self._fetch_or_split(folder, batch[middle:])
 
-    def _fetched(
-        self, portion: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
-        by_uid = {message.number: message for message in portion}
+    def _fetch(self, batch: Sequence[Envelope]) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+        by_uid = {message.number: message for message in batch}
         items = f"(UID BODY.PEEK[]<0.{self._largest + 1}>)"
-        most = sum(min(2 * one.size, self._largest) + 10_000 for one in portion) + 1_000_000
-        for told in self._session.fetch_uids(list(by_uid), items, most):
-            body = _content(told)
-            message = by_uid.get(number(told, "UID")) if "UID" in told else None
+        max_bytes = sum(min(2 * one.size, self._largest) + 10_000 for one in batch) + 1_000_000
+        for fetched in self._session.fetch_uids(list(by_uid), items, max_bytes):
+            body = _body_item(fetched)
+            message = by_uid.get(parse_number(fetched, "UID")) if "UID" in fetched else None
             if body is None or message is None:
                 continue
             if len(body) > self._largest:
-                yield message, CannotRead(too_large(len(body), self._largest))
+                yield message, CannotRead(describe_too_large(len(body), self._largest))
             else:
                 yield message, body
 
 
-def _content(told: Told) -> bytes | None:
-    return next((value for name, value in told.items() if name.startswith("BODY[")), None)
+def _body_item(items: FetchedItems) -> bytes | None:
+    return next((value for name, value in items.items() if name.startswith("BODY[")), None)
 
 
-def _portions(messages: Sequence[Envelope]) -> Iterator[list[Envelope]]:
-    portion: list[Envelope] = []
+def _split_batches(messages: Sequence[Envelope]) -> Iterator[list[Envelope]]:
+    batch: list[Envelope] = []
     size = 0
     for message in messages:
-        if portion and (size + message.size > _BODIES_AT_ONCE or len(portion) >= _MOST_UIDS):
-            yield portion
-            portion, size = [], 0
-        portion.append(message)
+        is_full = size + message.size > _BODY_BYTES_PER_FETCH or len(batch) >= _UIDS_PER_FETCH
+        if batch and is_full:
+            yield batch
+            batch, size = [], 0
+        batch.append(message)
         size += message.size
-    if portion:
-        yield portion
+    if batch:
+        yield batch

@@ -1,4 +1,4 @@
-"""What an IMAP server answers, in parts (RFC 3501, section 9)."""
+"""Parsing responses of an IMAP server (RFC 3501, section 9)."""
 
 import re
 from calendar import timegm
@@ -7,53 +7,53 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-Piece: TypeAlias = bytes | tuple[bytes, bytes]
-"""As imaplib gives an answer: a line, or the line before a literal and the literal."""
+ResponsePart: TypeAlias = bytes | tuple[bytes, bytes]
+"""A part of a response as imaplib returns it: a line, or the line before a literal and the literal."""
 
 _TOKEN = re.compile(
     rb'\s*(?:(?P<open>\()|(?P<close>\))|"(?P<quoted>(?:[^"\\]|\\.)*)"'
     rb'|(?P<atom>[^\s()"\[\]]*\[[^\]]*\][^\s()"]*|[^\s()"]+))'
 )
-_LITERAL = re.compile(rb"\{\d+\+?\}$")
-_SHIFTED = re.compile(r"&([^-]*)-")
+_LITERAL_SIZE = re.compile(rb"\{\d+\+?\}$")
+_UTF7_SEQUENCE = re.compile(r"&([^-]*)-")
 
 
-class Malformed(ValueError):
-    """An answer that cannot be understood."""
+class MalformedResponseError(ValueError):
+    """A response is not of the expected form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
     text: bytes
     depth: int
-    """How many brackets are open around it."""
+    """How many parentheses are open around it."""
     is_atom: bool
 
 
-def answers(pieces: Iterable[Piece | None]) -> Iterator[list[Piece]]:
-    """The pieces of each answer together: after one with a literal the next belongs to it."""
-    together: list[Piece] = []
-    for piece in pieces:
-        if piece is None:
+def group_responses(parts: Iterable[ResponsePart | None]) -> Iterator[list[ResponsePart]]:
+    """Group the parts by response: a response goes on after each literal."""
+    response: list[ResponsePart] = []
+    for part in parts:
+        if part is None:
             continue
-        together.append(piece)
-        if isinstance(piece, bytes):
-            yield together
-            together = []
-    if together:
-        raise Malformed("an answer breaks off after a literal")
+        response.append(part)
+        if isinstance(part, bytes):
+            yield response
+            response = []
+    if response:
+        raise MalformedResponseError("a response ends after a literal")
 
 
-def tokens(answer: Iterable[Piece]) -> Iterator[Token]:
+def tokenize(response: Iterable[ResponsePart]) -> Iterator[Token]:
     """
     Raises:
-        Malformed: brackets or quotation marks do not match.
+        MalformedResponseError: unbalanced parentheses or quotes.
     """
     depth = 0
-    for piece in answer:
-        line, literal = (piece, None) if isinstance(piece, bytes) else piece
-        text = line if literal is None else _LITERAL.sub(b"", line)
-        for match in _matches(text):
+    for part in response:
+        line, literal = (part, None) if isinstance(part, bytes) else part
+        text = line if literal is None else _LITERAL_SIZE.sub(b"", line)
+        for match in _match_tokens(text):
             depth += (match["open"] is not None) - (match["close"] is not None)
             if match["quoted"] is not None:
                 yield Token(re.sub(rb"\\(.)", rb"\1", match["quoted"]), depth, is_atom=False)
@@ -62,29 +62,30 @@ def tokens(answer: Iterable[Piece]) -> Iterator[Token]:
         if literal is not None:
             yield Token(literal, depth, is_atom=False)
     if depth:
-        raise Malformed("brackets that do not match")
+        raise MalformedResponseError("unbalanced parentheses")
 
 
-def _matches(text: bytes) -> Iterator[re.Match[bytes]]:
+def _match_tokens(text: bytes) -> Iterator[re.Match[bytes]]:
     at, end = 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise Malformed(f"not of the protocol: {text[at : at + 40]!r}")
+            raise MalformedResponseError(f"invalid token: {text[at : at + 40]!r}")
         yield match
         at = match.end()
 
 
-def attributes(answer: Iterable[Piece]) -> Mapping[str, bytes]:
-    """`12 (UID 5 RFC822.SIZE 90 FLAGS (\\Seen))` to {"": "12", "UID": "5", "RFC822.SIZE": "90"}:
-    what stands before the bracket, and values by names in upper case; lists are passed over.
+def parse_attributes(response: Iterable[ResponsePart]) -> Mapping[str, bytes]:
+    """Parse `12 (UID 5 RFC822.SIZE 90 FLAGS (\\Seen))` to {"": "12", "UID": "5", "RFC822.SIZE": "90"}.
+
+    The value before the parentheses has an empty name; names are in upper case; lists are left out.
 
     Raises:
-        Malformed: it is no such answer.
+        MalformedResponseError: unbalanced parentheses or quotes.
     """
     found: dict[str, bytes] = {}
     name: str | None = None
-    for token in tokens(answer):
+    for token in tokenize(response):
         if token.depth == 0:
             found.setdefault("", token.text)
         elif token.depth > 1:
@@ -97,32 +98,32 @@ def attributes(answer: Iterable[Piece]) -> Mapping[str, bytes]:
     return found
 
 
-def number(found: Mapping[str, bytes], name: str) -> int:
+def parse_number(attributes: Mapping[str, bytes], name: str) -> int:
     """
     Raises:
-        Malformed: it is not there, or no number of 64 bits.
+        MalformedResponseError: it is missing, or not a number of 64 bits.
     """
-    text = found.get(name, b"")
+    text = attributes.get(name, b"")
     if not re.fullmatch(rb"\d{1,19}", text):
-        raise Malformed(f"no number for {name or 'the message'}: {text[:40]!r}")
+        raise MalformedResponseError(f"invalid {name or 'message number'}: {text[:40]!r}")
     return int(text)
 
 
-def internal_date(text: bytes) -> int:
-    """` 5-Jan-2026 10:00:00 +0200` as seconds since 1970; 0 where it is none."""
+def parse_internal_date(text: bytes) -> int:
+    """Parse ` 5-Jan-2026 10:00:00 +0200` to seconds since 1970; return 0 if it is not valid."""
     try:
-        moment = datetime.strptime(text.decode("ascii").strip(), "%d-%b-%Y %H:%M:%S %z")
-        return max(timegm(moment.astimezone(UTC).timetuple()), 0)
+        parsed = datetime.strptime(text.decode("ascii").strip(), "%d-%b-%Y %H:%M:%S %z")
+        return max(timegm(parsed.astimezone(UTC).timetuple()), 0)
     except (ValueError, OverflowError):
         return 0
 
 
-def folder_name(raw: bytes) -> str:
-    """The name that a person sees: modified UTF-7 decoded (RFC 3501, 5.1.3), as far as it is that."""
-    return _SHIFTED.sub(_unshifted, raw.decode("utf-8", "replace"))
+def decode_folder_name(raw: bytes) -> str:
+    """Decode modified UTF-7 (RFC 3501, 5.1.3); sequences that are not valid stay as they are."""
+    return _UTF7_SEQUENCE.sub(_decode_sequence, raw.decode("utf-8", "replace"))
 
 
-def _unshifted(match: re.Match[str]) -> str:
+def _decode_sequence(match: re.Match[str]) -> str:
     if not match[1]:
         return "&"
     try:

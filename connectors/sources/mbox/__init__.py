@@ -1,1 +1,1 @@
-"""Mail in mbox files."""
+"""The mbox source: mail in mbox files."""

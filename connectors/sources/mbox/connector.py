@@ -1,4 +1,4 @@
-"""Mail in mbox files: an archive, an export, the folders of a mail program."""
+"""The connector of the mbox source: archives, exports, and the folders of mail programs."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -8,38 +8,39 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
 from connectors.document import Access
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError
 from connectors.files.glob_patterns import Choice
 from connectors.files.paths import Parts
 from connectors.mail import sync
-from connectors.mail.conversation_document import Conversations
+from connectors.mail.conversation_document import ConversationDocuments
 from connectors.setting_types import AbsolutePath, Globs, MailboxOwner, ReaderTokens, mailbox_access
 from connectors.source_kind import Kind, NoCredential
 from connectors.sources.mbox.mailbox import MboxFiles
 
 
 class MboxSettings(BaseModel):
-    """Which files. Globs are matched from the folder; see `connectors.files.glob_patterns`."""
+    """Index mail from mbox files. Globs match paths below the folder; see `connectors.files.glob_patterns`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: AbsolutePath = Field(
-        description="An mbox file, or a folder: all files in it that begin as mbox files do are read."
+        description="An mbox file, or a folder of which all mbox files are read."
     )
     owner: MailboxOwner = Field(
-        default="", description="The e-mail address of the one who may read the mail here."
+        default="", description="The e-mail address of the person who may read this mail."
     )
     readers: ReaderTokens = Field(
         default=(),
-        description="In place of one owner: all who may read it (user:ann@example.com, group:sales,"
+        description="Who may read the mail instead of the owner (user:ann@example.com, group:sales,"
         " public).",
     )
-    include: Globs = Field(default=(), description="Files to read, as globs. None: all.")
-    exclude: Globs = Field(default=(), description="Files not to read, as globs.")
+    include: Globs = Field(default=(), description="Globs of the files to read. Empty: all.")
+    exclude: Globs = Field(default=(), description="Globs of the files to leave out.")
     largest_message: int = Field(
         default=50_000_000,
         gt=0,
-        description="Bytes. A larger message is named in its conversation and not read.",
+        description="Bytes. A larger message is not read, and is listed in the metadata of its"
+        " conversation.",
     )
 
     def access(self) -> Access:
@@ -47,42 +48,43 @@ class MboxSettings(BaseModel):
 
 
 class MboxConnector:
-    """The conversations of mbox files."""
+    """Yields the conversations of mbox files."""
 
     def __init__(self, source: str, settings: MboxSettings) -> None:
         self._source = source
         self._settings = settings
-        self._chosen = Choice.of(settings.include, settings.exclude)
+        self._choice = Choice.of(settings.include, settings.exclude)
 
     @property
     def source(self) -> str:
         return self._source
 
     def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
-        """Yield what changed, with a checkpoint every 200 conversations, the newest first. While all
-        files are of the size and time that they had, nothing is read.
+        """Yield what changed, newest conversations first, with a checkpoint after every 200.
+
+        Nothing is read unless the size or the modification time of a file changed.
 
         Raises:
-            TemporarilyUnavailableError: a file is being written, or the disk does not answer.
-            ActionRequiredError: the path is not there or may not be read.
+            TemporarilyUnavailableError: a file is being written, or cannot be read now.
+            ActionRequiredError: the path does not exist, or Quarry may not read it.
         """
         files = self._files()
-        yield from sync.changes(files, self._conversations(files), since, known)
+        yield from sync.changes(files, self._documents(files), since, known)
 
     def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """See `Connector.again`."""
         files = self._files()
-        yield from sync.again(files, self._conversations(files), document_ids)
+        yield from sync.again(files, self._documents(files), document_ids)
 
     def listing(self) -> Iterator[Listed]:
         """See `Connector.listing`."""
         files = self._files()
-        yield from sync.listing(files, self._conversations(files))
+        yield from sync.listing(files, self._documents(files))
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        fault = self._fault()
-        yield from checks(fault, fault or self._fault_of_access())
+        fault = self._find_fault()
+        yield from checks(fault, fault or self._find_access_fault())
 
     def _files(self) -> MboxFiles:
         path = self._settings.path
@@ -90,32 +92,31 @@ class MboxConnector:
             path = path.resolve(strict=True)
             is_file = path.is_file()
         except (OSError, RuntimeError) as error:
-            raise ActionRequiredError(
-                f"{self._settings.path} is not there: connect its disk, or correct the path"
+            raise NotFoundError(
+                f"{self._settings.path} does not exist: connect its disk, or correct the path"
             ) from error
         largest = self._settings.largest_message
         if not is_file:
-            return MboxFiles(path, _is_visible, self._chosen.takes, largest)
-        only = partial(eq, (path.name,))
-        return MboxFiles(path.parent, only, only, largest)
+            return MboxFiles(path, _is_visible, self._choice.takes, largest)
+        is_file_itself = partial(eq, (path.name,))
+        return MboxFiles(path.parent, is_file_itself, is_file_itself, largest)
 
-    def _fault(self) -> str | None:
+    def _find_fault(self) -> str | None:
         try:
-            self._files().state()
+            self._files().read_state()
         except (ActionRequiredError, TemporarilyUnavailableError) as error:
             return str(error)
         return None
 
-    def _fault_of_access(self) -> str | None:
+    def _find_access_fault(self) -> str | None:
         if self._settings.access().readers:
             return None
         return (
-            "nobody may read the mail: set owner, or readers, by quarry sources edit"
-            f" {self._source}"
+            f"nobody may read the mail: set owner or readers by quarry sources edit {self._source}"
         )
 
-    def _conversations(self, files: MboxFiles) -> Conversations:
-        return Conversations(
+    def _documents(self, files: MboxFiles) -> ConversationDocuments:
+        return ConversationDocuments(
             source=self._source,
             access=self._settings.access(),
             largest_message=self._settings.largest_message,

@@ -1,7 +1,7 @@
-"""The mbox files of a folder as a mailbox.
+"""Reading the mbox files of a folder as a mailbox.
 
-All of them are gone through whenever one is of another size or time than before: reading them from
-end to end costs less than a record of what was where would be worth.
+If the size or the time of any file changed, all files are read again: that is cheap enough not to keep a
+record of which message is in which file.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import SourceAuthError, TemporarilyUnavailableError
 from connectors.extraction.result import CannotRead, one_line
 from connectors.files.paths import Parts
 from connectors.files.walker import Closed, File, head, opened, walk
-from connectors.mail.headers import Envelope, envelope
-from connectors.sources.mbox.mbox_reader import BEGINS, message, stored
+from connectors.mail.headers import Envelope, parse_envelope
+from connectors.sources.mbox.mbox_reader import MBOX_PREFIX, iter_messages, read_message
 
-_LATER = timedelta(minutes=5)
-_HEADERS = 65_536
+_RETRY_AFTER = timedelta(minutes=5)
+_HEADER_BYTES = 65_536
 
 
 class MboxFiles:
-    """See `connectors.mail.sync.Mailbox`."""
+    """Implements `connectors.mail.sync.Mailbox`."""
 
     def __init__(
         self,
@@ -35,100 +35,102 @@ class MboxFiles:
         includes: Callable[[Parts], bool],
         largest_message: int,
     ) -> None:
-        """`enters` says of a file or folder whether to look at it, `includes` of a file whether it is
-        meant."""
+        """`enters` decides on files and folders whether to look at them, `includes` on files whether to
+        read them."""
         self._root = root
         self._enters = enters
         self._includes = includes
         self._largest = largest_message
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._stats: dict[str, tuple[int, int]] = {}
 
-    def state(self) -> str:
+    def read_state(self) -> str:
         digest = hashlib.sha256(str(self._largest).encode())
         for file in self._files():
-            told = [_key(file.parts), file.size, file.mtime_ns]
-            digest.update(json.dumps(told).encode())
+            values = [_to_key(file.parts), file.size, file.mtime_ns]
+            digest.update(json.dumps(values).encode())
         return digest.hexdigest()
 
-    def envelopes(self) -> Iterator[Envelope]:
+    def read_envelopes(self) -> Iterator[Envelope]:
         for found in self._files():
-            with self._reading(found.parts), opened(self._root, found.parts) as file:
-                told = os.fstat(file.fileno())
-                self._seen[_key(found.parts)] = (told.st_size, told.st_mtime_ns)
-                for one in stored(file):
-                    yield envelope(
+            with self._os_errors(found.parts), opened(self._root, found.parts) as file:
+                stat = os.fstat(file.fileno())
+                self._stats[_to_key(found.parts)] = (stat.st_size, stat.st_mtime_ns)
+                for one in iter_messages(file):
+                    yield parse_envelope(
                         one.headers,
-                        folder=_key(found.parts),
+                        folder=_to_key(found.parts),
                         number=one.offset,
                         size=one.size,
-                        received=one.received or max(told.st_mtime_ns // 10**9, 0),
+                        received=one.received or max(stat.st_mtime_ns // 10**9, 0),
                     )
 
-    def bodies(self, messages: Sequence[Envelope]) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    def fetch_bodies(
+        self, messages: Sequence[Envelope]
+    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
         for key in dict.fromkeys(one.folder for one in messages):
             own = [one for one in messages if one.folder == key]
-            with self._reading(_parts(key)), opened(self._root, _parts(key)) as file:
-                told = os.fstat(file.fileno())
-                is_still = self._seen[key] == (told.st_size, told.st_mtime_ns)
+            with self._os_errors(_to_parts(key)), opened(self._root, _to_parts(key)) as file:
+                stat = os.fstat(file.fileno())
+                is_unchanged = self._stats[key] == (stat.st_size, stat.st_mtime_ns)
                 for one in own:
-                    data = message(file, one.number, one.size)
-                    if not is_still:
+                    data = read_message(file, one.number, one.size)
+                    if not is_unchanged:
                         self._check_same(one, data)
                     yield one, data
 
     def path(self, key: str) -> tuple[str, ...]:
-        return tuple(map(one_line, _parts(key)))
+        return tuple(map(one_line, _to_parts(key)))
 
     def link(self, one: Envelope) -> str:
-        """The file; programs that open one message in it know no address for that."""
-        return self._root.joinpath(*_parts(one.folder)).as_uri()
+        """Return the link to the file: there are none to a message within it."""
+        return self._root.joinpath(*_to_parts(one.folder)).as_uri()
 
     def _files(self) -> Iterator[File]:
-        """Those that begin as an mbox does, or are empty. What cannot be looked at must not look
-        deleted."""
-        with self._reading(()):
+        """Yield the mbox files. A file that cannot be read is an error, lest its mail look deleted."""
+        with self._os_errors(()):
             for found in walk(self._root, self._enters):
                 if isinstance(found, Closed):
-                    self._tell(found.parts, found.error)
-                elif self._includes(found.parts) and self._begins(found):
+                    self._raise_unreadable(found.parts, found.error)
+                elif self._includes(found.parts) and self._is_mbox(found):
                     yield found
 
-    def _begins(self, file: File) -> bool:
-        with self._reading(file.parts):
-            return head(self._root, file.parts, len(BEGINS)) == BEGINS
+    def _is_mbox(self, file: File) -> bool:
+        with self._os_errors(file.parts):
+            return head(self._root, file.parts, len(MBOX_PREFIX)) == MBOX_PREFIX
 
     def _check_same(self, one: Envelope, data: bytes) -> None:
-        """A file that only grew has its messages where they were."""
-        now = envelope(
-            data[:_HEADERS], folder=one.folder, number=one.number, size=one.size, received=0
+        """Check that the message is still at its offset, as it is where mail was only appended."""
+        now = parse_envelope(
+            data[:_HEADER_BYTES], folder=one.folder, number=one.number, size=one.size, received=0
         )
         if now.key != one.key:
             raise TemporarilyUnavailableError(
-                f"{'/'.join(self.path(one.folder))} was written to while it was read", _LATER
+                f"{'/'.join(self.path(one.folder))} changed while it was read", _RETRY_AFTER
             )
 
     @contextmanager
-    def _reading(self, parts: Parts) -> Iterator[None]:
+    def _os_errors(self, parts: Parts) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            self._tell(parts, error)
+            self._raise_unreadable(parts, error)
 
-    def _tell(self, parts: Parts, error: OSError) -> NoReturn:
+    def _raise_unreadable(self, parts: Parts, error: OSError) -> NoReturn:
         name = one_line(str(self._root.joinpath(*parts)))
         if isinstance(error, PermissionError):
-            raise ActionRequiredError(
-                f"{name} cannot be read (permission denied): let Quarry's user read it, or exclude it"
+            raise SourceAuthError(
+                f"{name} cannot be read (permission denied): make it readable for Quarry's user, or"
+                " exclude it"
             ) from error
         raise TemporarilyUnavailableError(
-            f"{name} cannot be read: {error.strerror or error}", _LATER
+            f"{name} cannot be read: {error.strerror or error}", _RETRY_AFTER
         ) from error
 
 
-def _key(parts: Parts) -> str:
-    """The path as a name that any database holds."""
+def _to_key(parts: Parts) -> str:
+    """Quote the path, so that it is valid Unicode."""
     return quote_from_bytes(os.fsencode("/".join(parts)))
 
 
-def _parts(key: str) -> Parts:
+def _to_parts(key: str) -> Parts:
     return tuple(os.fsdecode(unquote_to_bytes(key)).split("/"))

@@ -1,8 +1,8 @@
-"""Messages in mbox files: one after the other, each behind a line that begins with `From `.
+"""Reading messages from mbox files, where each follows a line that begins with `From `.
 
-Of the kinds of quoting the one that loses nothing is undone (mboxrd): a line of `>`s and `From ` has
-one `>` less. In files of the older kind (mboxo) that is right for all lines but those that had a `>`
-to begin with. See RFC 4155, appendix A, and https://www.loc.gov/preservation/digital/formats/.
+Quoting is undone as in the mboxrd format: a line of `>`s and `From ` loses one `>`. In the older mboxo
+format this is wrong only for lines that began with `>From ` before they were quoted. See RFC 4155,
+appendix A, and https://www.loc.gov/preservation/digital/formats/.
 """
 
 import re
@@ -11,65 +11,65 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from io import BufferedReader
 
-BEGINS = b"From "
-"""The first bytes of every mbox file that holds a message."""
+MBOX_PREFIX = b"From "
+"""Every mbox file that contains a message begins with it."""
 
-_LONGEST_LINE = 65_536
-_LONGEST_HEADERS = 65_536
-"""Bytes; the rest is passed over here, and read with the message."""
-_LAST_SECOND = 253_402_300_799
-# After the address a time and a year; mail programs of today leave all of it out.
+_MAX_LINE_BYTES = 65_536
+_MAX_HEADER_BYTES = 65_536
+"""The rest of the headers is only read with the message itself."""
+_MAX_TIMESTAMP = 253_402_300_799
+# Traditionally an address, a time and a year; some mail programs leave them out.
 _SEPARATOR = re.compile(rb"From (?:-?\s*|\S.*\d\d?:\d\d.*\d{4}.*)")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A message in the file."""
+class StoredMessage:
+    """A message in an mbox file."""
 
     offset: int
-    """Of its first header, in bytes."""
+    """Where its first header begins, in bytes."""
     size: int
     headers: bytes
     received: int
-    """Seconds since 1970, UTC; 0 where the line before it tells none."""
+    """Seconds since 1970, UTC; 0 if the separator states no time."""
 
 
-def stored(file: BufferedReader) -> Iterator[Stored]:
-    """The messages of a file, in its order, in one pass; memory holds the headers of one.
+def iter_messages(file: BufferedReader) -> Iterator[StoredMessage]:
+    """Yield the messages in one pass; only the headers of one are held in memory.
 
-    What stands before the first separator is no message.
+    Text before the first separator is ignored.
     """
-    begun: _Begun | None = None
+    current: _MessageBuilder | None = None
     at, after_blank, within_line = 0, True, False
-    while line := file.readline(_LONGEST_LINE):
-        whole = not within_line
+    while line := file.readline(_MAX_LINE_BYTES):
+        is_line_start = not within_line
         if (
-            whole
+            is_line_start
             and after_blank
-            and line.startswith(BEGINS)
+            and line.startswith(MBOX_PREFIX)
             and _SEPARATOR.fullmatch(line.rstrip(b"\r\n"))
         ):
-            if begun is not None:
-                yield begun.ended(at)
-            begun = _Begun(at + len(line), _moment(line))
-        elif begun is not None:
-            begun.take(line)
+            if current is not None:
+                yield current.build(at)
+            current = _MessageBuilder(at + len(line), _parse_time(line))
+        elif current is not None:
+            current.add_line(line)
         at += len(line)
         within_line = not line.endswith(b"\n")
-        after_blank = whole and line in (b"\n", b"\r\n")
-    if begun is not None:
-        yield begun.ended(at)
+        after_blank = is_line_start and line in (b"\n", b"\r\n")
+    if current is not None:
+        yield current.build(at)
 
 
-def message(file: BufferedReader, offset: int, size: int) -> bytes:
-    """The message there, its quoting undone."""
+def read_message(file: BufferedReader, offset: int, size: int) -> bytes:
+    """Return the message at the offset, with quoting undone."""
     file.seek(offset)
     return _QUOTED.sub(rb"\1", file.read(size))
 
 
-class _Begun:
-    """A message whose end is not found yet."""
+class _MessageBuilder:
+    """Collects a message until its end is found."""
 
     def __init__(self, offset: int, received: int) -> None:
         self._offset = offset
@@ -77,22 +77,22 @@ class _Begun:
         self._headers = bytearray()
         self._in_headers = True
 
-    def take(self, line: bytes) -> None:
+    def add_line(self, line: bytes) -> None:
         if not self._in_headers:
             return
         self._in_headers = line not in (b"\n", b"\r\n")
-        if len(self._headers) + len(line) <= _LONGEST_HEADERS:
+        if len(self._headers) + len(line) <= _MAX_HEADER_BYTES:
             self._headers += line
 
-    def ended(self, at: int) -> Stored:
-        return Stored(self._offset, at - self._offset, bytes(self._headers), self._received)
+    def build(self, end: int) -> StoredMessage:
+        return StoredMessage(self._offset, end - self._offset, bytes(self._headers), self._received)
 
 
-def _moment(separator: bytes) -> int:
-    """`From ann@example.com Mon Jan  5 10:00:00 2026`."""
+def _parse_time(separator: bytes) -> int:
+    """Parse a separator such as `From ann@example.com Mon Jan  5 10:00:00 2026`."""
     words = separator.decode("ascii", "replace").split(maxsplit=2)
     try:
         seconds = int(parsedate_to_datetime(words[2]).timestamp())
     except (ValueError, TypeError, IndexError, OverflowError):
         return 0
-    return min(max(seconds, 0), _LAST_SECOND)
+    return min(max(seconds, 0), _MAX_TIMESTAMP)

@@ -7,10 +7,10 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.git_repository.connection import Way
+from connectors.git_repository.connection import Connection
 from connectors.git_repository.credentials import Anonymous, GitCredential, SshKey, Token
-from connectors.git_repository.git_command import GitFailed, git_at
-from connectors.git_repository.remote_url import remote_of
+from connectors.git_repository.git_command import GitError, find_git
+from connectors.git_repository.remote_url import parse_remote
 from connectors.http_client.address_guard import (
     LOOPBACK,
     PUBLIC_ONLY,
@@ -24,8 +24,10 @@ KEY = SshKey(
 )
 
 
-def way(url: str, **more: object) -> Way:
-    plain = Way(source="kb", remote=remote_of(url), sign_in=Anonymous(), reach=LOOPBACK)
+def connection(url: str, **more: object) -> Connection:
+    plain = Connection(
+        source="kb", remote=parse_remote(url), sign_in=Anonymous(), allowed_networks=LOOPBACK
+    )
     return replace(plain, **more)  # type: ignore[arg-type]
 
 
@@ -41,31 +43,33 @@ def way(url: str, **more: object) -> Way:
 )
 def test_an_address_inside_is_refused_before_git_runs(tmp_path: Path, url: str) -> None:
     with pytest.raises(AddressNotAllowedError):
-        way(url, reach=PUBLIC_ONLY).prepared(git_at(tmp_path))
+        connection(url, allowed_networks=PUBLIC_ONLY).configure(find_git(tmp_path))
 
 
 def test_so_is_one_behind_ssh(tmp_path: Path) -> None:
-    inside = way("git@127.0.0.1:kb", reach=PUBLIC_ONLY, sign_in=KEY)
+    inside = connection("git@127.0.0.1:kb", allowed_networks=PUBLIC_ONLY, sign_in=KEY)
     with pytest.raises(AddressNotAllowedError):
-        inside.prepared(git_at(tmp_path))
+        inside.configure(find_git(tmp_path))
     assert not (tmp_path / "key").exists()
 
 
 def test_git_connects_to_the_address_that_was_checked(tmp_path: Path) -> None:
-    here = way("http://localhost:8080/kb", reach=parse_allowed_networks(["localhost"]))
-    pinned = here.prepared(git_at(tmp_path)).config["http.curloptResolve"]
+    here = connection(
+        "http://localhost:8080/kb", allowed_networks=parse_allowed_networks(["localhost"])
+    )
+    pinned = here.configure(find_git(tmp_path)).config["http.curloptResolve"]
     host, port, addresses = pinned.split(":", 2)
     assert (host, port) == ("localhost", "8080")
     assert set(addresses.split(",")) <= {"127.0.0.1", "[::1]"}
 
 
 def test_one_protocol_is_open(tmp_path: Path) -> None:
-    git = way("https://127.0.0.1/kb").prepared(git_at(tmp_path))
+    git = connection("https://127.0.0.1/kb").configure(find_git(tmp_path))
     assert git.environment["GIT_ALLOW_PROTOCOL"] == "https"
 
 
 def test_a_token_is_for_its_own_repository_and_not_shown(tmp_path: Path) -> None:
-    git = way("https://127.0.0.1/kb", sign_in=TOKEN).prepared(git_at(tmp_path))
+    git = connection("https://127.0.0.1/kb", sign_in=TOKEN).configure(find_git(tmp_path))
     # base64 of x-access-token:right-token
     sent = "Authorization: Basic eC1hY2Nlc3MtdG9rZW46cmlnaHQtdG9rZW4="
     assert git.config["http.https://127.0.0.1/kb.extraHeader"] == sent
@@ -74,7 +78,7 @@ def test_a_token_is_for_its_own_repository_and_not_shown(tmp_path: Path) -> None
 
 
 def test_ssh_trusts_the_given_keys_alone(tmp_path: Path) -> None:
-    git = way("ssh://me@127.0.0.1:2222/kb", sign_in=KEY).prepared(git_at(tmp_path))
+    git = connection("ssh://me@127.0.0.1:2222/kb", sign_in=KEY).configure(find_git(tmp_path))
     command = git.environment["GIT_SSH_COMMAND"]
     for words in (
         "ssh -F /dev/null ",
@@ -90,10 +94,10 @@ def test_ssh_trusts_the_given_keys_alone(tmp_path: Path) -> None:
 
 
 def test_an_ssh_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
-    away = way("ssh://me@127.0.0.1:1/kb", sign_in=KEY)
-    with pytest.raises(GitFailed) as caught:
-        away.prepared(git_at(tmp_path)).run("ls-remote", "quarry", seconds=20)
-    assert isinstance(away.trouble(caught.value), TemporarilyUnavailableError)
+    away = connection("ssh://me@127.0.0.1:1/kb", sign_in=KEY)
+    with pytest.raises(GitError) as caught:
+        away.configure(find_git(tmp_path)).run("ls-remote", "quarry", seconds=20)
+    assert isinstance(away.explain_error(caught.value), TemporarilyUnavailableError)
     assert "Connection refused" in str(caught.value)
 
 
@@ -102,14 +106,18 @@ def test_an_ssh_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
     [
         ("git@127.0.0.1:kb", Anonymous(), "needs a key: set it by quarry sources edit kb"),
         ("git@127.0.0.1:kb", TOKEN, "needs a key: set it by quarry sources edit kb"),
-        ("https://127.0.0.1/kb", KEY, "no ssh key belongs: set it by quarry sources edit kb"),
+        (
+            "https://127.0.0.1/kb",
+            KEY,
+            "an SSH key cannot be used: set it by quarry sources edit kb",
+        ),
     ],
 )
 def test_a_credential_fits_its_address(
     tmp_path: Path, url: str, sign_in: Token | SshKey, says: str
 ) -> None:
     with pytest.raises(ActionRequiredError, match=says):
-        way(url, sign_in=sign_in).prepared(git_at(tmp_path))
+        connection(url, sign_in=sign_in).configure(find_git(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +130,7 @@ def test_a_credential_fits_its_address(
     ],
 )
 def test_what_ssh_says_is_told_with_what_to_do(said: str, says: str) -> None:
-    trouble = way("git@127.0.0.1:kb", sign_in=KEY).trouble(GitFailed(said))
+    trouble = connection("git@127.0.0.1:kb", sign_in=KEY).explain_error(GitError(said))
     assert isinstance(trouble, ActionRequiredError)
     assert says in str(trouble)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from connectors.errors import TemporarilyUnavailableError
-from connectors.git_repository.git_command import GitFailed, git_at
+from connectors.git_repository.git_command import GitError, find_git
 from tests.support.services.serving import Asked, Reply, running
 
 
@@ -17,16 +17,16 @@ def test_nothing_of_this_machine_steers_it(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'user.name=Somebody'")
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     (home := tmp_path / "home").mkdir()
-    told = git_at(home).run("config", "--list", "--name-only", seconds=10).decode().split()
+    told = find_git(home).run("config", "--list", "--name-only", seconds=10).decode().split()
     assert "user.name" not in told
     assert {"core.hookspath", "http.followredirects", "protocol.allow"} <= set(told)
-    printed = git_at(home).run("-c", "alias.told=!env", "told", seconds=10).decode()
+    printed = find_git(home).run("-c", "alias.told=!env", "told", seconds=10).decode()
     assert "PROXY" not in printed
 
 
 def test_an_error_is_told_in_its_own_words(tmp_path: Path) -> None:
-    with pytest.raises(GitFailed, match="fatal: not a git repository"):
-        git_at(tmp_path).run("log", seconds=10)
+    with pytest.raises(GitError, match="fatal: not a git repository"):
+        find_git(tmp_path).run("log", seconds=10)
 
 
 def test_what_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
@@ -35,11 +35,11 @@ def test_what_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> 
         time.sleep(3)
         return Reply()
 
-    git = git_at(tmp_path)
+    git = find_git(tmp_path)
     with running(asleep) as service:
         url = f"{service.url}/kb"
         began = time.monotonic()
-        with pytest.raises(TemporarilyUnavailableError, match="did not end within 1 seconds"):
+        with pytest.raises(TemporarilyUnavailableError, match="took longer than 1 seconds"):
             git.run("-c", "protocol.http.allow=always", "ls-remote", url, seconds=0.5 + 0.5)
         assert time.monotonic() - began < 2.9
         left = subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True).stdout
@@ -47,7 +47,7 @@ def test_what_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> 
 
 
 def test_a_pipe_that_is_left_early_leaves_no_process(tmp_path: Path) -> None:
-    fields = git_at(tmp_path).fields(
+    fields = find_git(tmp_path).iter_fields(
         "-c", "alias.endless=!yes endless-17 | tr '\\n' '\\0'", "endless"
     )
     assert next(fields) == b"endless-17"

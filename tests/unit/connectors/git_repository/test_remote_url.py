@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from connectors.git_repository.remote_url import (
-    OnDisk,
-    OnTheWeb,
-    OverSsh,
-    remote_of,
+    HttpRemote,
+    LocalRemote,
+    SshRemote,
+    parse_remote,
     repository_name,
 )
-from connectors.sources.git.web_links import Hosting, file_link, hosting_of
+from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 
 
 @pytest.mark.parametrize(
@@ -17,28 +17,28 @@ from connectors.sources.git.web_links import Hosting, file_link, hosting_of
     [
         (
             "https://Example.com/a/kb.git/",
-            OnTheWeb("https://example.com/a/kb.git", "https", "example.com", 443),
+            HttpRemote("https://example.com/a/kb.git", "https", "example.com", 443),
         ),
         (
             "http://example.com:8080/kb",
-            OnTheWeb("http://example.com:8080/kb", "http", "example.com", 8080),
+            HttpRemote("http://example.com:8080/kb", "http", "example.com", 8080),
         ),
         (
             "ssh://me@example.com:2222/a/kb.git",
-            OverSsh("ssh://me@example.com:2222/a/kb.git", "me", "example.com", 2222, "a/kb.git"),
+            SshRemote("ssh://me@example.com:2222/a/kb.git", "me", "example.com", 2222, "a/kb.git"),
         ),
         (
             "git@example.com:a/kb.git",
-            OverSsh("git@example.com:a/kb.git", "git", "example.com", 22, "a/kb.git"),
+            SshRemote("git@example.com:a/kb.git", "git", "example.com", 22, "a/kb.git"),
         ),
-        ("/srv/kb.git", OnDisk(Path("/srv/kb.git"))),
-        ("file:///srv/my%20kb.git", OnDisk(Path("/srv/my kb.git"))),
+        ("/srv/kb.git", LocalRemote(Path("/srv/kb.git"))),
+        ("file:///srv/my%20kb.git", LocalRemote(Path("/srv/my kb.git"))),
     ],
 )
 def test_an_address_is_one_of_three_kinds_of_place(
-    text: str, remote: OnTheWeb | OverSsh | OnDisk
+    text: str, remote: HttpRemote | SshRemote | LocalRemote
 ) -> None:
-    assert remote_of(text) == remote
+    assert parse_remote(text) == remote
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_address_is_one_of_three_kinds_of_place(
 )
 def test_what_is_no_address_or_would_steer_git_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w") as caught:
-        remote_of(text)
+        parse_remote(text)
     assert "secret" not in str(caught.value)
 
 
@@ -84,7 +84,7 @@ def test_what_is_no_address_or_would_steer_git_is_refused(text: str) -> None:
     ],
 )
 def test_a_repository_is_called_by_the_end_of_its_path(text: str, name: str) -> None:
-    assert repository_name(remote_of(text)) == name
+    assert repository_name(parse_remote(text)) == name
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ def test_a_repository_is_called_by_the_end_of_its_path(text: str, name: str) -> 
     ],
 )  # fmt: skip
 def test_a_link_opens_where_a_person_reads_the_file(text: str, hosting: Hosting, link: str) -> None:
-    remote = remote_of(text)
-    assert hosting_of(remote) == hosting
+    remote = parse_remote(text)
+    assert detect_hosting(remote) == hosting
     assert file_link(remote, hosting, "a/b", ("déjà vu", "%.md")) == link

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.mail.headers import Envelope, envelope, keyed, without_reply_marks
+from connectors.mail.headers import Envelope, parse_envelope, strip_reply_prefixes, to_key
 
 
 def of(headers: bytes, received: int = 7) -> Envelope:
-    return envelope(headers, folder="INBOX", number=1, size=100, received=received)
+    return parse_envelope(headers, folder="INBOX", number=1, size=100, received=received)
 
 
 def test_what_the_headers_say() -> None:
@@ -16,7 +16,7 @@ def test_what_the_headers_say() -> None:
         b"Date: Thu, 01 Jan 1970 01:00:09 +0100\r\n\r\n"
     )
     assert (found.key, found.references) == ("c@x", ("a@x", "b@x"))
-    assert (found.subject, found.topic, found.says_reply) == ("Re: Größe", "grösse", True)
+    assert (found.subject, found.base_subject, found.is_reply) == ("Re: Größe", "grösse", True)
     assert (found.sender, found.sent) == ("Jörg", 9)
 
 
@@ -50,9 +50,9 @@ def test_a_message_without_an_id_is_known_by_what_it_says() -> None:
 
 
 def test_an_id_that_no_document_could_have_is_digested() -> None:
-    assert keyed("a+b@x.example.com") == "a+b@x.example.com"
+    assert to_key("a+b@x.example.com") == "a+b@x.example.com"
     for odd in ("a" * 201, "ü@x", "a\x01@x"):
-        assert keyed(odd).startswith("sha256-")
+        assert to_key(odd).startswith("sha256-")
 
 
 @pytest.mark.parametrize("date", [b"", b"Date: soon\n", b"Date: Mon, 99 Foo 99999 99:99 +9999\n"])
@@ -72,7 +72,7 @@ def test_a_message_without_a_time_has_that_of_its_coming(date: bytes) -> None:
     ],
 )
 def test_the_marks_of_replies(subject: str, topic: str) -> None:
-    assert without_reply_marks(subject) == topic
+    assert strip_reply_prefixes(subject) == topic
 
 
 @given(st.binary(max_size=300))
@@ -80,4 +80,4 @@ def test_no_headers_are_too_odd(data: bytes) -> None:
     found = of(b"Subject: " + data)
     assert found.key
     "".join([found.key, found.subject, found.author, found.sender, *found.references]).encode()
-    assert found.moment.utcoffset() is not None
+    assert found.sent_at.utcoffset() is not None

@@ -1,15 +1,15 @@
 import pytest
 
-from connectors.mail.quoted_replies import Said
+from connectors.mail.quoted_replies import QuoteRemover
 
 FIRST = "Shall we meet at five, in the small room on the second floor?\n\nOr at six?\n\n-- \nAnn"
 
 
 def without(text: str, *said: str) -> str:
-    earlier = Said()
+    earlier = QuoteRemover()
     for one in said:
-        earlier.add(one)
-    return earlier.without_repeats(text)
+        earlier.add_message(one)
+    return earlier.remove_quotes(text)
 
 
 REPLIES = {

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.mail.headers import Envelope
-from connectors.mail.threading_index import Position, Thread, ThreadIndex
+from connectors.mail.threading_index import Thread, ThreadIndex, ThreadPosition
 
 DAY = 24 * 3600
 
@@ -28,7 +28,7 @@ def threads(messages: Iterable[Envelope]) -> list[Thread]:
     with ThreadIndex() as index:
         for message in messages:
             index.add(message)
-        index.join()
+        index.build()
         return list(index.threads())
 
 
@@ -48,14 +48,14 @@ def test_the_newest_conversation_comes_first_and_any_can_be_resumed_from() -> No
     with ThreadIndex() as index:
         for message in messages:
             index.add(message)
-        index.join()
+        index.build()
         names = [one.name for one in index.threads()]
         assert names == ["m4", "m5", "m2", "m3", "m0", "m1"]
-        assert [one.name for one in index.threads(Position(1, "m2"))] == ["m3", "m0", "m1"]
-        found = index.named("m3")
+        assert [one.name for one in index.threads(ThreadPosition(1, "m2"))] == ["m3", "m0", "m1"]
+        found = index.find("m3")
         assert found is not None
         assert found.messages == (messages[3],)
-        assert index.named("m9") is None
+        assert index.find("m9") is None
 
 
 def test_a_missing_parent_joins_and_names_its_answers() -> None:
@@ -77,7 +77,7 @@ def test_a_message_that_is_there_twice_is_once() -> None:
 def test_conversations_that_a_message_joins_tell_the_names_they_had() -> None:
     (one,) = threads([mail("a", sent=1), mail("b", sent=2), mail("c", "a", "b", sent=3)])
     assert one.name == "a"
-    assert set(one.other_names) == {"b", "c"}
+    assert set(one.former_names) == {"b", "c"}
 
 
 def test_a_lost_reply_joins_the_newest_earlier_message_of_its_subject() -> None:

@@ -286,8 +286,8 @@ def test_another_branch_can_be_read(kb: Repository) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"branch": "nowhere"}, "kb.git: it has no branch 'nowhere': correct the name"),
-        ({}, "kb.git: it has no commit on its default branch"),
+        ({"branch": "nowhere"}, "kb.git: the branch 'nowhere' does not exist: correct the name"),
+        ({}, "kb.git: the default branch has no commits"),
         ({"url": "/nowhere/at/all"}, "/nowhere/at/all is not a git repository"),
     ],
 )
@@ -495,15 +495,13 @@ def test_a_repository_that_has_moved_is_not_followed() -> None:
 def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_path: Path) -> None:
     kb.commit(*put(a="1"))
     with running(GitHttp(tmp_path)) as service:
-        with pytest.raises(
-            ActionRequiredError, match="does not take the token any more: make an access"
-        ):
+        with pytest.raises(ActionRequiredError, match="does not accept the token: make an access"):
             run(over_http(f"{service.url}/kb.git", token="wrong"))
         with pytest.raises(ActionRequiredError, match="there is no repository at"):
             run(over_http(f"{service.url}/nothing.git"))
         told = {"url": f"{service.url}/kb.git", "readers": [], "private_hosts": ["127.0.0.1"]}
         anonymous = GitConnector("kb", GitSettings.model_validate(told), GitCredential())
-        with pytest.raises(ActionRequiredError, match="asks for a credential"):
+        with pytest.raises(ActionRequiredError, match="needs a credential"):
             run(anonymous)
 
 
@@ -513,7 +511,7 @@ def test_a_token_that_may_not_read_is_told_from_one_that_has_ended() -> None:
             lambda _: Reply(status=403, body=b"Write access to repository not granted.")
         ) as door,
         pytest.raises(
-            ActionRequiredError, match="takes the token, which may not read it: make an access"
+            ActionRequiredError, match="does not allow it to read the repository: make an access"
         ),
     ):
         run(over_http(f"{door.url}/kb.git"))

@@ -1,8 +1,8 @@
 import pytest
 
 from connectors.files.glob_patterns import Glob
-from connectors.sources.imap.folders import chosen, folder
-from connectors.sources.imap.response_parser import Malformed
+from connectors.sources.imap.folders import parse_folder, select_folders
+from connectors.sources.imap.response_parser import MalformedResponseError
 
 
 def listed(*answers: bytes) -> list[str]:
@@ -10,10 +10,10 @@ def listed(*answers: bytes) -> list[str]:
 
 
 def names(answers: tuple[bytes, ...], include: str = "", exclude: str = "") -> list[str]:
-    found = [folder([one]) for one in answers]
+    found = [parse_folder([one]) for one in answers]
     includes = [Glob.of(include)] if include else []
     excludes = [Glob.of(exclude)] if exclude else []
-    return ["/".join(one.path) for one in chosen(found, includes, excludes)]
+    return ["/".join(one.path) for one in select_folders(found, includes, excludes)]
 
 
 LEVELS = (b'() "." Zoo', b'() "." "Work.Old"', b'(\\Noselect) "." Work', b'() "." INBOX')
@@ -26,8 +26,8 @@ def test_the_inbox_first_then_by_name_whatever_stands_between_levels() -> None:
 
 
 def test_a_name_may_be_a_literal_and_a_server_without_levels() -> None:
-    assert folder([(b'() "/" {3}', b"a/b"), b""]).path == ("a", "b")
-    assert folder([b"() NIL a/b"]).path == ("a/b",)
+    assert parse_folder([(b'() "/" {3}', b"a/b"), b""]).path == ("a", "b")
+    assert parse_folder([b"() NIL a/b"]).path == ("a/b",)
 
 
 def test_thrown_away_and_unsent_mail_is_left_out_by_mark_or_by_name() -> None:
@@ -43,11 +43,11 @@ def test_where_one_folder_holds_all_it_alone_is_read() -> None:
 
 @pytest.mark.parametrize("answer", [b"", b"() INBOX", b'() "/" "a', b'(\\Seen "/" a'])
 def test_what_is_no_folder_is_malformed(answer: bytes) -> None:
-    with pytest.raises(Malformed):
-        folder([answer])
+    with pytest.raises(MalformedResponseError):
+        parse_folder([answer])
 
 
 def test_a_name_that_would_end_a_command_is_never_sent() -> None:
-    with pytest.raises(Malformed):
-        _ = folder([(b'() "/" {9}', b"a\r\nLOGOUT"), b""]).quoted
-    assert folder([b'() "/" "a\\"b"']).quoted == '"a\\"b"'
+    with pytest.raises(MalformedResponseError):
+        _ = parse_folder([(b'() "/" {9}', b"a\r\nLOGOUT"), b""]).quoted_name
+    assert parse_folder([b'() "/" "a\\"b"']).quoted_name == '"a\\"b"'

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.sources.mbox.mbox_reader import Stored, message, stored
+from connectors.sources.mbox.mbox_reader import StoredMessage, iter_messages, read_message
 
 FIRST = b"From ann@example.com Mon Jan  5 10:00:00 2026\n"
 
@@ -16,18 +16,18 @@ def opened(data: bytes) -> BufferedReader:
 
 def messages(data: bytes) -> list[bytes]:
     with opened(data) as file:
-        found = list(stored(file))
-        return [message(file, one.offset, one.size) for one in found]
+        found = list(iter_messages(file))
+        return [read_message(file, one.offset, one.size) for one in found]
 
 
 def test_messages_lie_between_their_separators() -> None:
     data = FIRST + b"Subject: a\n\none\n\n" + FIRST + b"Subject: b\n\ntwo\n"
     with opened(data) as file:
-        first, second = stored(file)
+        first, second = iter_messages(file)
     moment = int(datetime(2026, 1, 5, 10, tzinfo=UTC).timestamp())
     # 46 bytes of separator; then 11 of header, 1, 4 of text and 1 before the next separator
-    assert first == Stored(46, 17, b"Subject: a\n\n", moment)
-    assert second == Stored(46 + 17 + 46, 16, b"Subject: b\n\n", moment)
+    assert first == StoredMessage(46, 17, b"Subject: a\n\n", moment)
+    assert second == StoredMessage(46 + 17 + 46, 16, b"Subject: b\n\n", moment)
 
 
 def test_a_line_of_the_text_that_begins_alike_is_no_separator() -> None:
@@ -64,7 +64,7 @@ def test_headers_and_lines_without_end_are_bounded() -> None:
         FIRST + b"Subject: a\nX: " + b"y" * 1_000_000 + b"\n\nFrom \n\n" + FIRST + b"Subject: b\n\n"
     )
     with opened(data) as file:
-        found = list(stored(file))
+        found = list(iter_messages(file))
     assert [one.headers[:10] for one in found] == [b"Subject: a", b"\n", b"Subject: b"]
     assert all(len(one.headers) <= 65_536 for one in found)
 
