@@ -1,4 +1,4 @@
-"""Opening the database: connections, transactions, and bringing the tables up to date."""
+"""The database: connections, transactions and migration of the tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -9,8 +9,8 @@ from sqlalchemy import URL, Connection, Engine, Table, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from backend.store import tables
-from backend.store.dialects import READING, WRITING, engine_at, translate_errors
-from connectors.errors import ActionRequiredError
+from backend.store.dialects import READING, WRITING, create_engine_for, translate_errors
+from connectors.errors import DamagedDataError
 
 LATEST = "0005"
 """The migration that `tables.py` describes."""
@@ -61,14 +61,15 @@ class Database:
 
 
 def open_database(url: str) -> Database:
-    """The database at a SQLAlchemy URL, made or brought up to date where it has to be.
+    """Open the database at a SQLAlchemy URL; create it, or migrate its tables, where necessary.
 
     Raises:
-        ActionRequiredError: it is newer than this program, broken, or cannot be opened.
+        DamagedDataError: it is damaged, or was made by a newer version of this program.
+        NotConfiguredError: it cannot be opened.
         TemporarilyUnavailableError: another process holds it, or it does not answer.
     """
     with ExitStack() as failed:
-        database = Database(engine_at(url))
+        database = Database(create_engine_for(url))
         failed.callback(database.close)
         upgrade(database)
         failed.pop_all()
@@ -80,7 +81,7 @@ def sqlite_url(path: Path) -> str:
 
 
 def upgrade(database: Database) -> None:
-    """Bring the tables up to date; two processes at once do it once. See `open_database`."""
+    """Migrate the tables to the latest version; of several processes, one does it."""
     with database.reading() as connection:
         version = _version(connection)
     if version != LATEST:
@@ -91,16 +92,17 @@ def upgrade(database: Database) -> None:
 
 
 def exclusive(connection: Connection) -> None:
-    """Let no other transaction that says so go on until this one ends. SQLite's writers are alone.
+    """Lock out other transactions that call this, until this one ends.
 
-    Rows that refer to a source can be added meanwhile.
+    It locks the rows of all sources, in one order, so that no two transactions deadlock. Rows that refer to a
+    source can be added meanwhile. SQLite has one writer at a time anyway.
     """
     ids = select(tables.sources.c.id).order_by(tables.sources.c.id)
     connection.execute(ids.with_for_update(key_share=True))
 
 
 def inserting(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that can say what to do about rows that are there."""
+    """Return an insert that supports ON CONFLICT."""
     make = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     return make(table)
 
@@ -111,7 +113,7 @@ def upsert(
     rows: Sequence[Mapping[str, object]],
     kept: frozenset[str] = frozenset(),
 ) -> None:
-    """Insert rows, or write them over those of the same primary key, but for the `kept` columns."""
+    """Insert rows, or update those of the same primary key, except for the `kept` columns."""
     if not rows:
         return
     keys = [column.name for column in table.primary_key]
@@ -139,7 +141,7 @@ def _migrate(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise ActionRequiredError(
+        raise DamagedDataError(
             "The database was made by a newer Quarry than this one"
             f" (its version is {_version(connection)}, this program knows {LATEST})."
             " Install the newer Quarry, or set QUARRY_HOME to another folder."

@@ -1,4 +1,4 @@
-"""What the drivers of SQLite and PostgreSQL need: how connections are made, and what their errors mean."""
+"""Everything specific to SQLite and PostgreSQL: how connections are made, and what their errors mean."""
 
 import re
 import sqlite3
@@ -14,7 +14,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.exc import TimeoutError as AllInUse
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import (
+    DamagedDataError,
+    NotConfiguredError,
+    QuarryError,
+    TemporarilyUnavailableError,
+)
 
 PATIENCE_SECONDS = 30
 """For a lock that another transaction holds."""
@@ -33,15 +38,15 @@ WRITING: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def engine_at(address: str) -> Engine:
-    """Nothing is asked of the database yet.
+def create_engine_for(address: str) -> Engine:
+    """Create the engine for an address; nothing connects yet.
 
     Raises:
-        ActionRequiredError: it is neither SQLite nor PostgreSQL, or the driver of that is not installed.
+        NotConfiguredError: the address is neither SQLite nor PostgreSQL, or the driver is not installed.
     """
     try:
         url = make_url(address)
-    except (ArgumentError, ValueError):  # its words may hold the password
+    except (ArgumentError, ValueError):  # its message may contain the password
         raise _no_address() from None
     match url.get_backend_name():
         case "sqlite":
@@ -54,7 +59,7 @@ def engine_at(address: str) -> Engine:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """The driver's errors, sorted by what to do about them."""
+    """Raise errors of the driver as errors of the product, sorted by what the caller can do."""
     try:
         yield
     except AllInUse as error:
@@ -62,16 +67,16 @@ def translate_errors() -> Iterator[None]:
             "All connections to the database are in use.", retry_after=timedelta(seconds=5)
         ) from error
     except DBAPIError as error:
-        if (meaning := _meaning(error)) is None:
+        if (translated := _to_error(error)) is None:
             raise
-        raise meaning from error
+        raise translated from error
 
 
-def _no_address() -> ActionRequiredError:
-    return ActionRequiredError(
-        "QUARRY_DATABASE_URL is no address of a database that Quarry can use. Write"
+def _no_address() -> NotConfiguredError:
+    return NotConfiguredError(
+        "QUARRY_DATABASE_URL is not the address of a supported database. Use"
         " postgresql://USER:PASSWORD@HOST/DATABASE (a sign like @ or / in the password as %40 or"
-        " %2F), or leave it out for SQLite in the home."
+        " %2F), or unset it to use SQLite in the home."
     )
 
 
@@ -99,13 +104,13 @@ def _prepare_sqlite(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> 
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """SQLite does not wait by itself here, where two processes make a database at once."""
+    """Retry, because SQLite's own busy timeout does not cover a change of the journal mode."""
     end = time.monotonic() + PATIENCE_SECONDS
     while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         try:
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != ("wal",):
-                raise ActionRequiredError(
+                raise NotConfiguredError(
                     "The database needs a file on a local disk, where readers and a writer can work"
                     " at once. Set QUARRY_HOME to a folder on one."
                 )
@@ -130,7 +135,7 @@ def _postgresql(url: URL) -> Engine:
     usual: dict[str, object] = {
         "application_name": "quarry",
         "connect_timeout": 10,
-        # A server that is gone without a word is noticed within a minute.
+        # A server that vanished without closing the connection is noticed within a minute.
         "keepalives_idle": 20,
         "keepalives_interval": 10,
         "keepalives_count": 3,
@@ -146,7 +151,7 @@ def _postgresql(url: URL) -> Engine:
             hide_parameters=True,
         )
     except ModuleNotFoundError as error:
-        raise ActionRequiredError(
+        raise NotConfiguredError(
             "PostgreSQL needs a driver that is not installed: pip install"
             " 'quarry-search[postgresql]'."
         ) from error
@@ -163,18 +168,18 @@ def _without_nul(
     executemany: object,
 ) -> tuple[str, object]:
     del connection, cursor, context, executemany
-    return statement, _cleaned(parameters)
+    return statement, _replace_nul(parameters)
 
 
-def _cleaned(value: object) -> object:
-    """PostgreSQL keeps no NUL in a text, and one in a title shall not stop a run."""
+def _replace_nul(value: object) -> object:
+    """Replace NUL, which PostgreSQL does not store: one in a title must not stop a run."""
     match value:
         case str():
             return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
         case dict():
-            return {name: _cleaned(each) for name, each in value.items()}
+            return {name: _replace_nul(each) for name, each in value.items()}
         case list() | tuple():
-            return type(value)(_cleaned(each) for each in value)
+            return type(value)(_replace_nul(each) for each in value)
         case _:
             return value
 
@@ -182,46 +187,44 @@ def _cleaned(value: object) -> object:
 # Errors
 
 
-def _meaning(error: DBAPIError) -> TemporarilyUnavailableError | ActionRequiredError | None:
+def _to_error(error: DBAPIError) -> QuarryError | None:
     if isinstance(error.orig, sqlite3.Error):
-        return _of_sqlite(error.orig)
+        return _sqlite_error(error.orig)
     if (state := getattr(error.orig, "sqlstate", None)) is not None:
-        return _of_postgresql(state, _words(error))
+        return _postgresql_error(state, _message(error))
     if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
-        return _of_connecting(_words(error))
+        return _connection_error(_message(error))
     return None
 
 
-def _words(error: DBAPIError) -> str:
+def _message(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split()).rstrip(".")
 
 
-def _of_sqlite(error: sqlite3.Error) -> TemporarilyUnavailableError | ActionRequiredError | None:
+def _sqlite_error(error: sqlite3.Error) -> QuarryError | None:
     if isinstance(error, sqlite3.OperationalError) and re.search(r"locked|busy", str(error)):
         return _held_too_long()
     if isinstance(error, sqlite3.OperationalError):
-        return ActionRequiredError(
+        return NotConfiguredError(
             f"The database cannot be used: {error}. Check that its folder can be written to,"
             " that the disk has room, and QUARRY_DATABASE_URL if it is set."
         )
     if type(error) is sqlite3.DatabaseError:
-        return ActionRequiredError(
+        return DamagedDataError(
             f"The database is damaged: {error}. Put back a copy of it, or move it away and sync"
             " again."
         )
     return None
 
 
-def _of_postgresql(
-    state: str, words: str
-) -> TemporarilyUnavailableError | ActionRequiredError | None:
-    """By the code of the error, as an appendix of PostgreSQL's manual lists them."""
+def _postgresql_error(state: str, words: str) -> QuarryError | None:
+    """Sort by SQLSTATE; PostgreSQL's manual lists the codes in its appendix A."""
     match state[:2], state:
         case _, "55P03":
             return _held_too_long()
         case _, "40001" | "40P01":
             return TemporarilyUnavailableError(
-                f"Two changes of the database got into each other's way ({words}).",
+                f"Two transactions conflicted ({words}).",
                 retry_after=timedelta(seconds=1),
             )
         case ("08" | "57", _) | (_, "53300" | "25P03"):
@@ -229,20 +232,20 @@ def _of_postgresql(
         case "28" | "3D", _:
             return _refused(words)
         case _, "42501":
-            return ActionRequiredError(
-                f"PostgreSQL does not let Quarry's user work: {words}. Let that user own the"
+            return NotConfiguredError(
+                f"Quarry's user lacks a privilege in PostgreSQL: {words}. Make that user the owner of the"
                 " database: ALTER DATABASE name OWNER TO user."
             )
         case "53", _:
-            return ActionRequiredError(
-                f"PostgreSQL has run out of something: {words}. Give it more of that."
+            return NotConfiguredError(
+                f"PostgreSQL has run out of a resource: {words}. Raise its limit."
             )
         case _:
             return None
 
 
-def _of_connecting(words: str) -> TemporarilyUnavailableError | ActionRequiredError:
-    """Before a connection stands and after it is lost there is no code, only words."""
+def _connection_error(words: str) -> QuarryError:
+    """Sort by message: without a connection there is no SQLSTATE."""
     if re.search(_REFUSALS, words):
         return _refused(words)
     return _away(words)
@@ -263,14 +266,14 @@ def _held_too_long() -> TemporarilyUnavailableError:
 
 def _away(words: str) -> TemporarilyUnavailableError:
     return TemporarilyUnavailableError(
-        f"The database does not answer: {words}. If it stays so, see whether PostgreSQL runs at the"
+        f"The database does not answer: {words}. If this persists, check that PostgreSQL runs at the"
         " address in QUARRY_DATABASE_URL.",
         retry_after=timedelta(seconds=10),
     )
 
 
-def _refused(words: str) -> ActionRequiredError:
-    return ActionRequiredError(
-        f"PostgreSQL does not let Quarry in: {words}. Correct the user, the password or the database"
+def _refused(words: str) -> NotConfiguredError:
+    return NotConfiguredError(
+        f"PostgreSQL refused the connection: {words}. Correct the user, the password or the database"
         " in QUARRY_DATABASE_URL."
     )

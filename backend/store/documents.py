@@ -11,7 +11,7 @@ from backend.store.database import Database
 from backend.store.document_contents import decoded
 from backend.store.tables import contents, document_readers, documents, of_source, sources
 from connectors.document import Access, Document, Readers
-from connectors.errors import ActionRequiredError
+from connectors.errors import DamagedDataError
 
 _PAGE = 500
 
@@ -42,7 +42,7 @@ def find(database: Database, document_id: str, readers: Readers) -> StoredDocume
     """The document, if the asker may read it; forbidden and missing look alike.
 
     Raises:
-        ActionRequiredError: the asker may read it, and its sections have been lost.
+        DamagedDataError: the asker may read it, and its sections are lost.
     """
     with database.reading() as connection:
         row = _row(connection, document_id, _may_read(readers))
@@ -52,7 +52,7 @@ def find(database: Database, document_id: str, readers: Readers) -> StoredDocume
     if document is None:
         if row.content is not None:
             _forget(database, document_id, row.content)
-        raise ActionRequiredError(
+        raise DamagedDataError(
             f"The text of {document_id} is missing. Sync {row.source!r}: what is missing is read again."
         )
     return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)

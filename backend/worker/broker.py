@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 from backend.settings import Settings, variable
 from backend.sync.wakeup_messages import QUEUES, WakeupMessage
 from backend.worker.process import LogOnChange
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, NotConfiguredError, TemporarilyUnavailableError
 
 BEAT_SECONDS = 15.0
 """Seconds between two looks at what is due."""
@@ -35,26 +35,26 @@ LOG = logging.getLogger("quarry.worker")
 class Broker:
     """Messages over Redis.
 
-    Raises ActionRequiredError: no broker is set, or its address or driver cannot work.
+    Raises NotConfiguredError: no broker is set, or its address or driver cannot work.
     """
 
     def __init__(self, settings: Settings) -> None:
         if settings.broker_url is None:
-            raise ActionRequiredError(
+            raise NotConfiguredError(
                 f"No broker is set. Set {variable('broker_url')} to the address of a Redis, such as"
-                " redis://:PASSWORD@127.0.0.1:6379/0. Without one, quarry serve keeps the sources in"
-                " step by itself."
+                " redis://:PASSWORD@127.0.0.1:6379/0. Without one, quarry serve syncs the"
+                " sources itself."
             )
         url = settings.broker_url.get_secret_value()
         if not url.startswith(("redis://", "rediss://")):
-            raise ActionRequiredError(
-                f"{variable('broker_url')} begins with redis:// or rediss://."
+            raise NotConfiguredError(
+                f"{variable('broker_url')} must begin with redis:// or rediss://."
             )
         self.app = Celery("quarry", broker=url, set_as_current=False)
         self.app.conf.update(_CONFIGURATION)
 
     def call(self, calls: Iterable[WakeupMessage]) -> None:
-        """Send these, but none to a queue where others lie unread: they would say nothing new.
+        """Send these, but none to a queue with unread messages, which say the same.
 
         Raises:
             TemporarilyUnavailableError: the broker does not answer.
@@ -86,13 +86,13 @@ class Broker:
                 connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_TIMEOUT)
                 yield connection
         except ImportError as error:
-            raise ActionRequiredError(
+            raise NotConfiguredError(
                 "Redis needs a driver that is not installed: pip install 'quarry-search[redis]'."
             ) from error
         except (OperationalError, *connection.connection_errors) as error:
             words = " ".join(str(error).split()).rstrip(".")
             raise TemporarilyUnavailableError(
-                f"The broker does not answer: {words}. If it stays so, see whether Redis runs at the"
+                f"The broker does not answer: {words}. If this persists, check that Redis runs at the"
                 f" address in {variable('broker_url')}.",
                 retry_after=timedelta(seconds=BEAT_SECONDS),
             ) from error

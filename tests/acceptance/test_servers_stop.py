@@ -113,7 +113,7 @@ def test_the_database_stops_in_the_middle(tmp_path: Path) -> None:
             assert told.code == 1
             words = " ".join(told.err.split())
             assert "The database does not answer" in words
-            assert "see whether PostgreSQL runs at the address in QUARRY_DATABASE_URL" in words
+            assert "check that PostgreSQL runs at the address in QUARRY_DATABASE_URL" in words
             made.embedder.seconds = 0.0
             server.start()
             until(lambda: is_done(served))
@@ -150,7 +150,7 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
             told = made.home.quarry("doctor", **made.given)
             words = " ".join(told.out.split())
             assert "The broker does not answer" in words
-            assert "see whether Redis runs at the address in QUARRY_BROKER_URL" in words
+            assert "check that Redis runs at the address in QUARRY_BROKER_URL" in words
             made.embedder.seconds = 0.0
             until(lambda: status(database).documents == DOCUMENTS)
             until(lambda: status(database).state == "done")

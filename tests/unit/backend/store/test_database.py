@@ -88,7 +88,7 @@ GONE = {("kept", "'k1'")}
 
 
 def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: str) -> None:
-    with closing(Database(dialects.engine_at(empty_url))) as before:
+    with closing(Database(dialects.create_engine_for(empty_url))) as before:
         with before.writing() as connection:
             config = Config(attributes={"connection": connection})
             config.set_main_option("script_location", str(MIGRATIONS))

@@ -2,21 +2,28 @@
 
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from backend.store import batches, run_transitions, runs
+from backend.store.runs import RunEndedError
 from backend.sync import run_lease
+from backend.sync.process_identity import is_dead, is_gone, this_process
 from backend.sync.run_lease import (
     ChangeNotifier,
+    Heartbeat,
     StallLimit,
     StoppedError,
     describe_error,
     is_bug,
     report_reliably,
 )
+from connectors.connector import Deletion
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
+from tests.support.store import store_with
 
 SOON = 30.0
 
@@ -134,3 +141,53 @@ def test_a_mistake_is_told_in_one_line_that_is_not_too_long() -> None:
 
 def test_a_thread_that_was_given_up_has_a_thirtieth_more() -> None:
     assert StallLimit(still=timedelta(minutes=15)).grace == 30
+
+
+def test_a_hung_run_is_requeued_with_the_reason_and_its_batches_are_postponed(
+    tmp_path: Path,
+) -> None:
+    database = store_with(tmp_path, "desk").database
+    run = run_transitions.begin(database, "desk", "incremental", this_process(), is_gone)
+    run_transitions.enter_stage(database, run, "indexing")
+    batches.save(database, run, [Deletion("desk:a")], None)
+    held = batches.claim(database, this_process(), is_dead)
+    assert held is not None
+    stuck: list[threading.Thread] = []
+    given_up = threading.Event()
+
+    def note(thread: threading.Thread) -> None:
+        stuck.append(thread)
+        given_up.set()
+
+    limit = StallLimit(still=timedelta(seconds=0.3), stuck=note)
+    reason = "Nothing moved for 0.3 seconds while a.md was read."
+    before = datetime.now(UTC)
+    with Heartbeat(database, run, bound=limit) as heartbeat:
+        heartbeat.add(held)
+        heartbeat.record_progress("a.md was read")
+        assert given_up.wait(SOON)
+        with pytest.raises(RunEndedError, match=reason) as ended:
+            heartbeat.check()
+        assert ended.value.state == "interrupted"
+        assert heartbeat.held() == set()
+    assert stuck == [threading.current_thread()]
+    waiting, hung = runs.history(database, "desk")
+    assert (hung.id, hung.state, hung.error) == (run, "interrupted", reason)
+    assert (waiting.state, waiting.kind, waiting.waiting_for) == ("waiting", "incremental", reason)
+    assert waiting.next_try is not None
+    assert waiting.next_try > before + timedelta(seconds=50)
+    assert not held.is_current()
+    assert batches.claim(database, this_process(), is_dead) is None
+
+
+def test_progress_postpones_the_end_of_a_run(tmp_path: Path) -> None:
+    database = store_with(tmp_path, "desk").database
+    run = run_transitions.begin(database, "desk", "prune", this_process(), is_gone)
+    limit = StallLimit(still=timedelta(seconds=2))
+    with Heartbeat(database, run, bound=limit) as heartbeat:
+        for _ in range(6):
+            heartbeat.record_progress()
+            time.sleep(0.5)
+        heartbeat.check()
+    found = runs.find(database, run)
+    assert (found.state, found.lease_until is not None) == ("running", True)

@@ -92,7 +92,7 @@ def test_a_broker_that_is_away_is_told_without_its_password(redis_url: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("url", "words"), [("", "No broker is set"), ("amqp://127.0.0.1", "begins with redis")]
+    ("url", "words"), [("", "No broker is set"), ("amqp://127.0.0.1", "must begin with redis")]
 )
 def test_an_address_that_cannot_work_is_refused(url: str, words: str) -> None:
     with pytest.raises(ActionRequiredError, match=words):
