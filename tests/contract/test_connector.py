@@ -58,13 +58,13 @@ from tests.support.soak import SLICE, scaled
 pytestmark = pytest.mark.deep("connectors")
 
 PAGE_SIZES = (
-    "connectors.git_repository.file_documents._FILES_A_CHECKPOINT",
-    "connectors.mail.sync._A_CHECKPOINT",
-    "connectors.mail.sync._ASKED_AT_ONCE",
+    "connectors.git_repository.file_documents._FILES_PER_CHECKPOINT",
+    "connectors.mail.sync._CONVERSATIONS_PER_CHECKPOINT",
+    "connectors.mail.sync._IDS_PER_LOOKUP",
     "connectors.sources.confluence.pagination.PAGE",
     "connectors.sources.folder.connector._FILES_A_CHECKPOINT",
     "connectors.sources.github.client.PAGE",
-    "connectors.sources.imap.mailbox._AT_ONCE",
+    "connectors.sources.imap.mailbox._HEADERS_PER_FETCH",
     "connectors.sources.slack.api_workspace.PAGE",
     "connectors.sources.slack.export_workspace._PAGE",
     "connectors.sources.website.crawler.BATCH",
