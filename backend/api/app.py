@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
-from backend.api import openapi_examples, problem_details
+from backend.api import openapi, problem_details
 from backend.api.access_log import RequestLog
 from backend.api.authentication import Askers
 from backend.api.authorization import admitted, unruled
@@ -46,7 +46,7 @@ class Api(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            openapi_examples.complete(super().openapi())
+            openapi.complete(super().openapi())
         return super().openapi()
 
 
@@ -68,7 +68,7 @@ def create_app(
         description=DESCRIPTION,
         lifespan=_lifespan,
         dependencies=[Depends(admitted)],
-        responses=openapi_examples.PROBLEMS,
+        responses=openapi.PROBLEMS,
         generate_unique_id_function=lambda route: route.name,
         # The pages of these load scripts from elsewhere; and what is asked goes nowhere else.
         docs_url=None,
@@ -88,7 +88,7 @@ def create_app(
     )
     problem_details.register(app, error_page)
     for routes in (search, ask, documents, sources, admin, health, metrics):
-        routes.add_routes(app)
+        app.include_router(routes.router)
     return app
 
 

@@ -15,7 +15,8 @@ from backend.api.sync_runs import Syncs
 from backend.api.warmup import Readiness, Served
 from backend.composition.chat import ChatService
 from backend.container import Container
-from backend.schemas.models import AnswerWire, PartWire
+from backend.schemas.answer import AnswerResponse
+from backend.schemas.system import PartStatus
 from backend.search.service import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
@@ -23,7 +24,7 @@ from backend.store.database import Database
 PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
 
-AnswerHtml: TypeAlias = Callable[[AnswerWire], str]
+AnswerHtml: TypeAlias = Callable[[AnswerResponse], str]
 """An answer as people read it: rendered, cleaned."""
 
 
@@ -57,7 +58,7 @@ async def ready_container(parts: PartsIs) -> Container:
     )
 
 
-def _unready(parts: Parts) -> list[PartWire]:
+def _unready(parts: Parts) -> list[PartStatus]:
     return [part for part in parts.readiness.told().parts if part.state != "ready"]
 
 

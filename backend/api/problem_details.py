@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from backend.api.request_context import visit_in
-from backend.schemas.models import FaultWire, ProblemWire
+from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
     ConflictError,
@@ -24,7 +24,7 @@ from indexing.runtime.deadline import DeadlineExceededError
 MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20
 
-ErrorPage: TypeAlias = Callable[[Request, ProblemWire], Response]
+ErrorPage: TypeAlias = Callable[[Request, ProblemDetails], Response]
 """The same problem for people, who look at it in a browser."""
 
 _FOR_PROGRAMS = ("/api/", "/healthz", "/readyz", "/openapi.json")
@@ -33,20 +33,20 @@ _FOR_PROGRAMS = ("/api/", "/healthz", "/readyz", "/openapi.json")
 class Problem(Exception):
     """Ends a request with a problem."""
 
-    def __init__(self, problem: ProblemWire, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, problem: ProblemDetails, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(problem.detail)
         self.problem = problem
         self.headers = headers or {}
 
 
-def problem(status: int, detail: str, advice: str | None = None) -> ProblemWire:
+def problem(status: int, detail: str, advice: str | None = None) -> ProblemDetails:
     title = HTTPStatus(status).phrase
-    return ProblemWire(title=title, status=status, detail=detail, advice=advice)
+    return ProblemDetails(title=title, status=status, detail=detail, advice=advice)
 
 
 def of_error(
     error: TemporarilyUnavailableError | ActionRequiredError | DeadlineExceededError,
-) -> ProblemWire:
+) -> ProblemDetails:
     """What stopped a piece of work, told by what to do about it."""
     match error:
         case TemporarilyUnavailableError():
@@ -65,7 +65,7 @@ def of_error(
             )
 
 
-def response(found: ProblemWire, headers: Mapping[str, str] | None = None) -> Response:
+def response(found: ProblemDetails, headers: Mapping[str, str] | None = None) -> Response:
     content = found.model_dump_json(exclude_none=True, exclude=None if found.errors else {"errors"})
     return Response(content, found.status, dict(headers or {}), media_type=MEDIA_TYPE)
 
@@ -119,7 +119,7 @@ class _Teller:
         return self._told(request, problem(500, detail, "Try again; if it stays, report it."))
 
     def _told(
-        self, request: Request, found: ProblemWire, headers: Mapping[str, str] | None = None
+        self, request: Request, found: ProblemDetails, headers: Mapping[str, str] | None = None
     ) -> Response:
         if self._error_page is None or not _for_people(request):
             return response(found, headers)
@@ -133,7 +133,7 @@ def _for_people(request: Request) -> bool:
     return not programs and "text/html" in request.headers.get("accept", "")
 
 
-def _refused(request: Request, error: HTTPException) -> ProblemWire:
+def _refused(request: Request, error: HTTPException) -> ProblemDetails:
     match error.status_code:
         case 404:
             return problem(404, "There is nothing at this address.")
@@ -143,15 +143,15 @@ def _refused(request: Request, error: HTTPException) -> ProblemWire:
             return problem(status, str(error.detail))
 
 
-def _invalid(faults: Sequence[Mapping[str, Any]]) -> ProblemWire:
+def _invalid(faults: Sequence[Mapping[str, Any]]) -> ProblemDetails:
     """What was sent is not told back: it may be private, and it may be long."""
-    return ProblemWire(
+    return ProblemDetails(
         title=HTTPStatus.UNPROCESSABLE_ENTITY.phrase,
         status=422,
         detail="The request is not valid.",
         advice="See errors, and /openapi.json for what is expected.",
         errors=tuple(
-            FaultWire(where=".".join(map(str, fault["loc"])), message=str(fault["msg"]))
+            FieldError(where=".".join(map(str, fault["loc"])), message=str(fault["msg"]))
             for fault in faults[:MOST_FAULTS]
         ),
     )

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.api.problem_details import problem, response
-from backend.schemas.models import ProblemWire
+from backend.schemas.system import ProblemDetails
 
 MOST_BYTES = 1_000_000
 """Of a request's body."""
@@ -76,7 +76,7 @@ class Guard:
             return await response(refusal)(scope, receive, headed)
         return await self._app(scope, _measured(receive), headed)
 
-    def _refusal(self, scope: Scope) -> ProblemWire | None:
+    def _refusal(self, scope: Scope) -> ProblemDetails | None:
         headers = Headers(scope=scope)
         return (
             _foreign_host(headers, self._knows_host)
@@ -86,7 +86,7 @@ class Guard:
         )
 
 
-def _foreign_host(headers: Headers, knows_host: KnowsHost) -> ProblemWire | None:
+def _foreign_host(headers: Headers, knows_host: KnowsHost) -> ProblemDetails | None:
     hosts = headers.getlist("host")
     found = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
     if found and knows_host(found["v6"] or found["name"]):
@@ -101,14 +101,14 @@ def _foreign_host(headers: Headers, knows_host: KnowsHost) -> ProblemWire | None
     )
 
 
-def _foreign_origin(headers: Headers, scheme: str) -> ProblemWire | None:
+def _foreign_origin(headers: Headers, scheme: str) -> ProblemDetails | None:
     origin = headers.get("origin")
     if origin is None or origin.lower() == f"{scheme}://{headers['host']}".lower():
         return None
     return _from_elsewhere(f"from a page of {origin[:100]!r}")
 
 
-def _foreign_site(headers: Headers, method: str) -> ProblemWire | None:
+def _foreign_site(headers: Headers, method: str) -> ProblemDetails | None:
     """A link that a person follows from elsewhere is welcome; anything else a page does is not."""
     site = headers.get("sec-fetch-site", "none")
     followed = (
@@ -121,7 +121,7 @@ def _foreign_site(headers: Headers, method: str) -> ProblemWire | None:
     return _from_elsewhere("from a page of another site")
 
 
-def _from_elsewhere(where: str) -> ProblemWire:
+def _from_elsewhere(where: str) -> ProblemDetails:
     return problem(
         403,
         f"The request comes {where}. Quarry answers only its own pages and programs of this machine,"
@@ -130,7 +130,7 @@ def _from_elsewhere(where: str) -> ProblemWire:
     )
 
 
-def _too_long(headers: Headers) -> ProblemWire | None:
+def _too_long(headers: Headers) -> ProblemDetails | None:
     told = headers.get("content-length", "")
     if not told.isdecimal() or int(told[:20]) <= MOST_BYTES:
         return None

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from backend.api.server_sent_events import BROKEN, Event, Events
 from backend.container import Container
-from backend.schemas import conversion
+from backend.schemas.run import ProgressEvent, SyncReport
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -66,7 +66,7 @@ class SyncRun:
                 latest, end = self._latest, self._end
                 if latest is not None and latest is not told:
                     told = latest
-                    yield Event("progress", conversion.progress(latest))
+                    yield Event("progress", ProgressEvent.model_validate(latest))
                 if end is not None:
                     yield end
                     return
@@ -94,9 +94,9 @@ class SyncRun:
         try:
             report = self._ran()
             error = None if report else STOPPED
-            end = Event("done", conversion.synced(self.source, report or Report(), error))
+            end = Event("done", SyncReport.from_report(self.source, report or Report(), error))
         except (ActionRequiredError, TemporarilyUnavailableError) as failure:
-            end = Event("done", conversion.synced(self.source, Report(), str(failure)))
+            end = Event("done", SyncReport.from_report(self.source, Report(), str(failure)))
         except Exception:
             # A mistake in the program. The thread ends here: the log and the followers are told.
             LOG.exception("The sync of %s broke off.", self.source)

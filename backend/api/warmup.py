@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from backend.container import Container
-from backend.schemas.models import PartWire, ReadyWire
+from backend.schemas.system import PartStatus, ReadinessResponse
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
@@ -102,12 +102,12 @@ class Readiness:
     def is_made(self, name: str) -> bool:
         return self._states[name][0] == "ready"
 
-    def told(self) -> ReadyWire:
+    def told(self) -> ReadinessResponse:
         parts = (
-            PartWire(name=name, state=state, detail=detail)
+            PartStatus(name=name, state=state, detail=detail)
             for name, (state, detail) in self._states.items()
         )
-        return ReadyWire(ready=self._all.is_set(), parts=tuple(parts))
+        return ReadinessResponse(ready=self._all.is_set(), parts=tuple(parts))
 
     def _keep_up(self) -> None:
         while self._all_made():

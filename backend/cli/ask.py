@@ -17,7 +17,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.cli import command_context, rendering
 from backend.cli.command_context import As, Json
 from backend.container import Container
-from backend.schemas import conversion, models
+from backend.schemas.answer import AnswerResponse
 from backend.search.events import Queries, SectionsSelected, StepFailed
 from backend.settings import variable
 from connectors.document import EVERYBODY, Document, Readers
@@ -39,7 +39,7 @@ def ask_in_terminal(
     readers: Readers,
     paths: Sequence[Path],
     console: Console | None,
-) -> models.AnswerWire:
+) -> AnswerResponse:
     """Answer a question; while it runs, on the console if there is one.
 
     Raises:
@@ -55,7 +55,7 @@ def ask_in_terminal(
         today=date.today(),
     )
     done = _followed(container, turn, files, console)
-    answer = conversion.answer(question, done, time.perf_counter() - began)
+    answer = AnswerResponse.from_answer(question, done, time.perf_counter() - began)
     if console:
         rendering.references(console, answer.citations)
     return answer

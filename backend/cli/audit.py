@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from backend.schemas.models import AuditEntryResponse
+    from backend.schemas.source import AuditEntryResponse
 
 
 def audit(
@@ -23,14 +23,14 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """List the actions on sources: who did what, when, and with what outcome."""
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
     from backend.sources.service import SourceService
 
     with command_context.told(as_json):
         service = SourceService.of(command_context.open_home())
         entries = service.list_audit(source=source, limit=limit)
         if as_json:
-            command_context.print_json(conversion.listed(entries))
+            command_context.print_json(dump_all(entries))
         elif entries:
             command_context.console().print(_table(entries))
         else:

@@ -12,7 +12,7 @@ from backend.cli import command_context, rendering
 from backend.cli.ask import ask_in_terminal, note_model
 from backend.container import Container
 from backend.sample import handbook
-from backend.schemas import conversion
+from backend.schemas.run import SyncReport
 from backend.settings import variable
 from backend.store import sources
 from backend.store.sources import Source
@@ -85,7 +85,7 @@ def _sync(container: Container, console: Console) -> None:
                 report = step
             else:
                 bars.show(step)
-    rendering.synced(console, conversion.synced(source.name, report, None))
+    rendering.synced(console, SyncReport.from_report(source.name, report, None))
 
 
 def _source(container: Container) -> Source:

@@ -11,9 +11,9 @@ from backend.cli.command_context import Json
 from backend.composition.chat import ChatService
 from backend.composition.embedding import EmbeddingModel
 from backend.container import Container
-from backend.schemas import conversion
-from backend.schemas.models import CheckWire
+from backend.schemas.base import dump_all
 from backend.schemas.plurals import pluralize
+from backend.schemas.system import DoctorCheck
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import Settings, variable
 from backend.store import documents, failures, sources, workers
@@ -38,17 +38,17 @@ def doctor(as_json: Json = False) -> None:
     with command_context.told(as_json):
         checks = run_checks(command_context.open_home())
         if as_json:
-            command_context.print_json(conversion.listed(checks))
+            command_context.print_json(dump_all(checks))
         else:
             rendering.checks(command_context.console(), checks)
     if any(check.state == "failed" for check in checks):
         raise typer.Exit(command_context.FAILED)
 
 
-def run_checks(container: Container) -> Sequence[CheckWire]:
+def run_checks(container: Container) -> Sequence[DoctorCheck]:
     """All checks, each after those that it depends on."""
     engine, settings = container.engine, container.settings
-    checks: list[tuple[str, Callable[[], CheckWire]]] = [
+    checks: list[tuple[str, Callable[[], DoctorCheck]]] = [
         ("settings", lambda: _check_settings(container)),
         ("database", lambda: _check_database(container.database)),
         ("model", lambda: _check_model(container.embedding)),
@@ -65,10 +65,10 @@ def run_checks(container: Container) -> Sequence[CheckWire]:
     return [_run_check(name, check) for name, check in checks if name not in unused]
 
 
-def check_cluster(health: ClusterHealth) -> CheckWire:
+def check_cluster(health: ClusterHealth) -> DoctorCheck:
     """Check an OpenSearch cluster that answers."""
     failed, warnings = list(_cluster_failures(health)), list(_cluster_warnings(health))
-    return CheckWire(
+    return DoctorCheck(
         name="opensearch",
         state="failed" if failed else "warning" if warnings else "ok",
         detail=_describe_cluster(health),
@@ -76,23 +76,23 @@ def check_cluster(health: ClusterHealth) -> CheckWire:
     )
 
 
-def _run_check(name: str, check: Callable[[], CheckWire]) -> CheckWire:
+def _run_check(name: str, check: Callable[[], DoctorCheck]) -> DoctorCheck:
     try:
         return check()
     except (ActionRequiredError, TemporarilyUnavailableError) as error:
-        return CheckWire(name=name, state="failed", detail=str(error))
+        return DoctorCheck(name=name, state="failed", detail=str(error))
 
 
-def _check_settings(container: Container) -> CheckWire:
+def _check_settings(container: Container) -> DoctorCheck:
     changed = sorted(variable(field) for field in container.settings.model_fields_set)
-    return CheckWire(
+    return DoctorCheck(
         name="settings",
         state="ok",
         detail=f"home {container.home}; set: {', '.join(changed) or 'none, all defaults'}",
     )
 
 
-def _check_database(database: Database) -> CheckWire:
+def _check_database(database: Database) -> DoctorCheck:
     counts = {
         "source": len(sources.list_sources(database)),
         "document": sum(documents.counts(database).values()),
@@ -103,7 +103,7 @@ def _check_database(database: Database) -> CheckWire:
         advice = "to list them: quarry failures"
     elif not counts["source"]:
         advice = "add a source: quarry add folder PATH"
-    return CheckWire(
+    return DoctorCheck(
         name="database",
         state="warning" if advice else "ok",
         detail=", ".join(pluralize(count, noun) for noun, count in counts.items()),
@@ -111,22 +111,22 @@ def _check_database(database: Database) -> CheckWire:
     )
 
 
-def _check_model(embedding: EmbeddingModel) -> CheckWire:
+def _check_model(embedding: EmbeddingModel) -> DoctorCheck:
     if url := embedding.settings.embedding_url:
         identity = embedding.embedder.identity
         detail = f"{identity.model} at {url}, {identity.dimension} dimensions"
-        return CheckWire(name="model", state="ok", detail=detail)
+        return DoctorCheck(name="model", state="ok", detail=detail)
     model = embedding.name
     state = describe_model(model, embedding.folder)
     if state.record is None:
-        return CheckWire(
+        return DoctorCheck(
             name="model",
             state="warning",
             detail=f"{model} in {state.source.folder}, not prepared yet",
             advice=state.advice,
         )
     converted = state.record.runtime == "openvino"
-    return CheckWire(
+    return DoctorCheck(
         name="model",
         state="ok" if converted else "warning",
         detail=f"{model}, run by {state.record.runtime},"
@@ -138,11 +138,11 @@ def _check_model(embedding: EmbeddingModel) -> CheckWire:
     )
 
 
-def _check_languages(support: Understanding) -> CheckWire:
+def _check_languages(support: Understanding) -> DoctorCheck:
     shares = {name: support.language(name) for name in support.measured}
     known = [f"{name} {share:.2f}" for name, share in shares.items() if share >= UNDERSTOOD]
     poor = [f"{name} {share:.2f}" for name, share in shares.items() if share < UNDERSTOOD]
-    return CheckWire(
+    return DoctorCheck(
         name="languages",
         state="warning" if poor else "ok",
         detail=f"understood: {', '.join(known) or 'none'}; poorly or not: {', '.join(poor) or 'none'}",
@@ -153,7 +153,7 @@ def _check_languages(support: Understanding) -> CheckWire:
     )
 
 
-def _check_index(container: Container) -> CheckWire:
+def _check_index(container: Container) -> DoctorCheck:
     stored = sum(documents.counts(container.database).values())
     indexed = chunks = 0
     for document in container.engine.writer.scan():
@@ -169,7 +169,7 @@ def _check_index(container: Container) -> CheckWire:
         advice = (
             f"the database has {pluralize(stored, 'document')}; to update the index: quarry sync"
         )
-    return CheckWire(
+    return DoctorCheck(
         name="index",
         state="warning" if advice else "ok",
         detail=f"{pluralize(indexed, 'document')}, {pluralize(chunks, 'chunk')} in {container.engine.location}",
@@ -177,10 +177,10 @@ def _check_index(container: Container) -> CheckWire:
     )
 
 
-def _check_language_model(chat: ChatService) -> CheckWire:
+def _check_language_model(chat: ChatService) -> DoctorCheck:
     model, name = chat.model, "language model"
     if model is None:
-        return CheckWire(
+        return DoctorCheck(
             name=name,
             state="off",
             detail="not set; answers are the best sentences of the documents",
@@ -193,18 +193,18 @@ def _check_language_model(chat: ChatService) -> CheckWire:
         )
     except CompletionError as error:
         advice = f"until it answers, unset {variable('llm_model')} for answers without it"
-        return CheckWire(name=name, state="failed", detail=str(error), advice=advice)
+        return DoctorCheck(name=name, state="failed", detail=str(error), advice=advice)
     detail = f"{model.settings.model} answers at {model.settings.base_url}"
-    return CheckWire(name=name, state="ok", detail=detail)
+    return DoctorCheck(name=name, state="ok", detail=detail)
 
 
-def _check_workers(settings: Settings, database: Database) -> CheckWire:
+def _check_workers(settings: Settings, database: Database) -> DoctorCheck:
     """Raises TemporarilyUnavailableError, ActionRequiredError: the broker or the database does not answer."""
     Broker(settings).check()
     alive = Counter(one.queue for one in workers.list_live(database))
     missing = wakeup_messages.missing_commands({*alive})
     counts = ", ".join(f"{queue} {alive[queue]}" for queue in wakeup_messages.COMMANDS)
-    return CheckWire(
+    return DoctorCheck(
         name="workers",
         state="warning" if missing else "ok",
         detail=f"the broker answers; running processes: {counts}",

@@ -7,16 +7,17 @@ from backend.cli.command_context import Json
 def documents(as_json: Json = False) -> None:
     """List all indexed documents and who may read them."""
     from backend.cli import rendering
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
+    from backend.schemas.document import DocumentSummary
     from backend.store import documents as stored
 
     with command_context.told(as_json):
         held = [
-            conversion.document(one)
+            DocumentSummary.model_validate(one)
             for one in stored.list_documents(command_context.open_home().database)
         ]
         if as_json:
-            command_context.print_json(conversion.listed(held))
+            command_context.print_json(dump_all(held))
         else:
             rendering.documents(command_context.console(), held)
 
@@ -24,16 +25,17 @@ def documents(as_json: Json = False) -> None:
 def failures(as_json: Json = False) -> None:
     """List the documents that could not be read, and why."""
     from backend.cli import rendering
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
+    from backend.schemas.source import FailureResponse
     from backend.store import failures as stored
 
     with command_context.told(as_json):
         failed = [
-            conversion.failure(one)
+            FailureResponse.model_validate(one)
             for one in stored.list_failures(command_context.open_home().database)
         ]
         if as_json:
-            command_context.print_json(conversion.listed(failed))
+            command_context.print_json(dump_all(failed))
         elif failed:
             rendering.failures(command_context.console(), failed)
         else:

@@ -19,8 +19,13 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from backend.schemas import models
+from backend.schemas.answer import CitationResponse
+from backend.schemas.document import DocumentContent, DocumentSummary, PlaceResponse
 from backend.schemas.plurals import pluralize
+from backend.schemas.run import SyncReport
+from backend.schemas.search import SearchResponse
+from backend.schemas.source import FailureResponse
+from backend.schemas.system import DoctorCheck
 from indexing.ingestion.progress import Progress as Step
 
 CONTENT_CHARACTERS = 300
@@ -33,7 +38,7 @@ def harmless(text: str, style: str = "") -> Text:
     return Text(_CONTROLS.sub("\ufffd", text), style)
 
 
-def results(console: Console, answer: models.SearchWire) -> None:
+def results(console: Console, answer: SearchResponse) -> None:
     for result in answer.results:
         head = Text.assemble(
             (f"{result.number:>2}  ", "bold cyan"),
@@ -47,7 +52,7 @@ def results(console: Console, answer: models.SearchWire) -> None:
     console.print(f"[dim]{told} in {answer.seconds:.2f} s[/dim]")
 
 
-def explanation(console: Console, answer: models.SearchWire) -> None:
+def explanation(console: Console, answer: SearchResponse) -> None:
     table = Table("result", "variant", "leg", "rank", "score", box=None, header_style="dim")
     for result in answer.results:
         for why in result.why:
@@ -66,9 +71,9 @@ def _dated(moment: datetime | None) -> str:
     return f", {moment:%Y-%m-%d}" if moment else ""
 
 
-def references(console: Console, citations: Sequence[models.CitationWire]) -> None:
+def references(console: Console, citations: Sequence[CitationResponse]) -> None:
     """Each cited document once, with all that is quoted from it."""
-    by_document: dict[int, list[models.CitationWire]] = {}
+    by_document: dict[int, list[CitationResponse]] = {}
     for citation in citations:
         by_document.setdefault(citation.number, []).append(citation)
     for number, cited in by_document.items():
@@ -81,12 +86,12 @@ def references(console: Console, citations: Sequence[models.CitationWire]) -> No
         console.print(harmless(f"    {cited[0].link}", "blue"), soft_wrap=True)
 
 
-def _quoted(citation: models.CitationWire) -> str:
+def _quoted(citation: CitationResponse) -> str:
     quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else "no passage bears it out"
     return f"    {quote}" + ("" if citation.verdict == "supported" else f" ({citation.verdict})")
 
 
-def documents(console: Console, held: Sequence[models.DocumentWire]) -> None:
+def documents(console: Console, held: Sequence[DocumentSummary]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("title", overflow="fold", ratio=2)
@@ -106,7 +111,7 @@ def documents(console: Console, held: Sequence[models.DocumentWire]) -> None:
     console.print(f"[dim]{len(held)} documents[/dim]")
 
 
-def failures(console: Console, listed: Sequence[models.FailureWire]) -> None:
+def failures(console: Console, listed: Sequence[FailureResponse]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("source")
     table.add_column("item", overflow="fold")
@@ -119,7 +124,7 @@ def failures(console: Console, listed: Sequence[models.FailureWire]) -> None:
     console.print(table)
 
 
-def shown(console: Console, one: models.ShownWire) -> None:
+def shown(console: Console, one: DocumentContent) -> None:
     console.print(harmless(one.title, "bold"))
     console.print(harmless(one.link, "blue"), soft_wrap=True)
     readers = ", ".join(one.readers) or "nobody"
@@ -130,7 +135,7 @@ def shown(console: Console, one: models.ShownWire) -> None:
         console.print(harmless(section.text))
 
 
-def _where(place: models.PlaceWire) -> str:
+def _where(place: PlaceResponse) -> str:
     parts = [
         f"page {place.page}" if place.page else "",
         " › ".join(place.heading_path),
@@ -140,7 +145,7 @@ def _where(place: models.PlaceWire) -> str:
     return ", ".join(part for part in parts if part) or "text"
 
 
-def checks(console: Console, found: Sequence[models.CheckWire]) -> None:
+def checks(console: Console, found: Sequence[DoctorCheck]) -> None:
     for check in found:
         console.print(
             Text.assemble((f"{check.state:>8}  ", _STATES[check.state]), (check.name, "bold")),
@@ -150,7 +155,7 @@ def checks(console: Console, found: Sequence[models.CheckWire]) -> None:
             console.print(Text(f"          → {check.advice}"))
 
 
-def synced(console: Console, one: models.SyncWire) -> None:
+def synced(console: Console, one: SyncReport) -> None:
     counts = [
         f"{value} {name}"
         for name, value in (

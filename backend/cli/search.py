@@ -47,7 +47,7 @@ def search(
 ) -> None:
     """Find the passages that match best."""
     from backend.cli import rendering
-    from backend.schemas import conversion
+    from backend.schemas.search import SearchResponse
     from backend.search.person_lookup import resolve_people
 
     asker = command_context.readers(readers)
@@ -66,7 +66,7 @@ def search(
             return docs, time.perf_counter() - began
 
         docs, seconds = command_context.through_a_switch(command_context.open_home(), search_in)
-        answer = conversion.search(query, docs, seconds)
+        answer = SearchResponse.from_docs(query, docs, seconds)
     if as_json:
         command_context.print_wire(answer)
     elif docs:

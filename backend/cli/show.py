@@ -15,7 +15,7 @@ def show(
 ) -> None:
     """Show a document: its sections, their places, and who may read it."""
     from backend.cli import rendering
-    from backend.schemas import conversion
+    from backend.schemas.document import DocumentContent
     from backend.store import documents as stored
 
     asker = command_context.readers(readers)
@@ -25,6 +25,6 @@ def show(
         if found is None:
             command_context.fail(f"There is no document {document!r} that you may read.", as_json)
         if as_json:
-            command_context.print_wire(conversion.shown(found))
+            command_context.print_wire(DocumentContent.from_stored(found))
         else:
-            rendering.shown(command_context.console(), conversion.shown(found))
+            rendering.shown(command_context.console(), DocumentContent.from_stored(found))

@@ -14,7 +14,8 @@ from rich.text import Text
 from backend.cli.rendering import harmless
 from backend.cli.source_input import Given, asked, inferred
 from backend.cli.source_options import KindOptions
-from backend.schemas import models
+from backend.schemas.run import RunResponse
+from backend.schemas.source import CapabilityResponse, FailureResponse, SourceResponse
 from backend.sources.service import SourceService
 from backend.sources.status_text import describe_activity
 from backend.store.runs import OPEN
@@ -25,7 +26,7 @@ from connectors.settings_form import Secret, nested
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 
 
-def add(service: SourceService, options: KindOptions, given: Given) -> models.SourceWire:
+def add(service: SourceService, options: KindOptions, given: Given) -> SourceResponse:
     """Raises ConflictError: there is a source of this name already."""
     credential = given.credential or _asked_for(options)
     with _wrong_use(options):
@@ -34,7 +35,7 @@ def add(service: SourceService, options: KindOptions, given: Given) -> models.So
 
 def edit(
     service: SourceService, options: KindOptions, source: Source, given: Given
-) -> models.SourceWire:
+) -> SourceResponse:
     """What is not given stays; a credential is replaced as a whole."""
     settings = options.forms["settings"].merged(source.settings, given.settings)
     with _wrong_use(options):
@@ -67,7 +68,7 @@ def _needs_none(kind: str) -> bool:
     return True
 
 
-def listed(console: Console, sources: Sequence[models.SourceWire]) -> None:
+def listed(console: Console, sources: Sequence[SourceResponse]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("name", overflow="fold")
     for title in ("kind", "documents", "failures", "state", "last run", "next"):
@@ -82,7 +83,7 @@ def listed(console: Console, sources: Sequence[models.SourceWire]) -> None:
             console.print(harmless(f"{one.name}: {line}", "dim"))
 
 
-def _lines(one: models.SourceWire) -> Iterator[str]:
+def _lines(one: SourceResponse) -> Iterator[str]:
     """What a person should know besides the state."""
     if one.decision:
         yield f"{decided(one.decision)} To agree: quarry sources accept {one.name}"
@@ -103,7 +104,7 @@ def decided(decision: Mapping[str, int]) -> str:
     return f"It lists {found:,} of {held:,} documents; {missing:,} would be deleted."
 
 
-def capabilities(console: Console, tried: Sequence[models.CapabilityWire]) -> None:
+def capabilities(console: Console, tried: Sequence[CapabilityResponse]) -> None:
     for one in tried:
         word, colour = _WORKS[one.works]
         console.print(Text.assemble((f"{word:>8}  ", colour), (one.capability, "bold")))
@@ -111,7 +112,7 @@ def capabilities(console: Console, tried: Sequence[models.CapabilityWire]) -> No
             console.print(harmless(f"          → {one.fault}"))
 
 
-def ran(console: Console, runs: Sequence[models.RunWire]) -> None:
+def ran(console: Console, runs: Sequence[RunResponse]) -> None:
     table = Table("run", "kind", "state", "began", "took", "done", box=None, header_style="dim")
     for one in runs:
         counts = ", ".join(f"{value} {name}" for name, value in one.counts.items() if value)
@@ -123,7 +124,7 @@ def ran(console: Console, runs: Sequence[models.RunWire]) -> None:
     console.print(table)
 
 
-def failed(console: Console, failures: Sequence[models.FailureWire]) -> None:
+def failed(console: Console, failures: Sequence[FailureResponse]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("id", overflow="fold")
     table.add_column("reason", overflow="fold")
@@ -148,7 +149,7 @@ def _soon(moment: datetime | None) -> str:
     return f"{local:%H:%M}" if is_today else f"{local:%m-%d %H:%M}"
 
 
-def _took(run: models.RunWire) -> str:
+def _took(run: RunResponse) -> str:
     if run.finished_at is None:
         return ""
     seconds = round((run.finished_at - run.started_at).total_seconds())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from backend.cli.source_input import Given
     from backend.cli.source_options import KindOptions
-    from backend.schemas import models
+    from backend.schemas.source import SourceActionResponse
     from backend.sources.service import SourceService
     from backend.store.sources import Source
 
@@ -96,14 +96,14 @@ def _edited(options: "KindOptions", source: "Source", given: "Given") -> None:
 def listed(context: typer.Context, as_json: Json = False) -> None:
     """List the sources with their state, or manage one of them."""
     from backend.cli import source_output as commands
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
 
     if context.invoked_subcommand:
         return
     with command_context.told(as_json):
         held = _service().list_statuses()
         if as_json:
-            command_context.print_json(conversion.listed(held))
+            command_context.print_json(dump_all(held))
         elif held:
             commands.listed(command_context.console(), held)
         else:
@@ -116,12 +116,12 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 def tried(name: SourceName, as_json: Json = False) -> None:
     """Test the connection: whether content, listing and permissions can be read."""
     from backend.cli import source_output as commands
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
 
     with command_context.told(as_json):
         found = _service().test(name)
         if as_json:
-            command_context.print_json(conversion.listed(found))
+            command_context.print_json(dump_all(found))
         else:
             commands.capabilities(command_context.console(), found)
     if not all(one.works for one in found):
@@ -166,12 +166,12 @@ def runs(
 ) -> None:
     """List its last runs, newest first."""
     from backend.cli import source_output as commands
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
 
     with command_context.told(as_json):
         history = _service().list_runs(name, limit)
         if as_json:
-            command_context.print_json(conversion.listed(history))
+            command_context.print_json(dump_all(history))
         elif history:
             commands.ran(command_context.console(), history)
         else:
@@ -184,12 +184,12 @@ def runs(
 def failures(name: SourceName, as_json: Json = False) -> None:
     """List the documents that could not be read, why, and when they are tried again."""
     from backend.cli import source_output as commands
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
 
     with command_context.told(as_json):
         failed = _service().list_failures(name)
         if as_json:
-            command_context.print_json(conversion.listed(failed))
+            command_context.print_json(dump_all(failed))
         elif failed:
             commands.failed(command_context.console(), failed)
         else:
@@ -215,7 +215,7 @@ def _service() -> "SourceService":
     return SourceService.of(command_context.open_home())
 
 
-def _run(action: "Callable[[SourceService], models.DoneWire]", as_json: bool) -> None:
+def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: bool) -> None:
     with command_context.told(as_json):
         done = action(_service())
         if as_json:

@@ -11,7 +11,7 @@ from backend.cli.command_context import Json
 if TYPE_CHECKING:
     from backend.cli.rendering import Bars
     from backend.container import Container
-    from backend.schemas import models
+    from backend.schemas.run import SyncReport
     from indexing.ingestion.pipeline import EmptyListing
 
 
@@ -28,7 +28,7 @@ def sync(
 ) -> None:
     """Bring the index up to date with the sources."""
     from backend.cli import rendering
-    from backend.schemas import conversion
+    from backend.schemas.base import dump_all
     from backend.store import sources as stored
     from indexing.ingestion.pipeline import EmptyListing
 
@@ -45,7 +45,7 @@ def sync(
             when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
             done = [_sync_one(container, source.name, when_empty, bars) for source in chosen]
         if as_json:
-            command_context.print_json(conversion.listed(done))
+            command_context.print_json(dump_all(done))
         else:
             for one in done:
                 rendering.synced(command_context.console(), one)
@@ -57,9 +57,9 @@ def sync(
 
 def _sync_one(
     container: "Container", name: str, when_empty: "EmptyListing", bars: "Bars"
-) -> "models.SyncWire":
+) -> "SyncReport":
     """One source; what stops it does not stop the others."""
-    from backend.schemas import conversion
+    from backend.schemas.run import SyncReport
     from backend.store import sources as stored
     from backend.sync.foreground_run import sync as run
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -80,4 +80,4 @@ def _sync_one(
         report = command_context.through_a_switch(container, synced)
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
-    return conversion.synced(name, report, error)
+    return SyncReport.from_report(name, report, error)

@@ -1,16 +1,16 @@
 """JSON of `quarry reindex` and `quarry move`."""
 
-from backend.schemas.models import Wire
+from backend.schemas.base import Schema
 
 
-class IndexVersionResponse(Wire):
+class IndexVersionResponse(Schema):
     model: str
     version: str
     precision: str
     dimension: int
 
 
-class ReindexStatus(Wire):
+class ReindexStatus(Schema):
     active: IndexVersionResponse | None
     building: IndexVersionResponse | None
     running: bool
@@ -19,17 +19,17 @@ class ReindexStatus(Wire):
     total: int
 
 
-class ReindexAbandoned(Wire):
+class ReindexAbandoned(Schema):
     abandoned: IndexVersionResponse | None
     """Null: nothing was being built."""
 
 
-class MissingDocument(Wire):
+class MissingDocument(Schema):
     document_id: str
     reason: str
 
 
-class ReindexReport(Wire):
+class ReindexReport(Schema):
     model: str
     documents: int
     chunks: int
@@ -40,7 +40,7 @@ class ReindexReport(Wire):
     advice: str | None
 
 
-class MoveReport(Wire):
+class MoveReport(Schema):
     to: str
     copied: int
     deleted: int

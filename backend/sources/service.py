@@ -13,16 +13,15 @@ from types import MappingProxyType
 from typing import Self, TypeAlias
 
 from backend.container import Container
-from backend.schemas import conversion
-from backend.schemas.models import (
-    AuditEntryResponse,
-    CapabilityWire,
-    DoneWire,
-    FailureWire,
-    RunWire,
-    SourceWire,
-)
 from backend.schemas.plurals import pluralize
+from backend.schemas.run import RunResponse
+from backend.schemas.source import (
+    AuditEntryResponse,
+    CapabilityResponse,
+    FailureResponse,
+    SourceActionResponse,
+    SourceResponse,
+)
 from backend.sources import status
 from backend.sources.intervals import NEVER, check_interval, format_interval
 from backend.sources.status_text import run_label
@@ -66,22 +65,22 @@ class SourceService:
     def get(self, name: str) -> Source:
         return sources.find(self.database, name)
 
-    def status(self, name: str) -> SourceWire:
+    def status(self, name: str) -> SourceResponse:
         return status.read_status(self.database, name)
 
-    def list_statuses(self) -> list[SourceWire]:
+    def list_statuses(self) -> list[SourceResponse]:
         """Return all sources by name."""
         return status.read_statuses(self.database)
 
-    def list_runs(self, name: str, limit: int) -> list[RunWire]:
+    def list_runs(self, name: str, limit: int) -> list[RunResponse]:
         """Return the last runs, newest first."""
         history = runs.history(self.database, self.get(name).name, limit)
-        return [conversion.ran(run) for run in history]
+        return [RunResponse.model_validate(run) for run in history]
 
-    def list_failures(self, name: str, limit: int | None = None) -> list[FailureWire]:
+    def list_failures(self, name: str, limit: int | None = None) -> list[FailureResponse]:
         """Return the documents that could not be read, by id."""
         found = failures.list_failures(self.database, self.get(name).name)
-        return [conversion.failure(each) for each in islice(found, limit)]
+        return [FailureResponse.model_validate(each) for each in islice(found, limit)]
 
     def list_audit(
         self,
@@ -95,7 +94,7 @@ class SourceService:
         found = audit.list_entries(
             self.database, subject=source, actor=actor, before=before, limit=limit
         )
-        return [conversion.audit_entry(entry) for entry in found]
+        return [AuditEntryResponse.from_entry(entry) for entry in found]
 
     def list_audited_sources(self) -> list[str]:
         """Return the names of all sources in the audit, those that were deleted too."""
@@ -103,7 +102,7 @@ class SourceService:
 
     def add(
         self, kind: str, settings: Values, credential: Values = _NOTHING, name: str | None = None
-    ) -> SourceWire:
+    ) -> SourceResponse:
         """Store a source; the workers sync it as soon as possible.
 
         Raises:
@@ -117,7 +116,7 @@ class SourceService:
             sources.add(database, checked.name, kind, checked.settings, self._sealed(checked))
         return self.status(checked.name)
 
-    def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceWire:
+    def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceResponse:
         """Replace the settings, the credential or both; None keeps what is stored.
 
         Raises:
@@ -138,7 +137,7 @@ class SourceService:
             details["changed"] = [part for part, values in given.items() if values is not None]
         return self.status(name)
 
-    def test(self, name: str) -> list[CapabilityWire]:
+    def test(self, name: str) -> list[CapabilityResponse]:
         """Connect to the source and try what sources of its kind can do: content, listing, access."""
         source = self.get(name)
         able = kind_of(source.kind).capabilities
@@ -148,7 +147,7 @@ class SourceService:
         except ActionRequiredError as error:
             faults = dict.fromkeys(Capability, str(error))
         found = [
-            CapabilityWire(
+            CapabilityResponse(
                 capability=each.value,
                 works=each in able and faults.get(each) is None,
                 fault=faults.get(each) if each in able else "Sources of this kind cannot do it.",
@@ -159,15 +158,17 @@ class SourceService:
             details.update({one.capability: one.works for one in found})
         return found
 
-    def pause(self, name: str) -> DoneWire:
+    def pause(self, name: str) -> SourceActionResponse:
         """Stop the current run, and start nothing until the source is resumed."""
         with self._audited("pause", name) as (database, _):
             sources.find(database, name)
             sources.set_paused(database, name, datetime.now(UTC))
             run_transitions.stop(database, name, "paused")
-        return DoneWire(source=name, told=f"{name} is paused. Its documents stay searchable.")
+        return SourceActionResponse(
+            source=name, told=f"{name} is paused. Its documents stay searchable."
+        )
 
-    def resume(self, name: str) -> DoneWire:
+    def resume(self, name: str) -> SourceActionResponse:
         """Sync a paused source again; an interrupted run continues from its last checkpoint."""
         with self._audited("resume", name) as (database, _):
             sources.find(database, name)
@@ -177,9 +178,9 @@ class SourceService:
                 schedule.request_run(
                     database, name, schedule.schedule_kind(last.kind), last.accepted
                 )
-        return DoneWire(source=name, told=f"{name} is synced again.")
+        return SourceActionResponse(source=name, told=f"{name} is synced again.")
 
-    def cancel(self, name: str) -> DoneWire:
+    def cancel(self, name: str) -> SourceActionResponse:
         """Stop the current or waiting run. What it did is kept; the next one continues from there."""
         with self._audited("cancel", name) as (database, details):
             sources.find(database, name)
@@ -192,21 +193,21 @@ class SourceService:
             )
             run_transitions.stop(database, name, "cancelled")
         told = f"The run of {name} stops within seconds. The next one continues from its last checkpoint."
-        return DoneWire(source=name, told=told)
+        return SourceActionResponse(source=name, told=told)
 
-    def sync(self, name: str) -> DoneWire:
+    def sync(self, name: str) -> SourceActionResponse:
         """Have a content sync start as soon as possible."""
         return self._request("sync", name, "incremental")
 
-    def prune(self, name: str) -> DoneWire:
+    def prune(self, name: str) -> SourceActionResponse:
         """Have a deletion check start as soon as possible."""
         return self._request("prune", name, "prune")
 
-    def permissions(self, name: str) -> DoneWire:
+    def permissions(self, name: str) -> SourceActionResponse:
         """Have a permission sync start as soon as possible."""
         return self._request("permissions", name, "permissions")
 
-    def accept(self, name: str) -> DoneWire:
+    def accept(self, name: str) -> SourceActionResponse:
         """Agree to the deletions that the last run held back.
 
         A run that starts as soon as possible carries them out. It asks again where the source lists even
@@ -221,9 +222,9 @@ class SourceService:
             details.update(held_back.decision)
             schedule.request_run(database, name, status.comparing_kind(held_back), accepted=missing)
         told = f"Accepted: the next run of {name} deletes {pluralize(missing, 'document')} that the source no longer lists."
-        return DoneWire(source=name, told=told)
+        return SourceActionResponse(source=name, told=told)
 
-    def retry(self, name: str, document_ids: Sequence[str] | None = None) -> DoneWire:
+    def retry(self, name: str, document_ids: Sequence[str] | None = None) -> SourceActionResponse:
         """Try these failed documents again now, or all of them."""
         with self._audited("retry", name) as (database, details):
             _check_not_paused(database, name)
@@ -233,17 +234,17 @@ class SourceService:
             details["documents"] = count
             schedule.request_run(database, name, "retry")
         told = f"{pluralize(count, 'document')} of {name} will be tried again now."
-        return DoneWire(source=name, told=told)
+        return SourceActionResponse(source=name, told=told)
 
-    def describe_schedule(self, name: str) -> DoneWire:
+    def describe_schedule(self, name: str) -> SourceActionResponse:
         plan = schedule.read_plans(self.database, self.get(name).name)[name]
         intervals = "; ".join(
             f"{run_label(kind).lower()} {format_interval(every)}"
             for kind, every in plan.every.items()
         )
-        return DoneWire(source=name, told=f"{name}: {intervals}.")
+        return SourceActionResponse(source=name, told=f"{name}: {intervals}.")
 
-    def reschedule(self, name: str, every: Mapping[str, timedelta | None]) -> DoneWire:
+    def reschedule(self, name: str, every: Mapping[str, timedelta | None]) -> SourceActionResponse:
         """Change how often runs of these kinds start; zero is never, None the default.
 
         Raises:
@@ -260,20 +261,20 @@ class SourceService:
                 details[kind] = None if interval is None else int(interval.total_seconds())
         return self.describe_schedule(name)
 
-    def delete(self, name: str) -> DoneWire:
+    def delete(self, name: str) -> SourceActionResponse:
         """Cancel the current run and have the source removed, with all documents that it alone brought."""
         with self._audited("delete", name) as (database, _):
             sources.find(database, name)
             run_transitions.stop(database, name, "cancelled")
             schedule.request_run(database, name, "removal")
         told = f"{name} is being removed, with all documents that it alone brought."
-        return DoneWire(source=name, told=told)
+        return SourceActionResponse(source=name, told=told)
 
-    def _request(self, action: str, name: str, kind: str) -> DoneWire:
+    def _request(self, action: str, name: str, kind: str) -> SourceActionResponse:
         with self._audited(action, name) as (database, _):
             _check_not_paused(database, name)
             schedule.request_run(database, name, kind)
-        return DoneWire(source=name, told=_STARTED[kind].format(name))
+        return SourceActionResponse(source=name, told=_STARTED[kind].format(name))
 
     @contextmanager
     def _audited(self, action: str, name: str) -> Iterator[tuple[Database, Details]]:
@@ -299,17 +300,19 @@ class SourceService:
         return self.open_vault().seal(checked.credential) if checked.credential else None
 
 
-SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], DoneWire]] = MappingProxyType(
-    {
-        "pause": SourceService.pause,
-        "resume": SourceService.resume,
-        "cancel": SourceService.cancel,
-        "refresh": SourceService.sync,
-        "prune": SourceService.prune,
-        "permissions": SourceService.permissions,
-        "accept": SourceService.accept,
-        "delete": SourceService.delete,
-    }
+SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], SourceActionResponse]] = (
+    MappingProxyType(
+        {
+            "pause": SourceService.pause,
+            "resume": SourceService.resume,
+            "cancel": SourceService.cancel,
+            "refresh": SourceService.sync,
+            "prune": SourceService.prune,
+            "permissions": SourceService.permissions,
+            "accept": SourceService.accept,
+            "delete": SourceService.delete,
+        }
+    )
 )
 """Actions that need only the name of a source, by the word that commands and routes have for them."""
 

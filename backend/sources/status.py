@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend.schemas import conversion
-from backend.schemas.models import SourceWire
+from backend.schemas.run import RunResponse
+from backend.schemas.source import SourceResponse
 from backend.store import batches, documents, failures, runs, schedule, sources, workers
 from backend.store.database import Database
 from backend.store.runs import Run
@@ -18,14 +18,14 @@ _DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
 """The counts of a run that add up to the documents it has dealt with."""
 
 
-def read_status(database: Database, name: str) -> SourceWire:
+def read_status(database: Database, name: str) -> SourceResponse:
     """Raises NotFoundError: there is no source of this name."""
     with database.snapshot() as snapshot:
         source = sources.find(snapshot, name)
         return _to_status(snapshot, source, _Counts.read(snapshot, name))
 
 
-def read_statuses(database: Database) -> list[SourceWire]:
+def read_statuses(database: Database) -> list[SourceResponse]:
     """Return the state of all sources, by name."""
     with database.snapshot() as snapshot:
         counts = _Counts.read(snapshot)
@@ -69,13 +69,13 @@ class _Counts:
         )
 
 
-def _to_status(database: Database, source: Source, counts: _Counts) -> SourceWire:
+def _to_status(database: Database, source: Source, counts: _Counts) -> SourceResponse:
     name = source.name
     last, undecided = counts.latest.get(name), find_decision(database, name)
     plan = counts.plans.get(name, schedule.Schedule({}, {}))
     state, now = _state(database, source, last), datetime.now(UTC)
     is_active = state in {*runs.OPEN, "being removed"}
-    return SourceWire(
+    return SourceResponse(
         name=name,
         kind=source.kind,
         settings=dict(source.settings),
@@ -84,7 +84,7 @@ def _to_status(database: Database, source: Source, counts: _Counts) -> SourceWir
         failures=counts.failures.get(name, 0),
         state=state,
         last_run=last.started_at if last else None,
-        run=conversion.ran(last) if last else None,
+        run=RunResponse.model_validate(last) if last else None,
         rate=_rate(last, now),
         decision=dict(undecided.decision) if undecided and undecided.decision else None,
         paused_at=source.paused_at,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from backend.schemas.models import SourceWire
+from backend.schemas.source import SourceResponse
 from backend.store.runs import OPEN
 
 _RUNS: Mapping[str, str] = MappingProxyType(
@@ -48,7 +48,7 @@ def _format_value(value: object) -> str:
             return str(value)
 
 
-def describe_activity(source: SourceWire) -> str:
+def describe_activity(source: SourceResponse) -> str:
     """Return what the current run does or waits for; empty without one."""
     run = source.run
     if run is None or source.state not in OPEN:

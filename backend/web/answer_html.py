@@ -14,7 +14,7 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from backend.schemas import models
+from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
 from backend.web.sanitizing import harmless, shortened
 from connectors.document import Span
@@ -42,7 +42,7 @@ class _Markdown(MarkdownIt):
 _MARKDOWN = _Markdown("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
-def answer_html(answer: models.AnswerWire) -> str:
+def answer_html(answer: AnswerResponse) -> str:
     """The answer, its citations as links to the passages that they quote.
 
     A citation is `<a class="cite" data-at="N">`, where N is its place in `answer.citations`.
@@ -73,17 +73,17 @@ def cleaned(html: str) -> str:
 class _Cited:
     """The citations by their numbers; those of one number are taken in the order of the text."""
 
-    waiting: Mapping[int, deque[tuple[int, models.CitationWire]]]
-    last: dict[int, tuple[int, models.CitationWire]] = field(default_factory=dict)
+    waiting: Mapping[int, deque[tuple[int, CitationResponse]]]
+    last: dict[int, tuple[int, CitationResponse]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, citations: Sequence[models.CitationWire]) -> "_Cited":
-        waiting: dict[int, deque[tuple[int, models.CitationWire]]] = {}
+    def of(cls, citations: Sequence[CitationResponse]) -> "_Cited":
+        waiting: dict[int, deque[tuple[int, CitationResponse]]] = {}
         for at, citation in enumerate(citations):
             waiting.setdefault(citation.number, deque()).append((at, citation))
         return cls(waiting)
 
-    def take(self, number: int) -> tuple[int, models.CitationWire] | None:
+    def take(self, number: int) -> tuple[int, CitationResponse] | None:
         if waiting := self.waiting.get(number):
             self.last[number] = waiting.popleft()
         return self.last.get(number)
@@ -139,7 +139,7 @@ def _text(token: Token, cited: _Cited) -> Iterator[Token]:
     yield _plain(token.content[at:])
 
 
-def _chip(at: int, citation: models.CitationWire) -> Token:
+def _chip(at: int, citation: CitationResponse) -> Token:
     span = Span(*citation.span) if citation.quote else None
     href = urls.document(citation.document_id, citation.section, span)
     label = f"Source {citation.number}: {shortened(citation.title, 120)}"

@@ -9,7 +9,7 @@ from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import ChatIs, DatabaseIs, SearchIs, SourcesIs
 from backend.api.request_context import CancelTokenDependency
-from backend.schemas import models
+from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets
 from backend.search.service import SearchService
 from backend.store import documents
@@ -51,7 +51,7 @@ def mount(app: FastAPI) -> None:
         app.get(path, include_in_schema=False)(endpoint)
 
 
-def error_page(request: Request, problem: models.ProblemWire) -> Response:
+def error_page(request: Request, problem: ProblemDetails) -> Response:
     """What stopped a page, and what to do about it."""
     return page(request, "error.html", "", {"problem": problem}, problem.status)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from backend.schemas import models
+from backend.schemas.run import RunResponse
+from backend.schemas.source import FailureResponse, SourceResponse
 from backend.sources.intervals import format_interval
 from backend.sources.service import SourceService
 from backend.sources.status_text import describe_activity, format_counts, run_label
@@ -37,7 +38,7 @@ class NextStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatusView:
-    source: models.SourceWire
+    source: SourceResponse
     title: str
     """Of its kind."""
     where: str
@@ -56,7 +57,7 @@ class SourceStatusView:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    run: models.RunWire
+    run: RunResponse
     label: str
     state: str
     done: str
@@ -79,7 +80,7 @@ class SourceDetails:
     """One source with all that is told of it."""
 
     standing: SourceStatusView
-    failures: tuple[models.FailureWire, ...]
+    failures: tuple[FailureResponse, ...]
     """The first of them."""
     runs: tuple[RunRow, ...]
     rhythms: tuple[IntervalChoice, ...]
@@ -101,7 +102,7 @@ def read_details(sources: SourceService, name: str) -> SourceDetails:
     )
 
 
-def _to_view(source: models.SourceWire) -> SourceStatusView:
+def _to_view(source: SourceResponse) -> SourceStatusView:
     run = source.run
     failed = run.error if run and run.error and source.state in {"failed", "interrupted"} else ""
     return SourceStatusView(
@@ -117,13 +118,13 @@ def _to_view(source: models.SourceWire) -> SourceStatusView:
     )
 
 
-def _location(source: models.SourceWire) -> str:
+def _location(source: SourceResponse) -> str:
     kind = KINDS.get(source.kind)
     entry = where_of(kind.settings) if kind else None
     return str(at(source.settings, entry.path) or "") if entry else ""
 
 
-def _actions(source: models.SourceWire) -> Iterator[ActionButton]:
+def _actions(source: SourceResponse) -> Iterator[ActionButton]:
     match source.state:
         case "being removed":
             return
@@ -147,6 +148,6 @@ def _to_interval_choice(kind: str, seconds: int) -> IntervalChoice:
     return IntervalChoice(kind, run_label(kind), seconds, options)
 
 
-def _to_row(run: models.RunWire) -> RunRow:
+def _to_row(run: RunResponse) -> RunRow:
     state = {"done": "done", "running": "going on"}.get(run.state, run.state)
     return RunRow(run, run_label(run.kind), state, format_counts(run.counts))

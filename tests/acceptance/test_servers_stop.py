@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backend.schemas.models import SourceWire
+from backend.schemas.source import SourceResponse
 from backend.settings import Settings
 from backend.store import workers
 from backend.store.database import Database
@@ -163,7 +163,7 @@ def test_the_broker_stops_in_the_middle(tmp_path: Path) -> None:
         made.check()
 
 
-def status(database: Database) -> SourceWire:
+def status(database: Database) -> SourceResponse:
     return source_service(database).status("desk")
 
 

@@ -130,11 +130,15 @@ def _methods(statement: ast.ClassDef) -> Iterator[str]:
 
 def _is_registered(statement: ast.stmt) -> bool:
     """Whether a decorator hands the function to something that calls it."""
-    decorators = _decorators(statement) if isinstance(statement, ast.FunctionDef) else []
+    decorators = (
+        _decorators(statement)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        else []
+    )
     return any(name not in _DESCRIPTORS for name in decorators)
 
 
-def _decorators(function: ast.FunctionDef) -> Iterable[str]:
+def _decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterable[str]:
     return [ast.unparse(each).partition("(")[0].split(".")[-1] for each in function.decorator_list]
 
 

@@ -4,32 +4,36 @@ A credential is encrypted as it arrives, and no response contains it.
 """
 
 from datetime import timedelta
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import FastAPI, Query
+from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import Response
 
-from backend.api import openapi_examples
+from backend.api import openapi
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import SourcesIs
 from backend.api.problem_details import Problem, problem
-from backend.schemas.models import (
+from backend.schemas.run import RunResponse
+from backend.schemas.source import (
     AuditEntryResponse,
-    CapabilityWire,
-    DoneWire,
-    FailureWire,
-    FaultWire,
-    KindWire,
-    ProblemWire,
-    RunWire,
-    SourceWire,
+    CapabilityResponse,
+    FailureResponse,
+    SourceActionResponse,
+    SourceKindResponse,
+    SourceResponse,
 )
+from backend.schemas.system import FieldError, ProblemDetails
 from backend.sources import intervals
 from backend.sources.service import SOURCE_ACTIONS, SourceService
 from connectors.registry import KINDS, NotValid, title_of
 from connectors.settings_form import Form
 
+router = APIRouter()
+_SOURCE = "/api/admin/sources/{name}"
+_ACTION: dict[int | str, dict[str, Any]] = {
+    409: openapi.describe_problem("The state of the source does not allow it")
+}
 MOST_RUNS = 1_000
 MOST_ENTRIES = 1_000
 MOST_ID = 2**62
@@ -42,7 +46,17 @@ KindName: TypeAlias = Annotated[str, Field(max_length=100, json_schema_extra={"e
 
 class AddBody(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.SOURCE]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "folder",
+                    "name": "handbook",
+                    "settings": {"path": "/srv/handbook", "exclude": ["drafts/**"]},
+                }
+            ]
+        },
     )
 
     kind: KindName
@@ -59,7 +73,13 @@ class EditBody(BaseModel):
     """A part that is left out stays as it is; a part that is given is replaced as a whole."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.EDIT]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {"settings": {"path": "/srv/handbook", "exclude": ["drafts/**", "old/**"]}}
+            ]
+        },
     )
 
     settings: Values | None = None
@@ -83,7 +103,11 @@ class ScheduleBody(BaseModel):
     left out stays as it is."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.SCHEDULE]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [{"incremental": 3_600, "prune": 86_400, "permissions": None}]
+        },
     )
 
     incremental: Seconds = Field(default=None, description="Interval of content syncs")
@@ -93,7 +117,9 @@ class ScheduleBody(BaseModel):
 
 class RetryBody(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.RETRY]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"documents": ["handbook:scans/lease.pdf"]}]},
     )
 
     documents: (
@@ -105,114 +131,58 @@ class RetryBody(BaseModel):
     ) = Field(default=None, description="Ids of failed documents; all by default")
 
 
-def add_routes(app: FastAPI) -> None:
-    one = "/api/admin/sources/{name}"
-    action_responses: dict[int | str, openapi_examples.Json] = {
-        202: openapi_examples.answer(openapi_examples.DONE),
-        409: openapi_examples.problem("The state of the source does not allow it"),
-    }
-    app.get(
-        "/api/admin/kinds",
-        responses={200: openapi_examples.answer(openapi_examples.KINDS)},
-        summary="List the kinds of source, with the JSON schemas of their settings and credentials",
-    )(list_kinds)
-    app.get(
-        "/api/admin/sources",
-        responses={200: openapi_examples.answer(openapi_examples.SOURCES)},
-        summary="List the sources with their present state",
-    )(list_statuses)
-    app.post(
-        "/api/admin/sources",
-        status_code=201,
-        responses={
-            201: openapi_examples.answer(openapi_examples.ADDED),
-            409: openapi_examples.problem("The name is taken"),
-        },
-        summary="Connect a source of any kind",
-    )(connect_source)
-    app.get(
-        "/api/admin/audit",
-        responses={200: openapi_examples.answer(openapi_examples.AUDIT)},
-        summary="List the actions on sources, newest first",
-    )(list_audit)
-    app.get(
-        one,
-        responses={200: openapi_examples.answer(openapi_examples.SYNCED)},
-        summary="Show a source with its present state",
-    )(show_source)
-    app.patch(
-        one,
-        responses={
-            200: openapi_examples.answer(openapi_examples.SYNCED),
-            409: openapi_examples.problem("The stored credential cannot be opened"),
-        },
-        summary="Change the settings of a source, or its credential",
-    )(edit_source)
-    app.put(
-        f"{one}/schedule",
-        responses={200: openapi_examples.answer(openapi_examples.DONE)},
-        summary="Change how often a source is synced",
-    )(reschedule_source)
-    app.delete(
-        one,
-        status_code=202,
-        responses=action_responses,
-        summary="Remove a source, with all documents that it alone brought",
-    )(delete_source)
-    app.post(
-        f"{one}/test",
-        responses={200: openapi_examples.answer(openapi_examples.TRIED)},
-        summary="Test the connection: content, listing, access",
-    )(test_source)
-    app.get(
-        f"{one}/runs",
-        responses={200: openapi_examples.answer(openapi_examples.RUNS)},
-        summary="List the last runs of a source, newest first",
-    )(list_runs)
-    app.get(
-        f"{one}/failures",
-        responses={200: openapi_examples.answer(openapi_examples.FAILURES)},
-        summary="List the documents of a source that could not be read",
-    )(list_failures)
-    app.post(
-        f"{one}/retry",
-        status_code=202,
-        responses=action_responses,
-        summary="Try failed documents again now",
-    )(retry_failures)
-    app.post(
-        f"{one}/{{action}}",
-        status_code=202,
-        responses=action_responses,
-        summary="Pause, resume, cancel, refresh, prune, sync permissions, accept",
-    )(run_action)
-
-
+@router.get(
+    "/api/admin/kinds",
+    summary="List the kinds of source, with the JSON schemas of their settings and credentials",
+)
 @ruled(Rule.OWNER)
-def list_kinds() -> list[KindWire]:
+def list_kinds() -> list[SourceKindResponse]:
     return [describe_kind(kind) for kind in KINDS]
 
 
+@router.get(
+    "/api/admin/sources",
+    summary="List the sources with their present state",
+)
 @ruled(Rule.OWNER)
-def list_statuses(sources: SourcesIs) -> list[SourceWire]:
+def list_statuses(sources: SourcesIs) -> list[SourceResponse]:
     return sources.list_statuses()
 
 
+@router.post(
+    "/api/admin/sources",
+    status_code=201,
+    responses={
+        409: openapi.describe_problem("The name is taken"),
+    },
+    summary="Connect a source of any kind",
+)
 @ruled(Rule.OWNER)
-def connect_source(body: AddBody, sources: SourcesIs, response: Response) -> SourceWire:
+def connect_source(body: AddBody, sources: SourcesIs, response: Response) -> SourceResponse:
     """The first sync starts as soon as possible. Faults of the settings or the credential name the field."""
     added = add(sources, body.kind, body.settings, body.credential, body.name)
     response.headers["Location"] = f"/api/admin/sources/{added.name}"
     return added
 
 
+@router.get(
+    _SOURCE,
+    summary="Show a source with its present state",
+)
 @ruled(Rule.OWNER)
-def show_source(name: str, sources: SourcesIs) -> SourceWire:
+def show_source(name: str, sources: SourcesIs) -> SourceResponse:
     return sources.status(name)
 
 
+@router.patch(
+    _SOURCE,
+    responses={
+        409: openapi.describe_problem("The stored credential cannot be opened"),
+    },
+    summary="Change the settings of a source, or its credential",
+)
 @ruled(Rule.OWNER)
-def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceWire:
+def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceResponse:
     """Nothing is stored unless all of it is valid."""
     try:
         return sources.edit(name, body.settings, body.credential)
@@ -220,8 +190,12 @@ def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceWire:
         raise Problem(invalid(error)) from None
 
 
+@router.put(
+    f"{_SOURCE}/schedule",
+    summary="Change how often a source is synced",
+)
 @ruled(Rule.OWNER)
-def reschedule_source(name: str, body: ScheduleBody, sources: SourcesIs) -> DoneWire:
+def reschedule_source(name: str, body: ScheduleBody, sources: SourcesIs) -> SourceActionResponse:
     """The response tells the intervals of all kinds of run."""
     given = body.model_dump(exclude_unset=True)
     every = {
@@ -230,36 +204,64 @@ def reschedule_source(name: str, body: ScheduleBody, sources: SourcesIs) -> Done
     return sources.reschedule(name, every)
 
 
+@router.delete(
+    _SOURCE,
+    status_code=202,
+    responses=_ACTION,
+    summary="Remove a source, with all documents that it alone brought",
+)
 @ruled(Rule.OWNER)
-def delete_source(name: str, sources: SourcesIs) -> DoneWire:
+def delete_source(name: str, sources: SourcesIs) -> SourceActionResponse:
     return sources.delete(name)
 
 
+@router.post(
+    f"{_SOURCE}/test",
+    summary="Test the connection: content, listing, access",
+)
 @ruled(Rule.OWNER)
-def test_source(name: str, sources: SourcesIs) -> list[CapabilityWire]:
+def test_source(name: str, sources: SourcesIs) -> list[CapabilityResponse]:
     """Few requests are made to the source. Each fault says what to do about it."""
     return sources.test(name)
 
 
+@router.get(
+    f"{_SOURCE}/runs",
+    summary="List the last runs of a source, newest first",
+)
 @ruled(Rule.OWNER)
 def list_runs(
     name: str, sources: SourcesIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
-) -> list[RunWire]:
+) -> list[RunResponse]:
     return sources.list_runs(name, limit)
 
 
+@router.get(
+    f"{_SOURCE}/failures",
+    summary="List the documents of a source that could not be read",
+)
 @ruled(Rule.OWNER)
 def list_failures(
     name: str, sources: SourcesIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
-) -> list[FailureWire]:
+) -> list[FailureResponse]:
     return sources.list_failures(name, limit)
 
 
+@router.post(
+    f"{_SOURCE}/retry",
+    status_code=202,
+    responses=_ACTION,
+    summary="Try failed documents again now",
+)
 @ruled(Rule.OWNER)
-def retry_failures(name: str, body: RetryBody, sources: SourcesIs) -> DoneWire:
+def retry_failures(name: str, body: RetryBody, sources: SourcesIs) -> SourceActionResponse:
     return sources.retry(name, body.documents)
 
 
+@router.get(
+    "/api/admin/audit",
+    summary="List the actions on sources, newest first",
+)
 @ruled(Rule.OWNER)
 def list_audit(
     sources: SourcesIs,
@@ -279,15 +281,21 @@ Action: TypeAlias = Literal[
 ]
 
 
+@router.post(
+    f"{_SOURCE}/{{action}}",
+    status_code=202,
+    responses=_ACTION,
+    summary="Pause, resume, cancel, refresh, prune, sync permissions, accept",
+)
 @ruled(Rule.OWNER)
-def run_action(name: str, action: Action, sources: SourcesIs) -> DoneWire:
+def run_action(name: str, action: Action, sources: SourcesIs) -> SourceActionResponse:
     """The request does not wait for the work, which starts or stops within seconds."""
     return SOURCE_ACTIONS[action](sources, name)
 
 
 def add(
     sources: SourceService, kind: str, settings: Values, credential: Values, name: str | None
-) -> SourceWire:
+) -> SourceResponse:
     """Raises Problem: the settings or the credential are not valid."""
     try:
         return sources.add(kind, settings, credential, name)
@@ -295,17 +303,19 @@ def add(
         raise Problem(invalid(error)) from None
 
 
-def invalid(error: NotValid) -> ProblemWire:
+def invalid(error: NotValid) -> ProblemDetails:
     """Return each fault by its field; nothing of a credential is repeated."""
-    faults = tuple(FaultWire(where=".".join(one.path), message=one.message) for one in error.faults)
+    faults = tuple(
+        FieldError(where=".".join(one.path), message=one.message) for one in error.faults
+    )
     details = problem(422, "The settings of the source are not valid.", "See errors.")
     return details.model_copy(update={"errors": faults})
 
 
-def describe_kind(kind: str) -> KindWire:
+def describe_kind(kind: str) -> SourceKindResponse:
     known = KINDS[kind]
     settings, credential = Form.of(known.settings), Form.of(known.credential)
-    return KindWire(
+    return SourceKindResponse(
         kind=kind,
         title=title_of(kind),
         help=settings.help,

@@ -6,10 +6,10 @@ from collections.abc import Generator
 from datetime import date
 from typing import Annotated, Literal
 
-from fastapi import FastAPI
+from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api import openapi_examples, problem_details
+from backend.api import openapi, problem_details
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import AnswerHtml, ChatIs, PartsIs
@@ -21,8 +21,8 @@ from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, Failed, ReasoningStep, TextPiece
 from backend.chat.llm_loop import ChatTurn
 from backend.composition.chat import ChatService
-from backend.schemas import conversion
-from backend.schemas.models import AnsweredWire, AnswerWire, LostWire, TextWire
+from backend.schemas.answer import AnswerDoneEvent, AnswerResponse, CitationEvent, TextEvent
+from backend.schemas.search import QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.search.events import (
     FiltersApplied,
     FirstResults,
@@ -36,6 +36,7 @@ from backend.search.llm_protocol import ChatMessage
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
+router = APIRouter()
 LONGEST_QUESTION = 8_000
 LONGEST_MESSAGE = 40_000
 MOST_MESSAGES = 100
@@ -56,7 +57,19 @@ class MessageBody(BaseModel):
 
 class AskBody(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.ASK]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "question": "And for adoptions?",
+                    "history": [
+                        {"role": "user", "text": "How long is parental leave?"},
+                        {"role": "assistant", "text": "Parents have 26 weeks of paid leave."},
+                    ],
+                }
+            ]
+        },
     )
 
     question: Annotated[
@@ -70,16 +83,13 @@ class AskBody(BaseModel):
     )
 
 
-def add_routes(app: FastAPI) -> None:
-    app.post(
-        "/api/ask",
-        status_code=200,
-        response_class=EventStream,
-        responses={200: openapi_examples.stream(openapi_examples.ANSWER_EVENTS)},
-        summary="Answer a question, each sentence with its source",
-    )(ask)
-
-
+@router.post(
+    "/api/ask",
+    status_code=200,
+    response_class=EventStream,
+    responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
+    summary="Answer a question, each sentence with its source",
+)
 @ruled(Rule.READER)
 def ask(body: AskBody, asker: AskerIs, chat: ChatIs, parts: PartsIs, visit: VisitIs) -> EventStream:
     """Server-sent events, in this order: `queries`, `first_results`; with a language model again
@@ -109,8 +119,10 @@ def told(
     try:
         for event in events:
             if isinstance(event, AnswerDone):
-                answer = conversion.answer(turn.message, event, time.perf_counter() - began)
-                yield Event("done", AnsweredWire(answer=answer, html=answer_html(answer)))
+                answer = AnswerResponse.from_answer(
+                    turn.message, event, time.perf_counter() - began
+                )
+                yield Event("done", AnswerDoneEvent(answer=answer, html=answer_html(answer)))
             elif (step := _step(event)) is not None:
                 yield step
     except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
@@ -123,27 +135,27 @@ def told(
 def _step(event: ChatEvent) -> Event | None:
     match event:
         case Queries():
-            return Event("queries", conversion.queries(event))
+            return Event("queries", QueriesEvent.model_validate(event))
         case FirstResults(sections=sections):
-            return Event("first_results", conversion.results(sections))
+            return Event("first_results", ResultsEvent.from_sections(sections))
         case FusedResults(sections=sections):
-            return Event("results", conversion.results(sections))
+            return Event("results", ResultsEvent.from_sections(sections))
         case SectionsSelected(sections=sections):
-            return Event("selected", conversion.results(sections))
+            return Event("selected", ResultsEvent.from_sections(sections))
         case StepFailed(step=step, reason=reason):
-            return Event("lost", LostWire(step=step, reason=reason))
+            return Event("lost", StepFailedEvent(step=step, reason=reason))
         case ReasoningStep(text=text):
-            return Event("reasoning", TextWire(text=text))
+            return Event("reasoning", TextEvent(text=text))
         case TextPiece(text=text):
-            return Event("text", TextWire(text=text))
+            return Event("text", TextEvent(text=text))
         case CitationInfo():
-            return Event("citation", conversion.mark(event))
+            return Event("citation", CitationEvent.model_validate(event))
         case Failed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
         case FiltersApplied() | SearchDone() | AnswerDone():
             return None
 
 
-def plain_html(answer: AnswerWire) -> str:
+def plain_html(answer: AnswerResponse) -> str:
     """Where nothing better renders it: the answer as it was written, as text."""
     return f"<p>{html.escape(answer.answer)}</p>"

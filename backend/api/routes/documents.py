@@ -11,18 +11,17 @@ from pathlib import PurePosixPath
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import FastAPI, Query
+from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
-from backend.api import openapi_examples
+from backend.api import openapi
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import ContainerIs
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
 from backend.container import Container
-from backend.schemas import conversion
-from backend.schemas.models import DocumentShownWire, DocumentsWire
+from backend.schemas.document import DocumentListResponse, DocumentResponse, DocumentSummary
 from backend.store import documents as stored
 from backend.store import sources
 from backend.store.documents import StoredDocument
@@ -32,6 +31,7 @@ from connectors.extraction import media_types
 from indexing.chunking.chunk import ChunkRange
 from indexing.runtime.deadline import CancelToken, Deadline
 
+router = APIRouter()
 MOST_DOCUMENTS = 500
 _PIECE = 1 << 16
 _ENDING = "/original"
@@ -40,25 +40,10 @@ _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """Of a document's own file: whatever it is, it runs nothing and loads nothing."""
 
 
-def add_routes(app: FastAPI) -> None:
-    app.get(
-        "/api/documents",
-        responses={200: openapi_examples.answer(openapi_examples.DOCUMENTS)},
-        summary="List the documents that you may read, by id",
-    )(list_documents)
-    app.get(
-        "/api/documents/{document_id:path}/original",
-        response_class=StreamingResponse,
-        responses={200: openapi_examples.file()},
-        summary="Get the file that a document was read from",
-    )(document_original)
-    app.get(
-        "/api/documents/{document_id:path}",
-        responses={200: openapi_examples.answer(openapi_examples.SHOWN)},
-        summary="Show a document: its text, where it stands, and who may read it",
-    )(show_document)
-
-
+@router.get(
+    "/api/documents",
+    summary="List the documents that you may read, by id",
+)
 @ruled(Rule.READER)
 def list_documents(
     asker: AskerIs,
@@ -66,25 +51,21 @@ def list_documents(
     source: Annotated[str | None, Query(max_length=100)] = None,
     after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
-) -> DocumentsWire:
+) -> DocumentListResponse:
     held = stored.readable(container.database, asker.readers, after, limit, source)
-    return DocumentsWire(
-        documents=tuple(map(conversion.document, held)),
+    return DocumentListResponse(
+        documents=tuple(map(DocumentSummary.model_validate, held)),
         next=held[-1].id if len(held) == limit else None,
     )
 
 
-@ruled(Rule.READER)
-def show_document(
-    document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
-) -> DocumentShownWire:
-    """404 for what does not exist, and for what you may not read."""
-    found = shown(container, document_id, asker.readers, _deadline(container, cancel_token))
-    if found is None:
-        raise _no_document()
-    return found
-
-
+# Before the route of a document: its path would match this one too.
+@router.get(
+    "/api/documents/{document_id:path}/original",
+    response_class=StreamingResponse,
+    responses={200: openapi.FILE},
+    summary="Get the file that a document was read from",
+)
 @ruled(Rule.READER)
 def document_original(
     document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
@@ -101,9 +82,24 @@ def document_original(
     return _download(file, found.document)
 
 
+@router.get(
+    "/api/documents/{document_id:path}",
+    summary="Show a document: its text, where it stands, and who may read it",
+)
+@ruled(Rule.READER)
+def show_document(
+    document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
+) -> DocumentResponse:
+    """404 for what does not exist, and for what you may not read."""
+    found = shown(container, document_id, asker.readers, _deadline(container, cancel_token))
+    if found is None:
+        raise _no_document()
+    return found
+
+
 def shown(
     container: Container, document_id: str, readers: Readers, deadline: Deadline
-) -> DocumentShownWire | None:
+) -> DocumentResponse | None:
     """The document, if the asker may read it.
 
     Raises:
@@ -118,7 +114,7 @@ def shown(
     file = _file(container, found.document)
     if file is not None:
         file.close()
-    return conversion.document_shown(found, chunks, has_original=file is not None)
+    return DocumentResponse.from_index(found, chunks, has_original=file is not None)
 
 
 def find(container: Container, document_id: str, readers: Readers) -> StoredDocument | None:

@@ -2,45 +2,42 @@
 
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, Request, Response
 
-from backend.api import openapi_examples
+from backend.api import openapi
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import PartsIs
-from backend.schemas.models import HealthWire, ReadyWire
+from backend.schemas.system import HealthResponse, ReadinessResponse
 
-
-def add_routes(app: FastAPI) -> None:
-    app.get(
-        "/healthz",
-        responses={200: openapi_examples.answer(openapi_examples.HEALTHY)},
-        summary="Whether the server answers at all",
-    )(healthy)
-    app.get(
-        "/readyz",
-        responses={
-            200: openapi_examples.answer(openapi_examples.READY),
-            503: openapi_examples.unready(),
-        },
-        summary="Whether every part is ready, and if not, which",
-    )(ready)
-    app.get("/openapi.json", include_in_schema=False)(openapi)
+router = APIRouter()
 
 
 # These do not wait for a thread: they are answered however busy the others are.
+@router.get(
+    "/healthz",
+    summary="Whether the server answers at all",
+)
 @ruled(Rule.ANYONE)
-async def healthy(request: Request) -> HealthWire:
-    return HealthWire(version=request.app.version)
+async def healthy(request: Request) -> HealthResponse:
+    return HealthResponse(version=request.app.version)
 
 
+@router.get(
+    "/readyz",
+    responses={
+        503: openapi.UNREADY,
+    },
+    summary="Whether every part is ready, and if not, which",
+)
 @ruled(Rule.ANYONE)
-async def ready(parts: PartsIs, response: Response) -> ReadyWire:
+async def ready(parts: PartsIs, response: Response) -> ReadinessResponse:
     told = parts.readiness.told()
     response.status_code = 200 if told.ready else 503
     return told
 
 
+@router.get("/openapi.json", include_in_schema=False)
 @ruled(Rule.ANYONE)
-async def openapi(request: Request) -> dict[str, Any]:
+async def openapi_description(request: Request) -> dict[str, Any]:
     description: dict[str, Any] = request.app.openapi()
     return description

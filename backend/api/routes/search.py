@@ -3,19 +3,23 @@
 import time
 from typing import Annotated
 
-from fastapi import FastAPI
+from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api import openapi_examples
 from backend.api.authentication import AskerIs
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import SearchIs
 from backend.api.request_context import VisitIs
 from backend.api.search_filters import FiltersBody
-from backend.schemas import conversion
-from backend.schemas.models import FoundWire, ResultWire
+from backend.schemas.search import (
+    FacetsResponse,
+    SearchResponse,
+    SearchResponseWithFacets,
+    SearchResult,
+)
 from backend.search.facets import count_facets
 
+router = APIRouter()
 LONGEST_QUERY = 2_000
 
 
@@ -27,7 +31,18 @@ def _said(text: str) -> str:
 
 class SearchBody(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.SEARCH]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "parental leave",
+                    "filters": {"sources": ["handbook"], "since": "2025-01-01"},
+                    "limit": 5,
+                    "explain": True,
+                }
+            ]
+        },
     )
 
     query: Annotated[
@@ -43,28 +58,28 @@ class SearchBody(BaseModel):
     )
 
 
-def add_routes(app: FastAPI) -> None:
-    app.post(
-        "/api/search",
-        responses={200: openapi_examples.answer(openapi_examples.FOUND)},
-        summary="Find the passages that match best",
-    )(search)
-
-
+@router.post(
+    "/api/search",
+    summary="Find the passages that match best",
+)
 @ruled(Rule.READER)
-def search(body: SearchBody, asker: AskerIs, service: SearchIs, visit: VisitIs) -> FoundWire:
+def search(
+    body: SearchBody, asker: AskerIs, service: SearchIs, visit: VisitIs
+) -> SearchResponseWithFacets:
     """The same results as `quarry search --json`, of what the asker may read."""
     visit.asked = body.query
     deadline, filters = service.deadline(visit.cancel_token), body.filters.filters()
     began = time.perf_counter()
     request = service.request(body.query, asker.readers, filters, deadline)
     docs = service.find_sections(request, body.limit)
-    told = conversion.search(body.query, docs, time.perf_counter() - began)
+    told = SearchResponse.from_docs(body.query, docs, time.perf_counter() - began)
     results = told.results if body.explain else tuple(map(_unexplained, told.results))
     counts = count_facets(service.index, filters, asker.readers, deadline)
-    facets = conversion.facets(counts)
-    return FoundWire(query=told.query, results=results, seconds=told.seconds, facets=facets)
+    facets = FacetsResponse.from_facets(counts)
+    return SearchResponseWithFacets(
+        query=told.query, results=results, seconds=told.seconds, facets=facets
+    )
 
 
-def _unexplained(result: ResultWire) -> ResultWire:
+def _unexplained(result: SearchResult) -> SearchResult:
     return result.model_copy(update={"why": ()})

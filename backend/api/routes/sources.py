@@ -3,24 +3,24 @@
 from itertools import islice
 from typing import Annotated, Literal
 
-from fastapi import FastAPI, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from backend.api import openapi_examples
+from backend.api import openapi
 from backend.api.authorization import Rule, ruled
 from backend.api.dependencies import ContainerIs, PartsIs, SourcesIs
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
-from backend.schemas import conversion
-from backend.schemas.models import FailureWire, SourceWire
+from backend.schemas.source import FailureResponse, SourceResponse
 from backend.store import failures, runs
 from backend.store.database import Database
 from backend.store.sources import check_not_paused
 from backend.sync.process_identity import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 
+router = APIRouter()
 MOST_FAILURES = 1_000
 Globs = Annotated[
     tuple[Annotated[str, Field(min_length=1, max_length=1_000)], ...], Field(max_length=100)
@@ -39,7 +39,17 @@ class FolderBody(BaseModel):
 
 class SourceBody(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", frozen=True, json_schema_extra={"examples": [openapi_examples.SOURCE]}
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "kind": "folder",
+                    "name": "handbook",
+                    "settings": {"path": "/srv/handbook", "exclude": ["drafts/**"]},
+                }
+            ]
+        },
     )
 
     kind: Literal["folder"]
@@ -49,45 +59,25 @@ class SourceBody(BaseModel):
     settings: FolderBody
 
 
-def add_routes(app: FastAPI) -> None:
-    app.get(
-        "/api/sources",
-        responses={200: openapi_examples.answer(openapi_examples.SOURCES)},
-        summary="List the sources with their state",
-    )(list_sources)
-    app.post(
-        "/api/sources",
-        status_code=201,
-        responses={
-            201: openapi_examples.answer(openapi_examples.ADDED),
-            409: openapi_examples.problem("The name is taken"),
-        },
-        summary="Connect a folder",
-    )(add_source)
-    app.post(
-        "/api/sources/{name}/sync",
-        status_code=200,
-        response_class=EventStream,
-        responses={
-            200: openapi_examples.stream(openapi_examples.SYNC_EVENTS),
-            409: openapi_examples.problem("It is paused, or another process syncs it"),
-        },
-        summary="Sync a source",
-    )(sync_source)
-    app.get(
-        "/api/failures",
-        responses={200: openapi_examples.answer(openapi_examples.FAILURES)},
-        summary="List the documents that could not be read, and why",
-    )(list_failures)
-
-
+@router.get(
+    "/api/sources",
+    summary="List the sources with their state",
+)
 @ruled(Rule.OWNER)
-def list_sources(sources: SourcesIs) -> list[SourceWire]:
+def list_sources(sources: SourcesIs) -> list[SourceResponse]:
     return sources.list_statuses()
 
 
+@router.post(
+    "/api/sources",
+    status_code=201,
+    responses={
+        409: openapi.describe_problem("The name is taken"),
+    },
+    summary="Connect a folder",
+)
 @ruled(Rule.OWNER)
-def add_source(body: SourceBody, sources: SourcesIs, response: Response) -> SourceWire:
+def add_source(body: SourceBody, sources: SourcesIs, response: Response) -> SourceResponse:
     """Sources of other kinds are connected by /api/admin/sources."""
     settings = body.settings.model_dump(mode="json", exclude_defaults=True)
     added = admin.add(sources, body.kind, settings, {}, body.name)
@@ -95,6 +85,16 @@ def add_source(body: SourceBody, sources: SourcesIs, response: Response) -> Sour
     return added
 
 
+@router.post(
+    "/api/sources/{name}/sync",
+    status_code=200,
+    response_class=EventStream,
+    responses={
+        200: openapi.describe_stream(openapi.SYNC_EVENTS),
+        409: openapi.describe_problem("It is paused, or another process syncs it"),
+    },
+    summary="Sync a source",
+)
 @ruled(Rule.OWNER)
 def sync_source(
     name: str,
@@ -118,14 +118,18 @@ def sync_source(
     return EventStream(run.follow, parts.streams)
 
 
+@router.get(
+    "/api/failures",
+    summary="List the documents that could not be read, and why",
+)
 @ruled(Rule.OWNER)
 def list_failures(
     container: ContainerIs,
     source: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
-) -> list[FailureWire]:
+) -> list[FailureResponse]:
     found = failures.list_failures(container.database, source)
-    return [conversion.failure(one) for one in islice(found, limit)]
+    return [FailureResponse.model_validate(one) for one in islice(found, limit)]
 
 
 def _check_not_running(database: Database, name: str) -> None:

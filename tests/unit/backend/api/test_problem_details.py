@@ -11,7 +11,7 @@ from backend.api.app import Api, create_app
 from backend.api.authentication import LocalAsker
 from backend.api.authorization import Rule, ruled
 from backend.container import Container
-from backend.schemas.models import ProblemWire
+from backend.schemas.system import ProblemDetails
 from connectors.document import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
@@ -90,7 +90,7 @@ def test_the_framework_speaks_as_we_do(
     assert ("allow" in got.headers) is (status == 405)
 
 
-def _page(request: Request, problem: ProblemWire) -> Response:
+def _page(request: Request, problem: ProblemDetails) -> Response:
     return PlainTextResponse(f"{request.url.path}: {problem.detail}", problem.status)
 
 

@@ -22,17 +22,17 @@ from backend.api.server_sent_events import (
     Streams,
     from_thread,
 )
-from backend.schemas.models import TextWire
+from backend.schemas.answer import TextEvent
 from tests.support.serving import events as read
 
 SOON = 10.0
 
 
 def _text(text: str) -> Event:
-    return Event("text", TextWire(text=text))
+    return Event("text", TextEvent(text=text))
 
 
-DONE = Event("done", TextWire(text="all"))
+DONE = Event("done", TextEvent(text="all"))
 
 
 class Client:

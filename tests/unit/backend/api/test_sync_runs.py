@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from backend.api.server_sent_events import Event
 from backend.api.sync_runs import STOPPED, SyncRun, Syncs
 from backend.container import Container
-from backend.schemas.models import SyncWire
+from backend.schemas.run import SyncReport
 from backend.store import run_transitions, runs, sources
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
@@ -54,8 +54,8 @@ async def _all(run: SyncRun) -> list[Event]:
     return [event async for event in run.follow()]
 
 
-def _report(event: Event) -> SyncWire:
-    assert isinstance(event.data, SyncWire)
+def _report(event: Event) -> SyncReport:
+    assert isinstance(event.data, SyncReport)
     return event.data
 
 

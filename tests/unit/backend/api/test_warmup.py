@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from backend.api import dependencies, warmup
 from backend.api.warmup import Part, Readiness
-from backend.schemas.models import ReadyWire
+from backend.schemas.system import ReadinessResponse
 from backend.version import read_version
 from connectors.errors import ActionRequiredError
 from tests.unit.backend.api.conftest import api, make_container
@@ -21,7 +21,7 @@ ADDRESS = "http://127.0.0.1:8321"
 SOON = 30.0
 
 
-def _states(told: ReadyWire) -> dict[str, str]:
+def _states(told: ReadinessResponse) -> dict[str, str]:
     return {part.name: part.state for part in told.parts}
 
 

@@ -4,7 +4,8 @@ import pytest
 from rich.console import Console
 
 from backend.cli import rendering
-from backend.schemas import models
+from backend.schemas.answer import CitationResponse
+from backend.schemas.document import DocumentContent, PlaceResponse, SectionResponse
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ from backend.schemas import models
 )
 def test_a_document_cannot_command_the_terminal(hostile: str) -> None:
     shown = io.StringIO()
-    document = models.ShownWire(
+    document = DocumentContent(
         id="s:1",
         title=hostile,
         source="s",
@@ -26,11 +27,11 @@ def test_a_document_cannot_command_the_terminal(hostile: str) -> None:
         readers=("public",),
         updated_at=None,
         sections=(
-            models.SectionWire(
+            SectionResponse(
                 kind="text",
                 text=f"before {hostile} after",
                 link=None,
-                place=models.PlaceWire(
+                place=PlaceResponse(
                     page=None, heading_path=(hostile,), sheet=None, rows=None, span=None
                 ),
             ),
@@ -42,8 +43,8 @@ def test_a_document_cannot_command_the_terminal(hostile: str) -> None:
 
 
 def test_a_cited_document_is_named_once_with_all_its_quotes() -> None:
-    def citation(number: int, quote: str, verdict: str = "supported") -> models.CitationWire:
-        return models.CitationWire(
+    def citation(number: int, quote: str, verdict: str = "supported") -> CitationResponse:
+        return CitationResponse(
             number=number,
             document_id=f"s:{number}",
             title=f"Title {number}",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from backend.schemas.models import AnswerWire, CitationWire
+from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web.answer_html import answer_html, cleaned
 
 _ALLOWED = {
@@ -18,8 +18,8 @@ _ALLOWED = {
 _SAFE = re.compile(r"(https?://|mailto:|#|/document/)")
 
 
-def _citation(number: int, quote: str = "said", link: str = "file:///x") -> CitationWire:
-    return CitationWire(
+def _citation(number: int, quote: str = "said", link: str = "file:///x") -> CitationResponse:
+    return CitationResponse(
         number=number,
         document_id='zoo:a "b"/<c>.md',
         title='<img src=x> "quoted"',
@@ -32,9 +32,11 @@ def _citation(number: int, quote: str = "said", link: str = "file:///x") -> Cita
     )
 
 
-def _rendered(text: str, citations: Sequence[CitationWire] = ()) -> str:
+def _rendered(text: str, citations: Sequence[CitationResponse] = ()) -> str:
     return answer_html(
-        AnswerWire(question="?", answer=text, model=None, citations=tuple(citations), seconds=0.1)
+        AnswerResponse(
+            question="?", answer=text, model=None, citations=tuple(citations), seconds=0.1
+        )
     )
 
 

@@ -4,16 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.api import openapi_examples
+from backend.schemas.run import RunResponse
+from backend.schemas.source import SourceResponse
 from backend.web.source_status import SourceStatusView, _to_interval_choice, _to_view
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def _stands(state: str, **run: object) -> SourceStatusView:
-    told = openapi_examples.RUNS[0].model_copy(update={"state": state, **run})
+    told = RunResponse.example().model_copy(update={"state": state, **run})
     return _to_view(
-        openapi_examples.SYNCED.model_copy(update={"state": state, "run": told, "rate": 8.44})
+        SourceResponse.example().model_copy(update={"state": state, "run": told, "rate": 8.44})
     )
 
 
@@ -47,13 +48,13 @@ def test_the_error_is_that_of_a_run_that_failed() -> None:
 
 def test_where_it_reads_is_told_as_its_kind_has_it() -> None:
     assert _stands("done").where == "/srv/handbook"
-    unknown = _to_view(openapi_examples.SYNCED.model_copy(update={"kind": "fax"}))
+    unknown = _to_view(SourceResponse.example().model_copy(update={"kind": "fax"}))
     assert (unknown.title, unknown.where) == ("Fax", "")
 
 
 def test_the_next_start_comes_first() -> None:
     starts = {"prune": NOON + timedelta(hours=6), "incremental": NOON, "retry": None}
-    stands = _to_view(openapi_examples.SYNCED.model_copy(update={"next_starts": starts}))
+    stands = _to_view(SourceResponse.example().model_copy(update={"next_starts": starts}))
     assert [(one.label, one.at.hour) for one in stands.starts] == [
         ("Content sync", 12),
         ("Deletion check", 18),

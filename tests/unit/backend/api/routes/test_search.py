@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.container import Container
-from backend.schemas import conversion
+from backend.schemas.search import SearchResponse
 from backend.search import facets
 from connectors.document import Readers
 from indexing.index import person_keys
@@ -27,7 +27,7 @@ def test_it_finds_what_the_command_finds(client: TestClient, container: Containe
     service = container.chat.search
     request = service.request(QUERY, Readers.of(), Filters(), service.deadline())
     docs = service.find_sections(request, 3)
-    expected = conversion.search(QUERY, docs, 0).model_dump(mode="json")["results"]
+    expected = SearchResponse.from_docs(QUERY, docs, 0).model_dump(mode="json")["results"]
     assert _found(client, limit=3, explain=True)["results"] == expected
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
 

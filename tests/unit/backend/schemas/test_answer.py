@@ -5,10 +5,10 @@ import sys
 
 from backend.chat.citations.verification import Support, Verdict
 from backend.chat.events import AnswerDone, Citation
-from backend.schemas import conversion
+from backend.schemas.answer import AnswerResponse
 from connectors.document import Span
 
-_LOADED = "import sys; import backend.schemas.conversion; print(*sys.modules)"
+_LOADED = "import sys; from backend.schemas import answer, document, index, run, search, source, system; print(*sys.modules)"
 
 
 def test_it_loads_no_room_and_no_database() -> None:
@@ -16,13 +16,13 @@ def test_it_loads_no_room_and_no_database() -> None:
         [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True
     )
     loaded = set(ran.stdout.split())
-    assert "backend.schemas.models" in loaded
+    assert "backend.schemas.answer" in loaded
     assert not loaded & {"sqlalchemy", "backend.store", "backend.chat", "backend.search"}
 
 
 def test_a_citation_is_told_with_its_quote() -> None:
     support = Support("Two signatures.", 3, Span(10, 25), 0.75, Verdict.WEAK)
-    told = conversion.answer("Who signs?", _answer(support), 0.123456)
+    told = AnswerResponse.from_answer("Who signs?", _answer(support), 0.123456)
     assert told.seconds == 0.1235
     (citation,) = told.citations
     assert (citation.quote, citation.section, citation.span) == ("Two signatures.", 3, (10, 25))
@@ -30,7 +30,7 @@ def test_a_citation_is_told_with_its_quote() -> None:
 
 
 def test_a_citation_that_nothing_bears_out_is_told_without_a_quote() -> None:
-    (citation,) = conversion.answer("Who signs?", _answer(None), 0.1).citations
+    (citation,) = AnswerResponse.from_answer("Who signs?", _answer(None), 0.1).citations
     assert (citation.number, citation.document_id) == (1, "folder:rules.md")
     assert (citation.quote, citation.section, citation.span) == ("", 0, (0, 0))
     assert (citation.score, citation.verdict) == (0.0, Verdict.UNSUPPORTED.value)

@@ -1,0 +1,137 @@
+"""Complete the OpenAPI description: examples of responses, problem details, event streams."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from backend.api import problem_details
+from backend.api.server_sent_events import STOPPING, Event, EventStream
+from backend.schemas.answer import AnswerDoneEvent, CitationEvent, ReasoningEvent, TextEvent
+from backend.schemas.run import ProgressEvent, SyncReport
+from backend.schemas.search import QueriesEvent, ResultsEvent, StepFailedEvent
+from backend.schemas.system import ProblemDetails, ReadinessResponse
+
+Json: TypeAlias = dict[str, Any]
+
+JSON, EVENTS = "application/json", EventStream.media_type
+
+ANSWER_EVENTS = (
+    Event("queries", QueriesEvent.example()),
+    Event("first_results", ResultsEvent.example()),
+    Event("lost", StepFailedEvent.example()),
+    Event("results", ResultsEvent.example()),
+    Event("selected", ResultsEvent.example()),
+    Event("reasoning", ReasoningEvent.example()),
+    Event("citation", CitationEvent.example()),
+    Event("text", TextEvent.example()),
+    Event("done", AnswerDoneEvent.example()),
+    STOPPING,
+)
+SYNC_EVENTS = (
+    Event("progress", ProgressEvent.example()),
+    Event("done", SyncReport.example()),
+    STOPPING,
+)
+
+
+def describe_problem(description: str) -> Json:
+    example = ProblemDetails.example().model_dump(mode="json", exclude_none=True)
+    content = {
+        problem_details.MEDIA_TYPE: {"schema": _reference(ProblemDetails), "example": example}
+    }
+    return {"description": description, "content": content}
+
+
+def describe_stream(events: tuple[Event, ...]) -> Json:
+    """An example and the shape of each event, in the words of OpenAPI 3.2, which 3.1 allows."""
+    examples = {
+        event.name: {"value": event.encoded(number).decode()}
+        for number, event in enumerate(events, start=1)
+    }
+    content = {"itemSchema": {"oneOf": list(map(_event_shape, events))}, "examples": examples}
+    return {"description": "Server-sent events", "content": {EVENTS: content}}
+
+
+def complete(description: Json) -> None:
+    """Add what the framework does not know, and remove its claim that a stream is one text."""
+    shapes = description["components"]["schemas"]
+    shapes |= _schemas()
+    for methods in description["paths"].values():
+        for operation in methods.values():
+            for response in operation["responses"].values():
+                response["content"].get(EVENTS, {}).pop("schema", None)
+                _add_example(response["content"].get(JSON, {}), shapes)
+
+
+def _add_example(content: Json, shapes: Json) -> None:
+    """Show the example of the model that a response contains, or of the items of its list."""
+    schema = content.get("schema", {})
+    reference = schema.get("$ref") or schema.get("items", {}).get("$ref")
+    if reference and "example" not in content:
+        example = shapes[reference.rpartition("/")[2]]["examples"][0]
+        content["example"] = example if "$ref" in schema else [example]
+
+
+def _event_shape(event: Event) -> Json:
+    return {
+        "type": "object",
+        "required": ["id", "event", "data"],
+        "properties": {
+            "id": {"type": "string"},
+            "event": {"const": event.name},
+            "data": {
+                "type": "string",
+                "contentMediaType": JSON,
+                "contentSchema": _reference(type(event.data)),
+            },
+        },
+    }
+
+
+def _schemas() -> Mapping[str, Any]:
+    """The shapes that no route returns by itself: problems, and the data of events."""
+    models = {type(event.data) for event in (*ANSWER_EVENTS, *SYNC_EVENTS)} | {ProblemDetails}
+    _, described = models_json_schema(
+        [(model, "serialization") for model in sorted(models, key=lambda model: model.__name__)],
+        ref_template="#/components/schemas/{model}",
+    )
+    found: Mapping[str, Any] = described["$defs"]
+    return found
+
+
+def _reference(model: type[BaseModel]) -> Json:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
+FILE: Json = {
+    "description": "The file as it was read",
+    "content": {"*/*": {"schema": {"type": "string", "format": "binary"}, "example": "%PDF-1.7 …"}},
+}
+UNREADY: Json = {
+    "description": "Some part is not ready",
+    "content": {
+        JSON: {
+            "schema": _reference(ReadinessResponse),
+            "example": {
+                "ready": False,
+                "parts": [{"name": "embedding model", "state": "waiting", "detail": ""}],
+            },
+        }
+    },
+}
+PROBLEMS: dict[int | str, Json] = {
+    400: describe_problem("The request cannot be read"),
+    403: describe_problem("It comes from another site, or you may not do this"),
+    404: describe_problem("It does not exist, or you may not read it"),
+    405: describe_problem("Not with this method"),
+    413: describe_problem("The request is too long"),
+    421: describe_problem("It is addressed to a name that is not this machine's"),
+    422: describe_problem("The request is not valid"),
+    500: describe_problem("An internal error, or damaged data"),
+    502: describe_problem("A source refused the credential or failed"),
+    503: describe_problem("Not now, or not configured; see the advice"),
+    504: describe_problem("The time limit was reached"),
+}
+"""Of every route."""

@@ -1,0 +1,120 @@
+"""JSON of an answer: its citations, and the events while it is written."""
+
+from typing import TYPE_CHECKING, Self
+
+from pydantic import JsonValue
+
+from backend.schemas.base import Schema, SpanPair, with_example
+
+if TYPE_CHECKING:
+    from backend.chat.events import AnswerDone, Citation
+
+_LINK = "file:///srv/handbook/people/parental-leave.md"
+_SENTENCE = "Parents have 26 weeks of paid leave."
+_CITED: dict[str, JsonValue] = {
+    "number": 1,
+    "document_id": "handbook:people/parental-leave.md",
+    "title": "Parental leave",
+    "link": _LINK,
+}
+
+
+class CitationResponse(Schema):
+    number: int
+    document_id: str
+    title: str
+    link: str
+    quote: str
+    """The passage that supports the sentence; empty where none was found."""
+    section: int
+    span: SpanPair
+    score: float
+    verdict: str
+
+    @classmethod
+    def from_citation(cls, citation: "Citation") -> Self:
+        support = citation.support
+        return cls(
+            number=citation.number,
+            document_id=citation.document_id,
+            title=citation.title,
+            link=citation.link,
+            quote=support.quote if support else "",
+            section=support.section if support else 0,
+            span=(support.span.start, support.span.end) if support else (0, 0),
+            score=support.score if support else 0.0,
+            verdict=support.verdict.value if support else "unsupported",
+        )
+
+
+class AnswerResponse(Schema):
+    question: str
+    answer: str
+    model: str | None
+    citations: tuple[CitationResponse, ...]
+    seconds: float
+
+    @classmethod
+    def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
+        return cls(
+            question=question,
+            answer=done.text,
+            model=done.model,
+            citations=tuple(map(CitationResponse.from_citation, done.citations)),
+            seconds=round(seconds, 4),
+        )
+
+
+class ReasoningEvent(Schema):
+    """The event `reasoning`."""
+
+    model_config = with_example(text="The page on leave says how long it is.")
+
+    text: str
+
+
+class TextEvent(Schema):
+    """The event `text`: Markdown, citations as `[[1]](link)`."""
+
+    model_config = with_example(text=f"{_SENTENCE} [[1]]({_LINK})")
+
+    text: str
+
+
+class CitationEvent(Schema):
+    """The event `citation`: comes before the text that cites."""
+
+    model_config = with_example(**_CITED)
+
+    number: int
+    document_id: str
+    title: str
+    link: str
+
+
+class AnswerDoneEvent(Schema):
+    """The event `done` of an answer."""
+
+    model_config = with_example(
+        answer={
+            "question": "How long is parental leave?",
+            "answer": f"{_SENTENCE} [[1]]({_LINK})",
+            "model": None,
+            "citations": [
+                {
+                    **_CITED,
+                    "quote": _SENTENCE,
+                    "section": 1,
+                    "span": [0, 36],
+                    "score": 0.91,
+                    "verdict": "supported",
+                }
+            ],
+            "seconds": 0.41,
+        },
+        html=f"<p>{_SENTENCE}</p>",
+    )
+
+    answer: AnswerResponse
+    html: str
+    """The answer, rendered and sanitized."""

@@ -1,0 +1,171 @@
+"""JSON of sources, their kinds, failures and actions."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import JsonValue
+
+from backend.schemas.base import Schema, with_example
+from backend.schemas.run import RunResponse
+
+if TYPE_CHECKING:
+    from backend.store.audit import AuditEntry
+
+_MOMENT = "2025-11-03T09:30:00Z"
+_RUN: JsonValue = RunResponse.example().model_dump(mode="json")
+
+
+class FailureResponse(Schema):
+    model_config = with_example(
+        source="handbook",
+        document_id="handbook:scans/lease.pdf",
+        item="scans/lease.pdf",
+        link="file:///srv/handbook/scans/lease.pdf",
+        reason="it holds no text",
+        tries=2,
+        last_at=_MOMENT,
+        next_try=_MOMENT,
+    )
+
+    source: str
+    document_id: str
+    item: str
+    """The name that people know it by."""
+    link: str | None
+    reason: str
+    tries: int
+    last_at: datetime
+    next_try: datetime | None
+    """Null: with the next run."""
+
+
+class SourceResponse(Schema):
+    """A source and its present state. No credential is in it."""
+
+    model_config = with_example(
+        name="handbook",
+        kind="folder",
+        settings={"path": "/srv/handbook"},
+        has_credential=False,
+        documents=45,
+        failures=1,
+        state="done",
+        last_run=_MOMENT,
+        run=_RUN,
+        rate=None,
+        decision=None,
+        paused_at=None,
+        open_batches=0,
+        next_starts={"incremental": _MOMENT, "prune": None},
+        intervals={"incremental": 900, "permissions": 900, "prune": 21_600},
+    )
+
+    name: str
+    kind: str
+    settings: dict[str, object]
+    has_credential: bool
+    documents: int
+    failures: int
+    state: str
+    """Of the last run; or `never synced`, `paused`, `being removed`."""
+    last_run: datetime | None
+    run: RunResponse | None
+    """The last run, or the current one."""
+    rate: float | None
+    """Documents per second of the current run."""
+    decision: dict[str, int] | None
+    """What a person must decide: how many documents are `held`, `listed`, `missing`."""
+    paused_at: datetime | None
+    open_batches: int
+    """Read from the source and not indexed yet."""
+    next_starts: dict[str, datetime | None]
+    """Of each kind of run; null: not by itself."""
+    intervals: dict[str, int]
+    """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
+    overdue: str | None = None
+    """Why a run that is due does not begin."""
+
+
+class CapabilityResponse(Schema):
+    model_config = with_example(
+        capability="access",
+        works=False,
+        fault="The token may not list members. Grant it the scope members:read.",
+    )
+
+    capability: str
+    """`content`, `listing` or `access`."""
+    works: bool
+    fault: str | None
+    """What is missing, and how to fix it."""
+
+
+class SourceKindResponse(Schema):
+    """A kind of source, with the JSON schemas of its settings and its credential."""
+
+    model_config = with_example(
+        kind="folder",
+        title="Folder",
+        help="Index the files of a folder.",
+        capabilities=["access", "content", "listing"],
+        settings={
+            "type": "object",
+            "required": ["path"],
+            "properties": {"path": {"type": "string", "format": "path"}},
+        },
+        credential=None,
+    )
+
+    kind: str
+    title: str
+    help: str
+    capabilities: tuple[str, ...]
+    settings: dict[str, object]
+    credential: dict[str, object] | None
+    """Null where none is needed. A `writeOnly` property is secret."""
+
+
+class SourceActionResponse(Schema):
+    """What was done to a source, in a sentence."""
+
+    model_config = with_example(source="handbook", told="handbook is synced again.")
+
+    source: str
+    told: str
+
+
+class AuditEntryResponse(Schema):
+    """An action on a source: who did what, when, and with what outcome."""
+
+    model_config = with_example(
+        id=12,
+        at=_MOMENT,
+        actor="owner",
+        action="reschedule",
+        source="handbook",
+        outcome="done",
+        detail={"prune": 86_400},
+    )
+
+    id: int
+    """Grows with time."""
+    at: datetime
+    actor: str
+    """`owner`: the person at the machine itself."""
+    action: str
+    source: str
+    outcome: Literal["done", "refused"]
+    detail: dict[str, object]
+    """What was changed or requested; `refused` says why an action was refused. No credential is in it."""
+
+    @classmethod
+    def from_entry(cls, entry: "AuditEntry") -> Self:
+        return cls(
+            id=entry.id,
+            at=entry.at,
+            actor=entry.actor,
+            action=entry.action,
+            source=entry.subject,
+            outcome=entry.outcome,
+            detail=dict(entry.detail),
+        )
