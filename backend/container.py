@@ -109,10 +109,10 @@ class Container:
 
     def connector(self, source: "Source") -> "Connector":
         """Raises ActionRequiredError: its settings or its credential are invalid, or no key decrypts that."""
-        from connectors.registry import connect
+        from connectors.registry import create_connector
 
         credential = self.vault.open(source.credential) if source.credential else {}
-        return connect(source.kind, source.name, source.settings, credential)
+        return create_connector(source.kind, source.name, source.settings, credential)
 
     def pipeline(self, source: "Source") -> "Pipeline":
         from indexing.ingestion.pipeline import Pipeline

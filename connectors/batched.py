@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """All items in their order, `size` of them in each list; in the last one what is left."""
     remaining = iter(items)
     while portion := list(islice(remaining, size)):

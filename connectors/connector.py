@@ -7,12 +7,13 @@ from enum import StrEnum
 from io import BufferedReader
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from connectors.document import Access, Document
+from connectors.access import Access
+from connectors.document import Document
 
 _SOURCE_NAME = re.compile(r"[^\s:/]{1,100}")
 
 
-def source_name(text: str) -> str:
+def validate_source_name(text: str) -> str:
     """A name by which the ids of a source's documents can begin.
 
     Raises:
@@ -25,7 +26,7 @@ def source_name(text: str) -> str:
     return text
 
 
-Known: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+KnownVersions: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
 """Document ids to the `Document.version` that Quarry holds; ids it does not hold are left out.
 
 A source that cannot say by itself what changed since a moment (a folder: moved files keep their
@@ -68,7 +69,7 @@ Change: TypeAlias = Document | Deletion | Unchanged | Unreadable | Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class DocumentListing:
     """That a document exists, and who may read it: for pruning and for permissions."""
 
     document_id: str
@@ -93,7 +94,7 @@ class Check:
     """What is missing and how to mend it; none where it works."""
 
 
-def checks(content: str | None, access: str | None) -> Iterator[Check]:
+def make_checks(content: str | None, access: str | None) -> Iterator[Check]:
     """Of each capability, by the fault of what is read and that of who may read it: what can be read can
     be listed."""
     yield Check(Capability.CONTENT, content)
@@ -107,7 +108,7 @@ class Connector(Protocol):
         """The name of the connection; the ids of its documents begin with it."""
         ...
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed since then, and a checkpoint wherever resuming is safe.
 
         `None` begins from the beginning. The checkpoint after the last change stands for a whole
@@ -119,7 +120,7 @@ class Connector(Protocol):
         """
         ...
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """Read these anew, changed or not: for each a Document, an Unreadable, or a Deletion.
 
         Raises:
@@ -128,7 +129,7 @@ class Connector(Protocol):
         """
         ...
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """Yield every document there is, readable or not, in a stable order.
 
         One whose readers the source cannot tell is listed for nobody.
@@ -146,7 +147,7 @@ class Connector(Protocol):
 
 
 @runtime_checkable
-class KeepsOriginals(Protocol):
+class ProvidesOriginal(Protocol):
     """A connector that can also hand out what a document was read from."""
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:

@@ -1,18 +1,14 @@
 """What every source yields: a document, its sections, and who may read it."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
-PUBLIC = "public"
+from connectors.access import Access
 
 SectionKind: TypeAlias = Literal["text", "table", "image"]
 Metadata: TypeAlias = Mapping[str, str | tuple[str, ...]]
-
-_TOKEN = re.compile(r"public|user:[^\s:@]+@[^\s:@]+|group:\S+|external:[^\s:]+:\S+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,56 +24,6 @@ class Span:
 
     def of(self, text: str) -> str:
         return text[self.start : self.end]
-
-
-@lru_cache(maxsize=16_384)
-def reader_token(text: str) -> str:
-    """The reader token that `text` spells; e-mail addresses are compared in lower case.
-
-    Raises:
-        ValueError: not `public`, `user:<email>`, `group:<id>` or `external:<source>:<id>`.
-    """
-    token = text.strip()
-    if not _TOKEN.fullmatch(token):
-        raise ValueError(
-            f"not a reader: {text!r}; write public, user:<email>, group:<id> or"
-            " external:<source>:<id>"
-        )
-    return token.lower() if token.startswith("user:") else token
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Who may read a document: the reader tokens of which an asker must hold one."""
-
-    readers: frozenset[str]
-
-    def __post_init__(self) -> None:
-        if any(reader_token(token) != token for token in self.readers):
-            raise ValueError(f"reader tokens are kept in lower case: {sorted(self.readers)}")
-
-    @classmethod
-    def to(cls, tokens: Iterable[str]) -> "Access":
-        return cls(frozenset(reader_token(token) for token in tokens))
-
-
-EVERYBODY = Access(frozenset({PUBLIC}))
-NOBODY = Access(frozenset())
-
-
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """The tokens that an asker holds. There is no value that may read everything."""
-
-    tokens: frozenset[str]
-
-    @classmethod
-    def of(cls, *tokens: str) -> "Readers":
-        """An asker who holds `tokens`, and `public` as everybody does."""
-        return cls(frozenset({PUBLIC, *map(reader_token, tokens)}))
-
-    def may_read(self, access: Access) -> bool:
-        return not self.tokens.isdisjoint(access.readers)
 
 
 @dataclass(frozen=True, slots=True)

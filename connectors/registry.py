@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from connectors.connector import Connector, source_name
+from connectors.connector import Connector, validate_source_name
 from connectors.errors import ActionRequiredError, InvalidInputError
-from connectors.settings_form import Entry, Form, Line, Path, at, spoken
-from connectors.source_kind import Kind
+from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
+from connectors.source_kind import SourceKind
 
 _MODULES: Mapping[str, str] = MappingProxyType(
     {
@@ -26,14 +26,14 @@ _MODULES: Mapping[str, str] = MappingProxyType(
         "web": "connectors.sources.website.connector",
     }
 )
-"""Each has a `KIND`."""
+"""Each has a `SOURCE_KIND`."""
 
 
-class _Kinds(Mapping[str, Kind[Any, Any]]):
+class _Kinds(Mapping[str, SourceKind[Any, Any]]):
     """A kind's libraries are imported when it is first looked at: a folder needs no HTTP client."""
 
-    def __getitem__(self, name: str) -> Kind[Any, Any]:
-        kind: Kind[Any, Any] = import_module(_MODULES[name]).KIND
+    def __getitem__(self, name: str) -> SourceKind[Any, Any]:
+        kind: SourceKind[Any, Any] = import_module(_MODULES[name]).SOURCE_KIND
         return kind
 
     def __contains__(self, name: object) -> bool:
@@ -46,26 +46,26 @@ class _Kinds(Mapping[str, Kind[Any, Any]]):
         return len(_MODULES)
 
 
-KINDS: Mapping[str, Kind[Any, Any]] = _Kinds()
+SOURCE_KINDS: Mapping[str, SourceKind[Any, Any]] = _Kinds()
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     path: Path
     """Begins with `name`, `settings` or `credential`."""
     message: str
 
 
-class NotValid(InvalidInputError):
-    """What was entered for a source cannot stand; the message tells all of its faults."""
+class InvalidSourceError(InvalidInputError):
+    """What was entered for a source cannot stand; the message tells all of its errors."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("; ".join(f"{'.'.join(one.path)}: {one.message}" for one in faults))
-        self.faults = tuple(faults)
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(f"{'.'.join(one.path)}: {one.message}" for one in errors))
+        self.errors = tuple(errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
+class ValidatedSource:
     """What a person entered for a source: valid, and as it is stored."""
 
     name: str
@@ -74,85 +74,87 @@ class Entered:
     credential: Mapping[str, object] = field(repr=False)
 
 
-def kind_of(name: str) -> Kind[Any, Any]:
+def get_source_kind(name: str) -> SourceKind[Any, Any]:
     """Raises InvalidInputError: there is no such kind."""
-    if name not in KINDS:
+    if name not in SOURCE_KINDS:
         raise InvalidInputError(
-            f"no kind of source is called {name!r}; there is: {', '.join(KINDS)}"
+            f"no kind of source is called {name!r}; there is: {', '.join(SOURCE_KINDS)}"
         )
-    return KINDS[name]
+    return SOURCE_KINDS[name]
 
 
-def title_of(kind: str) -> str:
+def display_name(kind: str) -> str:
     """The kind as people write it; its name, where there is none of it any more."""
-    known = KINDS.get(kind)
-    return known.title if known and known.title else spoken(kind)
+    known = SOURCE_KINDS.get(kind)
+    return known.title if known and known.title else to_label(kind)
 
 
-def entered(
+def validate_source(
     kind: str,
     settings: Mapping[str, object],
     credential: Mapping[str, object] = MappingProxyType({}),
     name: str | None = None,
-) -> Entered:
+) -> ValidatedSource:
     """A source of this kind as it can be stored. Without a name it is called after what it reads.
 
     Raises:
-        NotValid: the name, the settings or the credential; nothing of the network is asked.
+        InvalidSourceError: the name, the settings or the credential; nothing of the network is asked.
         ActionRequiredError: there is no such kind.
     """
-    known = kind_of(kind)
-    faults = [*_faults("settings", known.settings, settings)]
-    faults += _faults("credential", known.credential, credential)
-    if faults:
-        raise NotValid(faults)
+    known = get_source_kind(kind)
+    errors = [*_faults("settings", known.settings, settings)]
+    errors += _faults("credential", known.credential, credential)
+    if errors:
+        raise InvalidSourceError(errors)
     chosen = known.settings.model_validate(settings)
     called = name or _suggested(kind, chosen)
     try:
-        source_name(called)
+        validate_source_name(called)
     except ValueError as error:
-        raise NotValid([Fault(("name",), str(error))]) from error
+        raise InvalidSourceError([FieldError(("name",), str(error))]) from error
     if missing := known.missing(chosen):
-        raise NotValid([Fault(("settings", _first(known.settings)), missing)])
-    connect(kind, called, settings, credential)
+        raise InvalidSourceError([FieldError(("settings", _first(known.settings)), missing)])
+    create_connector(kind, called, settings, credential)
     stored = chosen.model_dump(mode="json", exclude_unset=True)
-    return Entered(name=called, settings=stored, credential=dict(credential))
+    return ValidatedSource(name=called, settings=stored, credential=dict(credential))
 
 
-def _faults(part: str, model: type[BaseModel], values: Mapping[str, object]) -> Iterator[Fault]:
-    """The faults of the values; of a credential no value is told."""
+def _faults(
+    part: str, model: type[BaseModel], values: Mapping[str, object]
+) -> Iterator[FieldError]:
+    """The errors of the values; of a credential no value is told."""
     try:
         model.model_validate(values)
     except ValidationError as error:
-        form = Form.of(model)
+        form = Form.from_model(model)
         for fault in error.errors(include_url=False, include_context=False, include_input=False):
             missing = fault["type"] == "missing"
             message = "This is needed." if missing else fault["msg"].removeprefix("Value error, ")
-            yield Fault((part, *form.place(fault["loc"])), message)
+            yield FieldError((part, *form.locate_error(fault["loc"])), message)
 
 
-def where_of(model: type[BaseModel]) -> Entry | None:
+def primary_setting(model: type[BaseModel]) -> Entry | None:
     """The setting that says what is read: the first text that must be given, such as a path."""
-    for part in Form.of(model).parts:
-        if isinstance(part, Entry) and part.is_required and isinstance(part.shape, Line):
+    for part in Form.from_model(model).parts:
+        if isinstance(part, Entry) and part.is_required and isinstance(part.field, TextField):
             return part
     return None
 
 
 def _first(model: type[BaseModel]) -> str:
-    where = where_of(model)
+    where = primary_setting(model)
     return where.path[0] if where else ""
 
 
 def _suggested(kind: str, settings: BaseModel) -> str:
     """The last part of what is read: of a path, an address, a host."""
-    where = where_of(type(settings))
-    value = str(at(settings.model_dump(mode="json"), where.path)) if where else ""
+    where = primary_setting(type(settings))
+    value = str(get_path(settings.model_dump(mode="json"), where.path)) if where else ""
     last = value.rstrip("/").rpartition("/")[2].removesuffix(".git")
     return re.sub(r"[\s:]+", "-", last.strip())[:100] or kind
 
 
-def connect(
+def create_connector(
     kind: str,
     source: str,
     settings: Mapping[str, object],
@@ -163,9 +165,9 @@ def connect(
     Raises:
         ActionRequiredError: there is no such kind, or the name, the settings or the credential are not valid.
     """
-    known = kind_of(kind)
+    known = get_source_kind(kind)
     try:
-        return known.connect(source_name(source), settings, credential)
+        return known.connect(validate_source_name(source), settings, credential)
     except ValidationError as error:  # holds what was given, credentials too: it goes no further
         raise ActionRequiredError(
             f"the settings of {source} are not valid: {_said(error)}"

@@ -6,22 +6,22 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator
 
-from connectors.document import NOBODY, Access, reader_token
-from connectors.files.glob_patterns import Glob
+from connectors.access import NOBODY, Access, parse_reader_token
+from connectors.files.glob_patterns import GlobPattern
 
 
 def _normalize_readers(readers: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(reader_token, readers))
+    return tuple(map(parse_reader_token, readers))
 
 
 def _check_globs(patterns: tuple[str, ...]) -> tuple[str, ...]:
     for pattern in patterns:
-        Glob.of(pattern)
+        GlobPattern.parse(pattern)
     return patterns
 
 
 def _normalize_owner(owner: str) -> str:
-    return owner and reader_token(f"user:{owner}").removeprefix("user:")
+    return owner and parse_reader_token(f"user:{owner}").removeprefix("user:")
 
 
 def mailbox_access(owner: str, readers: Sequence[str]) -> Access:
@@ -41,7 +41,7 @@ ReaderTokens: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_normalize_r
 
 AbsolutePath: TypeAlias = Annotated[Path, AfterValidator(Path.absolute)]
 
-Globs: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_check_globs)]
+GlobPatterns: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_check_globs)]
 
 MailboxOwner: TypeAlias = Annotated[str, AfterValidator(_normalize_owner)]
 """An e-mail address, or an empty string."""

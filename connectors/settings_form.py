@@ -17,7 +17,7 @@ _SPOKEN |= {"oauth": "OAuth", "url": "URL", "urls": "URLs"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextField:
     """A text."""
 
     form: str = ""
@@ -25,38 +25,40 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class SecretField:
     """A text that is shown to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    is_whole: bool
+class NumberField:
+    is_integer: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class BooleanField:
     """On or off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceField:
     options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class ListField:
     """Any number of texts; only of the options, where there are some."""
 
     options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class JsonField:
     """Anything else: written as JSON."""
 
 
-Shape: TypeAlias = Line | Secret | Number | Switch | Choice | Several | Free
+FormField: TypeAlias = (
+    TextField | SecretField | NumberField | BooleanField | ChoiceField | ListField | JsonField
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class Entry:
     help: str
     is_required: bool
     default: object
-    shape: Shape
+    field: FormField
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ class Form:
     _unions: Mapping[Path, Variants] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: type[BaseModel]) -> "Form":
+    def from_model(cls, model: type[BaseModel]) -> "Form":
         schema = model.model_json_schema()
         parts = tuple(_Reader(schema).parts(schema, ()))
         unions = {one.path: one for one in _unions(parts)}
@@ -115,7 +117,7 @@ class Form:
         """All values, those of all variants too."""
         return _entries(self.parts)
 
-    def place(self, fault: Sequence[int | str]) -> Path:
+    def locate_error(self, fault: Sequence[int | str]) -> Path:
         """The path of the value that a fault of pydantic is of; its `loc` names variants besides."""
         path: Path = ()
         chosen: set[Path] = set()
@@ -127,7 +129,7 @@ class Form:
                 path = (*path, step)
         return path
 
-    def merged(
+    def merge_values(
         self, stored: Mapping[str, object], given: Mapping[str, object], path: Path = ()
     ) -> dict[str, object]:
         """What is stored, with what is given in its place; an empty text or list takes a value away."""
@@ -137,13 +139,13 @@ class Form:
         for key, value in given.items():
             before = result.pop(key, None)
             if isinstance(before, Mapping) and isinstance(value, Mapping):
-                result[key] = self.merged(before, value, (*path, key))
+                result[key] = self.merge_values(before, value, (*path, key))
             elif value not in ("", []):
                 result[key] = value
         return result
 
 
-def nested(values: Mapping[Path, object]) -> dict[str, object]:
+def nest_values(values: Mapping[Path, object]) -> dict[str, object]:
     """Values by their paths, as the objects that they stand in."""
     whole: dict[str, object] = {}
     for path, value in values.items():
@@ -154,7 +156,7 @@ def nested(values: Mapping[Path, object]) -> dict[str, object]:
     return whole
 
 
-def at(values: Mapping[str, object], path: Path) -> object:
+def get_path(values: Mapping[str, object], path: Path) -> object:
     """The value at the path; None where there is none."""
     found: object = values
     for step in path:
@@ -162,7 +164,7 @@ def at(values: Mapping[str, object], path: Path) -> object:
     return found
 
 
-def spoken(name: str) -> str:
+def to_label(name: str) -> str:
     """`largest_file` as people write it: `Largest file`."""
     words = [_SPOKEN.get(word, word) for word in re.split(r"[_\s-]+", name.lower())]
     said = " ".join(words)
@@ -221,7 +223,7 @@ class _Reader:
                 help=meant.get("description", ""),
                 is_required=is_required,
                 default=schema.get("default"),
-                shape=self._shape(meant),
+                field=self._shape(meant),
             )
 
     def _meant(self, schema: Schema) -> Schema:
@@ -234,31 +236,31 @@ class _Reader:
             return self._meant({**others[0], **{k: v for k, v in schema.items() if k != "anyOf"}})
         return schema
 
-    def _shape(self, schema: Schema) -> Shape:
+    def _shape(self, schema: Schema) -> FormField:
         match schema:
             case {"format": "password"} | {"writeOnly": True}:
-                return Secret()
+                return SecretField()
             case {"enum": [*options]}:
-                return Choice(tuple(map(str, options)))
+                return ChoiceField(tuple(map(str, options)))
             case {"type": "boolean"}:
-                return Switch()
+                return BooleanField()
             case {"type": "integer" | "number" as kind}:
-                return Number(is_whole=kind == "integer")
+                return NumberField(is_integer=kind == "integer")
             case {"type": "string"}:
-                return Line(schema.get("format", ""))
+                return TextField(schema.get("format", ""))
             case {"type": "array", "items": dict(items)}:
                 return self._several(self._meant(items))
             case _:
-                return Free()
+                return JsonField()
 
-    def _several(self, items: Schema) -> Shape:
+    def _several(self, items: Schema) -> FormField:
         match self._shape(items):
-            case Line():
-                return Several()
-            case Choice(options=options):
-                return Several(options)
+            case TextField():
+                return ListField()
+            case ChoiceField(options=options):
+                return ListField(options)
             case _:
-                return Free()
+                return JsonField()
 
     def _variants(self, schema: Schema, path: Path, *, is_required: bool) -> Variants:
         tag: str = schema["discriminator"]["propertyName"]
@@ -283,7 +285,7 @@ class _Reader:
         schema = self._meant({"$ref": reference})
         return Variant(
             name=name,
-            label=spoken(name),
+            label=to_label(name),
             help=first_sentence(schema.get("description", "")),
             parts=tuple(self.parts(schema, path, tag)),
         )
@@ -295,4 +297,4 @@ def _label(schema: Schema, path: Path) -> str:
         return ""
     made = path[-1].replace("_", " ").title()
     title: str = schema.get("title", made)
-    return title if title != made else spoken(path[-1])
+    return title if title != made else to_label(path[-1])

@@ -23,7 +23,7 @@ def _nothing(settings: BaseModel) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[S, C]):
+class SourceKind(Generic[S, C]):
     connector: Callable[[str, S, C], Connector]
     """From the name of the source, its settings and its credential. Nothing is asked of it yet."""
     settings: type[S]

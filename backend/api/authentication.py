@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias
 from fastapi import Depends, Request
 
 from backend.api.request_context import visit_in
-from connectors.document import Readers
+from connectors.access import Readers
 
 AskerKind: TypeAlias = Literal["local"]
 

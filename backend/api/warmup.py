@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Filters

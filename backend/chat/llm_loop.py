@@ -44,7 +44,7 @@ from backend.search.events import SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import SearchRequest, SearchResult
 from backend.search.result_format import DocumentNumbers
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters

@@ -20,11 +20,12 @@ from backend.container import Container
 from backend.schemas.answer import AnswerResponse
 from backend.search.events import Queries, SectionsSelected, StepFailed
 from backend.settings import variable
-from connectors.document import EVERYBODY, Document, Readers
+from connectors.access import EVERYBODY, Readers
+from connectors.document import Document
 from connectors.errors import ActionRequiredError
-from connectors.extraction.media_types import media_type_of
+from connectors.extraction.media_types import detect_media_type
 from connectors.extraction.registry import extract
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from indexing.runtime.deadline import Deadline
 
 FILES = "files"
@@ -102,9 +103,9 @@ def _read(path: Path) -> Document:
     """Raises ActionRequiredError, with the file's name."""
     try:
         data = path.read_bytes()
-        media_type = media_type_of(path.name, data[:8192])
+        media_type = detect_media_type(path.name, data[:8192])
         extracted = extract(data, media_type)
-    except (CannotRead, OSError) as error:
+    except (ExtractionError, OSError) as error:
         raise ActionRequiredError(f"{path} cannot be read: {error}") from error
     modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     return Document(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from backend.container import Container
-    from connectors.document import Readers
+    from connectors.access import Readers
 
 Done = TypeVar("Done")
 
@@ -108,7 +108,7 @@ def through_a_switch(container: "Container", work: Callable[["Container"], Done]
 
 
 def readers(tokens: list[str] | None) -> "Readers":
-    from connectors.document import Readers
+    from connectors.access import Readers
 
     try:
         return Readers.of(*tokens or ())

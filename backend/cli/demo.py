@@ -17,7 +17,7 @@ from backend.settings import variable
 from backend.store import sources
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.progress import Report
 

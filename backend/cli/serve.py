@@ -26,7 +26,7 @@ from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.web import routes
 from backend.web.answer_html import answer_html
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 
 GRACE = 5

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import typer
 
 from backend.settings import environment
-from connectors.settings_form import Entry, Free, Part, Secret, Several, Variants
+from connectors.settings_form import Entry, JsonField, ListField, Part, SecretField, Variants
 from connectors.settings_form import Path as Place
 
 ASKED = "-"
@@ -35,14 +35,14 @@ def value_of(entry: Entry | Variants, option: str, value: Any) -> object:
     """
     if not isinstance(entry, Entry):
         return value
-    match entry.shape:
-        case Secret() if option.endswith("-env"):
+    match entry.field:
+        case SecretField() if option.endswith("-env"):
             return _from_environment(value)
-        case Secret():
+        case SecretField():
             return _from_file(entry, option, value)
-        case Free():
+        case JsonField():
             return _json(value, option)
-        case Several():
+        case ListField():
             return [each for each in value if each]
         case _:
             return value

@@ -10,19 +10,19 @@ import typer
 from typer.core import TyperCommand
 
 from backend.cli.source_input import ASKED, Given, flat, inferred, object_in, value_of
-from connectors.registry import Fault, kind_of, title_of, where_of
+from connectors.registry import FieldError, display_name, get_source_kind, primary_setting
 from connectors.settings_form import (
-    Choice,
+    BooleanField,
+    ChoiceField,
     Entry,
     Form,
-    Free,
-    Line,
-    Number,
-    Secret,
-    Several,
-    Switch,
+    JsonField,
+    ListField,
+    NumberField,
+    SecretField,
+    TextField,
     Variants,
-    nested,
+    nest_values,
 )
 from connectors.settings_form import Path as Place
 
@@ -45,27 +45,27 @@ class Named:
 
     @property
     def is_secret(self) -> bool:
-        return isinstance(self.entry, Entry) and isinstance(self.entry.shape, Secret)
+        return isinstance(self.entry, Entry) and isinstance(self.entry.field, SecretField)
 
 
 class KindOptions:
     """Of one kind: `add` has its argument, `edit` has options alone."""
 
     def __init__(self, kind: str, verb: Literal["add", "edit"]) -> None:
-        known = kind_of(kind)
+        known = get_source_kind(kind)
         self.kind = kind
         self._verb = verb
         self.forms: dict[PartName, Form] = {
-            "settings": Form.of(known.settings),
-            "credential": Form.of(known.credential),
+            "settings": Form.from_model(known.settings),
+            "credential": Form.from_model(known.credential),
         }
-        self._where = where_of(known.settings) if verb == "add" else None
+        self._where = primary_setting(known.settings) if verb == "add" else None
         self._named = tuple(self._names())
 
     def command(self, name: str, run: Runs) -> TyperCommand:
         """`add KIND` or `edit NAME`, which hands what it is given to `run`."""
         if self._verb == "add":
-            what = self.forms["settings"].help or f"A source of the kind {title_of(self.kind)}."
+            what = self.forms["settings"].help or f"A source of the kind {display_name(self.kind)}."
             return self._command(name, f"{what}\n\n`quarry sync` reads it.", run)
         help_ = (
             f"Change {name}. What is not named stays; an empty value takes a setting back to its"
@@ -73,7 +73,7 @@ class KindOptions:
         )
         return self._command(name, help_, run)
 
-    def said(self, fault: Fault) -> str:
+    def said(self, fault: FieldError) -> str:
         """A fault, by the option that it is of."""
         part, place = fault.path[0], fault.path[1:]
         for length in range(len(place), 0, -1):
@@ -156,8 +156,8 @@ class KindOptions:
             found[part] |= inferred(form.parts, found[part])
         return Given(
             name=values.get("name"),
-            settings=object_in(values["settings"]) | nested(found["settings"]),
-            credential=object_in(values.get("credential")) | nested(found["credential"]),
+            settings=object_in(values["settings"]) | nest_values(found["settings"]),
+            credential=object_in(values.get("credential")) | nest_values(found["credential"]),
             as_json=values["json"],
         )
 
@@ -194,47 +194,47 @@ def _annotations(one: Named, *, is_argument: bool) -> Iterator[tuple[str, Any]]:
             names = tuple(each.name for each in options)
             chosen = typer.Option(option, help=_variants(one.entry, help_), metavar="|".join(names))
             yield "", Annotated[_one_of(names), chosen]
-        case Entry(shape=Secret()):
+        case Entry(field=SecretField()):
             file = f"{help_} From this file; {ASKED} asks for it, or reads it from a pipe."
             from_file = typer.Option(f"{option}-file", metavar="FILE", help=file)
             yield "_file", Annotated[str | None, from_file]
             told = "The same, from this environment variable."
             variable = typer.Option(f"{option}-env", metavar="VARIABLE", help=told)
             yield "_env", Annotated[str | None, variable]
-        case Entry(shape=shape):
+        case Entry(field=shape):
             spelt = typer.Option(*_spellings(option, shape), help=help_, metavar=_metavar(shape))
             yield "", Annotated[_type(shape), spelt]
 
 
 def _metavar(shape: object) -> str | None:
     match shape:
-        case Choice(options=options):
+        case ChoiceField(options=options):
             return "|".join(options)
-        case Number():
+        case NumberField():
             return "NUMBER"
-        case Switch():
+        case BooleanField():
             return None
-        case Free():
+        case JsonField():
             return "JSON"
         case _:
             return "TEXT"
 
 
 def _spellings(option: str, shape: object) -> tuple[str, ...]:
-    return (f"{option}/--no-{option[2:]}",) if isinstance(shape, Switch) else (option,)
+    return (f"{option}/--no-{option[2:]}",) if isinstance(shape, BooleanField) else (option,)
 
 
 def _type(shape: object) -> Any:
     match shape:
-        case Several():
+        case ListField():
             return list[str] | None
-        case Number(is_whole=True):
+        case NumberField(is_integer=True):
             return int | None
-        case Number():
+        case NumberField():
             return float | None
-        case Switch():
+        case BooleanField():
             return bool | None
-        case Choice(options=options):
+        case ChoiceField(options=options):
             return _one_of(options)
         case _:
             return str | None
@@ -248,11 +248,11 @@ def _help(one: Named) -> str:
     entry = one.entry
     told = [entry.help or f"{entry.label}."]
     if isinstance(entry, Entry):
-        match entry.shape:
-            case Several(options=options):
+        match entry.field:
+            case ListField(options=options):
                 told += [f"Of: {', '.join(options)}."] if options else []
                 told.append("May be repeated.")
-            case Line() | Number() | Choice() if entry.default not in (None, ""):
+            case TextField() | NumberField() | ChoiceField() if entry.default not in (None, ""):
                 told.append(f"[default: {entry.default}]")
             case _:
                 pass

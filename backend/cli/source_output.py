@@ -20,8 +20,8 @@ from backend.sources.service import SourceService
 from backend.sources.status_text import describe_activity
 from backend.store.runs import OPEN
 from backend.store.sources import Source
-from connectors.registry import NotValid, kind_of
-from connectors.settings_form import Secret, nested
+from connectors.registry import InvalidSourceError, get_source_kind
+from connectors.settings_form import SecretField, nest_values
 
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 
@@ -37,7 +37,7 @@ def edit(
     service: SourceService, options: KindOptions, source: Source, given: Given
 ) -> SourceResponse:
     """What is not given stays; a credential is replaced as a whole."""
-    settings = options.forms["settings"].merged(source.settings, given.settings)
+    settings = options.forms["settings"].merge_values(source.settings, given.settings)
     with _wrong_use(options):
         return service.edit(source.name, settings, given.credential or None)
 
@@ -46,23 +46,23 @@ def edit(
 def _wrong_use(options: KindOptions) -> Iterator[None]:
     try:
         yield
-    except NotValid as error:
-        raise typer.BadParameter("; ".join(map(options.said, error.faults))) from None
+    except InvalidSourceError as error:
+        raise typer.BadParameter("; ".join(map(options.said, error.errors))) from None
 
 
 def _asked_for(options: KindOptions) -> Mapping[str, object]:
     """Where a credential is needed and none is given, its first secret, from who sits at the terminal."""
     form = options.forms["credential"]
-    secret = next((one for one in form.entries() if isinstance(one.shape, Secret)), None)
+    secret = next((one for one in form.entries() if isinstance(one.field, SecretField)), None)
     if secret is None or not sys.stdin.isatty() or _needs_none(options.kind):
         return {}
     values: dict[tuple[str, ...], object] = {secret.path: asked(secret.label)}
-    return nested(values | inferred(form.parts, values))
+    return nest_values(values | inferred(form.parts, values))
 
 
 def _needs_none(kind: str) -> bool:
     try:
-        kind_of(kind).credential.model_validate({})
+        get_source_kind(kind).credential.model_validate({})
     except ValidationError:
         return False
     return True

@@ -22,10 +22,10 @@ class _Kinds(TyperGroup):
     """`quarry add`: a command for each kind of the catalog, which is loaded only for it."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        from connectors.registry import KINDS
+        from connectors.registry import SOURCE_KINDS
 
         del ctx
-        return list(KINDS)
+        return list(SOURCE_KINDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         from backend.cli.source_options import KindOptions

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from backend.evaluation.dataset import Dataset, Passage
-from connectors.batched import portions
-from connectors.document import EVERYBODY, Document, Section
+from connectors.access import EVERYBODY
+from connectors.batched import batched
+from connectors.document import Document, Section
 from indexing.chunking.chunker import CHUNKER_VERSION, chunks_of, content_hash
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter, Replace
@@ -46,7 +47,7 @@ def index_corpus(
     )
     done = len(held)
     progress(Progress("documents", done, dataset.documents))
-    for batch in portions(passages, BATCH):
+    for batch in batched(passages, BATCH):
         writer.write(_replacements(dataset, batch, embedder))
         done += len(batch)
         progress(Progress("documents", done, dataset.documents))

@@ -17,7 +17,7 @@ from backend.evaluation.corpus import (
 from backend.evaluation.dataset import Dataset, Query, read_dataset
 from backend.evaluation.legs import SECONDS, build_legs
 from backend.evaluation.measures import scores
-from connectors.batched import portions
+from connectors.batched import batched
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vector
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Index, IndexWriter
@@ -122,7 +122,7 @@ def _rankings(
 def _embedded(
     dataset: Dataset, parts: Parts, stopwatch: _Stopwatch
 ) -> Iterator[tuple[Query, Vector]]:
-    for some in portions(dataset.queries, QUERIES_AT_ONCE):
+    for some in batched(dataset.queries, QUERIES_AT_ONCE):
         with stopwatch.timing("embed"):
             texts = [query.text for query in some]
             vectors = parts.embedder.embed_queries(texts, Deadline.after(SECONDS))

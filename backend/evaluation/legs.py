@@ -7,7 +7,7 @@ from backend.search.models import Budgets, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.retrieval import HYBRID_ALPHA
 from backend.search.search_tool import SearchTool
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from backend.search.models import InferenceSection
 from backend.search.selection import ContextSize, SelectedSection
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index.protocols import Index
 from indexing.runtime.deadline import Deadline

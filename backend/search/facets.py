@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import DateRange, Facets, Filters, Index
 from indexing.runtime.deadline import Deadline

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from backend.search.llm_protocol import ChatMessage
-from connectors.document import Readers, Span
+from connectors.access import Readers
+from connectors.document import Span
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Filters, Hit, RankReason, VariantName
 from indexing.runtime.deadline import Deadline

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index import person_keys
 from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import Deadline

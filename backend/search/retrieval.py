@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.search.events import StepFailed
 from backend.search.fusion import VariantRanking
 from backend.search.models import VariantQuery
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backend.search.models import Budgets, SearchDoc, SearchRequest
 from backend.search.search_tool import Ranking, SearchTool
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import Filters, Index
 from indexing.runtime.deadline import CancelToken, Deadline
 

@@ -31,7 +31,7 @@ from backend.store.database import Database
 from backend.store.sources import UNCHANGED, Source
 from connectors.connector import Capability
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
-from connectors.registry import Entered, connect, entered, kind_of
+from connectors.registry import ValidatedSource, create_connector, get_source_kind, validate_source
 
 Values: TypeAlias = Mapping[str, object]
 Details: TypeAlias = dict[str, object]
@@ -106,11 +106,11 @@ class SourceService:
         """Store a source; the workers sync it as soon as possible.
 
         Raises:
-            NotValid: the settings or the credential are not valid; it names each fault.
+            InvalidSourceError: the settings or the credential are not valid; it names each fault.
             InvalidInputError: there is no such kind.
             ConflictError: there is a source of this name.
         """
-        checked = entered(kind, settings, credential, name)
+        checked = validate_source(kind, settings, credential, name)
         with self._audited("add", checked.name) as (database, details):
             details["kind"] = kind
             sources.add(database, checked.name, kind, checked.settings, self._sealed(checked))
@@ -120,12 +120,12 @@ class SourceService:
         """Replace the settings, the credential or both; None keeps what is stored.
 
         Raises:
-            NotValid: the settings or the credential are not valid; nothing is changed.
+            InvalidSourceError: the settings or the credential are not valid; nothing is changed.
             NotConfiguredError: no key opens the stored credential.
         """
         with self._audited("edit", name) as (database, details):
             source = sources.find(database, name)
-            checked = entered(
+            checked = validate_source(
                 source.kind,
                 source.settings if settings is None else settings,
                 self._opened(source) if credential is None else credential,
@@ -140,9 +140,9 @@ class SourceService:
     def test(self, name: str) -> list[CapabilityResponse]:
         """Connect to the source and try what sources of its kind can do: content, listing, access."""
         source = self.get(name)
-        able = kind_of(source.kind).capabilities
+        able = get_source_kind(source.kind).capabilities
         try:
-            connector = connect(source.kind, name, source.settings, self._opened(source))
+            connector = create_connector(source.kind, name, source.settings, self._opened(source))
             faults = {one.capability: one.fault for one in connector.check()}
         except ActionRequiredError as error:
             faults = dict.fromkeys(Capability, str(error))
@@ -296,7 +296,7 @@ class SourceService:
     def _opened(self, source: Source) -> Values:
         return self.open_vault().open(source.credential) if source.credential else _NOTHING
 
-    def _sealed(self, checked: Entered) -> str | None:
+    def _sealed(self, checked: ValidatedSource) -> str | None:
         return self.open_vault().seal(checked.credential) if checked.credential else None
 
 

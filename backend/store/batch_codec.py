@@ -7,8 +7,9 @@ from typing import Any
 import zstandard
 
 from backend.store.document_contents import content_fields, document_of
+from connectors.access import Access
 from connectors.connector import Deletion, Unchanged, Unreadable
-from connectors.document import Access, Document
+from connectors.document import Document
 from indexing.ingestion.batching import DocumentChange
 
 

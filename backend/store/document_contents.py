@@ -7,7 +7,8 @@ from typing import Any
 
 import zstandard
 
-from connectors.document import Access, Document, Person, Place, Section, Span
+from connectors.access import Access
+from connectors.document import Document, Person, Place, Section, Span
 
 _FORMAT = 1
 

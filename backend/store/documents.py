@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, sel
 from backend.store.database import Database
 from backend.store.document_contents import decoded
 from backend.store.tables import contents, document_readers, documents, of_source, sources
-from connectors.document import Access, Document, Readers
+from connectors.access import Access, Readers
+from connectors.document import Document
 from connectors.errors import DamagedDataError
 
 _PAGE = 500

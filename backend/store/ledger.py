@@ -26,7 +26,8 @@ from backend.store.document_contents import encoded
 from backend.store.documents import last_version, readers_of
 from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
-from connectors.document import Access, Document
+from connectors.access import Access
+from connectors.document import Document
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
     AccessAmended,

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from backend.store.database import Database, exclusive
 from backend.store.run_transitions import interrupt
 from backend.store.tables import batches, runs, schedule, sources
-from connectors.connector import Checkpoint, source_name
+from connectors.connector import Checkpoint, validate_source_name
 from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
 
 
@@ -54,7 +54,7 @@ def add(
         ConflictError: there is one of this name.
     """
     row = {
-        "name": source_name(name),
+        "name": validate_source_name(name),
         "kind": kind,
         "settings": dict(settings),
         "credential": credential,

@@ -31,7 +31,7 @@ from backend.sync.run_lease import (
     report_reliably,
 )
 from backend.sync.run_steps import RunContext, claim_batches
-from connectors.connector import Change, Connector, Listed
+from connectors.connector import Change, Connector, DocumentListing
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
@@ -184,7 +184,7 @@ def _changes(work: _RunWork) -> Iterable[Change]:
     context = work.context
     name = context.pipeline.source
     if work.due.kind == "retry":
-        return work.connector.again(
+        return work.connector.refetch(
             failures.list_due(context.database, name, datetime.now(UTC), MOST_RETRIED)
         )
     since = sources.find(context.database, name).checkpoint
@@ -203,7 +203,9 @@ def _compare_listing(work: _RunWork) -> None:
     _exhaust(work.writer.steps(steps), context.heartbeat)
 
 
-def _while_owned(listing: Iterable[Listed], heartbeat: Heartbeat) -> Iterator[Listed]:
+def _while_owned(
+    listing: Iterable[DocumentListing], heartbeat: Heartbeat
+) -> Iterator[DocumentListing]:
     """The same, as long as the run is this worker's: nothing is written of what comes late."""
     for listed in listing:
         heartbeat.check()

@@ -22,9 +22,10 @@ from backend.web.source_forms import form_of, kinds
 from backend.web.source_status import list_status_views, read_details
 from backend.web.start_page import overview
 from backend.web.templates import page, part, static_files
-from connectors.document import Readers, Span
+from connectors.access import Readers
+from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.registry import KINDS
+from connectors.registry import SOURCE_KINDS
 from indexing.runtime.deadline import CancelToken, DeadlineExceededError
 
 FOLDER = "folder"
@@ -160,7 +161,7 @@ def sources_page(request: Request, sources: SourcesIs, add: str = FOLDER) -> HTM
     values = {
         "standings": list_status_views(sources),
         "kinds": kinds(),
-        "form": form_of(add if add in KINDS else FOLDER),
+        "form": form_of(add if add in SOURCE_KINDS else FOLDER),
     }
     return page(request, "sources.html", "sources", values)
 
@@ -175,7 +176,7 @@ def sources_table(sources: SourcesIs) -> HTMLResponse:
 def source_page(name: str, request: Request, sources: SourcesIs) -> HTMLResponse:
     """One source: how it stands, what was done, what failed, its settings."""
     source = sources.get(name)
-    form = form_of(source.kind, source.settings) if source.kind in KINDS else None
+    form = form_of(source.kind, source.settings) if source.kind in SOURCE_KINDS else None
     return page(
         request, "source.html", "sources", {"kept": read_details(sources, name), "form": form}
     )

@@ -11,7 +11,7 @@ from backend.web import highlighting, media_type_labels, urls
 from backend.web.highlighting import Piece
 from backend.web.sanitizing import harmless, shortened
 from backend.web.search_url import Address
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.extraction import media_types
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Evidence, RankReason

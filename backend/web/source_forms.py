@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from connectors.registry import KINDS, kind_of, title_of
+from connectors.registry import SOURCE_KINDS, display_name, get_source_kind
 from connectors.settings_form import (
-    Choice,
+    BooleanField,
+    ChoiceField,
     Entry,
     Form,
-    Free,
-    Line,
-    Number,
+    JsonField,
+    ListField,
+    NumberField,
     Part,
     Path,
-    Secret,
-    Several,
-    Switch,
+    SecretField,
+    TextField,
     Variants,
-    at,
     first_sentence,
-    spoken,
+    get_path,
+    to_label,
 )
 
 Control: TypeAlias = Literal[
@@ -96,8 +96,8 @@ class KindChoice:
 
 def kinds() -> tuple[KindChoice, ...]:
     return tuple(
-        KindChoice(name, title_of(name), first_sentence(kind.settings.__doc__ or ""))
-        for name, kind in KINDS.items()
+        KindChoice(name, display_name(name), first_sentence(kind.settings.__doc__ or ""))
+        for name, kind in SOURCE_KINDS.items()
     )
 
 
@@ -106,12 +106,12 @@ def form_of(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceForm:
     Raises:
         ActionRequiredError: there is no such kind.
     """
-    known = kind_of(kind)
-    asked, secret = Form.of(known.settings), Form.of(known.credential)
+    known = get_source_kind(kind)
+    asked, secret = Form.from_model(known.settings), Form.from_model(known.credential)
     fields = tuple(_field("settings", part, settings) for part in asked.parts)
     return SourceForm(
         kind=kind,
-        title=title_of(kind),
+        title=display_name(kind),
         help=asked.help,
         needed=tuple(field for field in fields if field.is_required),
         more=tuple(field for field in fields if not field.is_required),
@@ -125,7 +125,7 @@ def _field(within: str, part: Part, values: Mapping[str, object]) -> Field:
         case Variants():
             return _variants(within, part, values)
         case Entry():
-            return _entry(within, part, at(values, part.path))
+            return _entry(within, part, get_path(values, part.path))
 
 
 def _entry(within: str, entry: Entry, value: object) -> Field:
@@ -139,27 +139,27 @@ def _entry(within: str, entry: Entry, value: object) -> Field:
         is_required=entry.is_required,
         value="" if value is None and control != "switch" else _text(control, value, entry.default),
         default=_text(control, entry.default, None),
-        options=tuple(Option(name, spoken(name), name in chosen) for name in options),
+        options=tuple(Option(name, to_label(name), name in chosen) for name in options),
     )
 
 
 def _control(entry: Entry) -> tuple[Control, tuple[str, ...]]:
-    match entry.shape:
-        case Secret():
+    match entry.field:
+        case SecretField():
             return "secret", ()
-        case Number():
+        case NumberField():
             return "number", ()
-        case Switch():
+        case BooleanField():
             return "switch", ()
-        case Choice(options=options):
+        case ChoiceField(options=options):
             return "choice", options
-        case Several(options=()):
+        case ListField(options=()):
             return "lines", ()
-        case Several(options=options):
+        case ListField(options=options):
             return "checks", options
-        case Free():
+        case JsonField():
             return "json", ()
-        case Line(form=form):
+        case TextField(form=form):
             return ("date" if form == "date" else "line"), ()
 
 
@@ -186,7 +186,7 @@ def _texts(value: object) -> frozenset[str]:
 
 def _variants(within: str, part: Variants, values: Mapping[str, object]) -> Field:
     first = part.options[0].name if part.is_required else None
-    chosen = at(values, part.tag) or part.default or first
+    chosen = get_path(values, part.tag) or part.default or first
     groups = tuple(
         Group(
             option=Option(each.name, each.label, each.name == chosen),

@@ -12,8 +12,8 @@ from backend.sources.service import SourceService
 from backend.sources.status_text import describe_activity, format_counts, run_label
 from backend.store.runs import OPEN
 from backend.web.sanitizing import harmless
-from connectors.registry import KINDS, title_of, where_of
-from connectors.settings_form import at
+from connectors.registry import SOURCE_KINDS, display_name, primary_setting
+from connectors.settings_form import get_path
 
 MOST_FAILURES = 200
 MOST_RUNS = 20
@@ -107,7 +107,7 @@ def _to_view(source: SourceResponse) -> SourceStatusView:
     failed = run.error if run and run.error and source.state in {"failed", "interrupted"} else ""
     return SourceStatusView(
         source=source,
-        title=title_of(source.kind),
+        title=display_name(source.kind),
         where=harmless(_location(source)),
         state=_STATE_LABELS.get(source.state, source.state),
         is_open=source.state in {*OPEN, "being removed"},
@@ -119,9 +119,9 @@ def _to_view(source: SourceResponse) -> SourceStatusView:
 
 
 def _location(source: SourceResponse) -> str:
-    kind = KINDS.get(source.kind)
-    entry = where_of(kind.settings) if kind else None
-    return str(at(source.settings, entry.path) or "") if entry else ""
+    kind = SOURCE_KINDS.get(source.kind)
+    entry = primary_setting(kind.settings) if kind else None
+    return str(get_path(source.settings, entry.path) or "") if entry else ""
 
 
 def _actions(source: SourceResponse) -> Iterator[ActionButton]:

@@ -8,9 +8,9 @@ from itertools import islice
 
 from connectors.document import Place, Span
 from connectors.extraction.encoding import decode
-from connectors.extraction.markdown_tables import TableRow, table_blocks
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.markdown_tables import TableRow, split_table
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.extraction.text import read_text
 
 _DELIMITERS = ",;\t|"
@@ -21,32 +21,32 @@ _SAMPLE_ROWS = 100
 csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
 
 
-def read_csv(data: bytes) -> Extracted:
+def read_csv(data: bytes) -> ExtractionResult:
     """A section for each block of rows, a table under the header of the file, which is its first
     row. The span of a section is that of its rows in the decoded file; its text is transformed.
 
     Raises:
-        CannotRead: not text, or nothing in it.
+        ExtractionError: not text, or nothing in it.
     """
     return _read(data, _DELIMITERS)
 
 
-def read_tsv(data: bytes) -> Extracted:
+def read_tsv(data: bytes) -> ExtractionResult:
     """As `read_csv`, with tabs between the cells."""
     return _read(data, "\t")
 
 
-def _read(data: bytes, delimiters: str) -> Extracted:
+def _read(data: bytes, delimiters: str) -> ExtractionResult:
     text = decode(data)
     delimiter = _delimiter(text, delimiters)
     if delimiter is None:
         return read_text(data)
-    with parsing("table", csv.Error):
+    with convert_parser_errors("table", csv.Error):
         rows = _rows(text, delimiter)
         header = next(rows, None)
         if header is None:
-            raise CannotRead("the file holds only blank space")
-        return Extracted(sections=tuple(table_blocks(header, rows, Place())))
+            raise ExtractionError("the file holds only blank space")
+        return ExtractionResult(sections=tuple(split_table(header, rows, Place())))
 
 
 def _rows(text: str, delimiter: str) -> Iterator[TableRow]:

@@ -12,21 +12,21 @@ from lxml import etree
 
 from connectors.extraction.docx_xml import (
     W,
-    blocks,
-    cells,
-    heading_levels,
-    list_depth,
-    outline_level,
-    paragraph_text,
-    style_of,
-    table_rows,
+    extract_table_rows,
+    find_heading_levels,
+    get_list_depth,
+    get_outline_level,
+    get_paragraph_text,
+    get_style,
+    iterate_blocks,
+    iterate_cells,
 )
-from connectors.extraction.markdown_tables import grid_table
-from connectors.extraction.office_metadata import with_properties
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead, Extracted
-from connectors.extraction.section_builder import Outline
-from connectors.extraction.zip_limits import check_archive
+from connectors.extraction.markdown_tables import format_grid
+from connectors.extraction.office_metadata import add_properties
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError, ExtractionResult
+from connectors.extraction.section_builder import SectionBuilder
+from connectors.extraction.zip_limits import check_zip_limits
 
 _WHAT = "Word document"
 _LARGEST_PART = 100_000_000
@@ -39,62 +39,66 @@ _BESIDE = {
 }
 
 
-def read_docx(data: bytes) -> Extracted:
+def read_docx(data: bytes) -> ExtractionResult:
     """A section for each heading's own text and for each table; notes, comments and what stands
     at the edge of the pages come last. Text is transformed, so there are no spans, and the pages
     of a Word document are not known before it is printed.
 
     Raises:
-        CannotRead: broken, protected, without text, or beyond a limit.
+        ExtractionError: broken, protected, without text, or beyond a limit.
     """
-    check_archive(data, _WHAT, _LARGEST_PART)
+    check_zip_limits(data, _WHAT, _LARGEST_PART)
     began = datetime.now(UTC)
-    with parsing(_WHAT, OpcError):
+    with convert_parser_errors(_WHAT, OpcError):
         document = docx.Document(BytesIO(data))
-        levels = heading_levels(document.styles.element)
-        outline = Outline()
+        levels = find_heading_levels(document.styles.element)
+        outline = SectionBuilder()
         _read_blocks(document.element.body, levels, outline)
         title = outline.headings.first
         for name, texts in _beside(document).items():
-            outline.heading(1, name)
+            outline.add_heading(1, name)
             for text in texts:
-                outline.paragraph(text)
-        if not (sections := outline.finish()):
-            raise CannotRead("the document holds no text")
-        found, stated = Extracted(sections=sections, title=title), document.core_properties
-        return with_properties(found, stated, stated.author, began)
+                outline.add_paragraph(text)
+        if not (sections := outline.build()):
+            raise ExtractionError("the document holds no text")
+        found, stated = ExtractionResult(sections=sections, title=title), document.core_properties
+        return add_properties(found, stated, stated.author, began)
 
 
-def _read_blocks(parent: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
-    for block in blocks(parent):
+def _read_blocks(
+    parent: etree._Element, levels: Mapping[str, int], outline: SectionBuilder
+) -> None:
+    for block in iterate_blocks(parent):
         if block.tag == f"{W}tbl":
             _read_table(block, levels, outline)
         else:
             _read_paragraph(block, levels, outline)
 
 
-def _read_paragraph(paragraph: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
-    text = paragraph_text(paragraph)
-    level = outline_level(paragraph) or levels.get(style_of(paragraph))
-    depth = list_depth(paragraph)
+def _read_paragraph(
+    paragraph: etree._Element, levels: Mapping[str, int], outline: SectionBuilder
+) -> None:
+    text = get_paragraph_text(paragraph)
+    level = get_outline_level(paragraph) or levels.get(get_style(paragraph))
+    depth = get_list_depth(paragraph)
     if not text:
         return
     if level is not None:
-        outline.heading(level, text)
+        outline.add_heading(level, text)
     elif depth is not None:
         indent = "  " * depth
-        outline.item(f"{indent}- " + text.replace("\n", f"\n{indent}  "))
+        outline.add_list_item(f"{indent}- " + text.replace("\n", f"\n{indent}  "))
     else:
-        outline.paragraph(text)
+        outline.add_paragraph(text)
 
 
-def _read_table(table: etree._Element, levels: Mapping[str, int], outline: Outline) -> None:
+def _read_table(table: etree._Element, levels: Mapping[str, int], outline: SectionBuilder) -> None:
     """A table of a single column arranges the page: its cells are read as text."""
-    rows = table_rows(table)
+    rows = extract_table_rows(table)
     if max(map(len, rows), default=0) > 1:
-        outline.table(grid_table(rows))
+        outline.add_table(format_grid(rows))
         return
-    for cell in cells(table):
+    for cell in iterate_cells(table):
         _read_blocks(cell, levels, outline)
 
 
@@ -106,7 +110,7 @@ def _beside(document: WordDocument) -> Mapping[str, Iterable[str]]:
         if name is None or relation.is_external:
             continue
         root = etree.fromstring(relation.target_part.blob, _safe_parser())
-        texts = (paragraph_text(p) for p in root.iter(f"{W}p"))
+        texts = (get_paragraph_text(p) for p in root.iter(f"{W}p"))
         found.setdefault(name, {}).update(dict.fromkeys(filter(None, texts)))
     return {name: found[name] for name in dict.fromkeys(_BESIDE.values()) if found.get(name)}
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from lxml import etree
 
-from connectors.extraction.markdown_tables import repeatable
-from connectors.extraction.result import one_line
+from connectors.extraction.markdown_tables import limit_repeated_text
+from connectors.text_cleaning import to_one_line
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
@@ -18,7 +18,7 @@ _MARKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": 
 _BODY_LEVEL = 9
 
 
-def blocks(parent: etree._Element) -> Iterator[etree._Element]:
+def iterate_blocks(parent: etree._Element) -> Iterator[etree._Element]:
     """The paragraphs and tables below an element, in order, those of text boxes included.
 
     The tree is at most as deep as the parser allows, 256 levels.
@@ -29,9 +29,9 @@ def blocks(parent: etree._Element) -> Iterator[etree._Element]:
         elif child.tag == f"{W}p":
             yield child
             for box in _text_boxes(child):
-                yield from blocks(box)
+                yield from iterate_blocks(box)
         elif child.tag not in _LEFT_OUT:
-            yield from blocks(child)
+            yield from iterate_blocks(child)
 
 
 def _text_boxes(element: etree._Element) -> Iterator[etree._Element]:
@@ -42,7 +42,7 @@ def _text_boxes(element: etree._Element) -> Iterator[etree._Element]:
             yield from _text_boxes(child)
 
 
-def paragraph_text(paragraph: etree._Element) -> str:
+def get_paragraph_text(paragraph: etree._Element) -> str:
     return "".join(_pieces(paragraph)).strip()
 
 
@@ -58,7 +58,7 @@ def _pieces(element: etree._Element) -> Iterator[str]:
             yield from _pieces(child)
 
 
-def table_rows(table: etree._Element) -> list[list[str]]:
+def extract_table_rows(table: etree._Element) -> list[list[str]]:
     """The rows of a table as texts. A cell over several rows is repeated in each of them."""
     rows: list[list[str]] = []
     for element in _inner(table, f"{W}tr"):
@@ -67,24 +67,32 @@ def table_rows(table: etree._Element) -> list[list[str]]:
             merged = cell.find(f"{W}tcPr/{W}vMerge")
             continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
             above = rows[-1] if rows and continued else []
-            row.append(repeatable(above[len(row)]) if len(row) < len(above) else cell_text(cell))
+            row.append(
+                limit_repeated_text(above[len(row)])
+                if len(row) < len(above)
+                else get_cell_text(cell)
+            )
             row.extend([""] * (_number(cell.find(f"{W}tcPr/{W}gridSpan"), 1) - 1))
         rows.append(row)
     return rows
 
 
-def cells(table: etree._Element) -> Iterator[etree._Element]:
+def iterate_cells(table: etree._Element) -> Iterator[etree._Element]:
     for row in _inner(table, f"{W}tr"):
         yield from _inner(row, f"{W}tc")
 
 
-def cell_text(cell: etree._Element) -> str:
-    inner = (_inner_text(block) for block in blocks(cell))
-    return one_line(" ".join(inner))
+def get_cell_text(cell: etree._Element) -> str:
+    inner = (_inner_text(block) for block in iterate_blocks(cell))
+    return to_one_line(" ".join(inner))
 
 
 def _inner_text(block: etree._Element) -> str:
-    return paragraph_text(block) if block.tag == f"{W}p" else " ".join(map(cell_text, cells(block)))
+    return (
+        get_paragraph_text(block)
+        if block.tag == f"{W}p"
+        else " ".join(map(get_cell_text, iterate_cells(block)))
+    )
 
 
 def _inner(parent: etree._Element, tag: str) -> Iterator[etree._Element]:
@@ -96,7 +104,7 @@ def _inner(parent: etree._Element, tag: str) -> Iterator[etree._Element]:
             yield from _inner(child, tag)
 
 
-def list_depth(paragraph: etree._Element) -> int | None:
+def get_list_depth(paragraph: etree._Element) -> int | None:
     """How deep in a list the paragraph stands, from 0; None outside of lists."""
     numbering = paragraph.find(f"{W}pPr/{W}numPr")
     if numbering is None or _number(numbering.find(f"{W}numId"), 0) == 0:
@@ -104,19 +112,19 @@ def list_depth(paragraph: etree._Element) -> int | None:
     return min(_number(numbering.find(f"{W}ilvl"), 0), 8)
 
 
-def style_of(paragraph: etree._Element) -> str:
+def get_style(paragraph: etree._Element) -> str:
     style = paragraph.find(f"{W}pPr/{W}pStyle")
     return "" if style is None else style.get(f"{W}val", "")
 
 
-def outline_level(element: etree._Element) -> int | None:
+def get_outline_level(element: etree._Element) -> int | None:
     """The heading level, from 1, that a paragraph or style states by itself."""
     level = element.find(f"{W}pPr/{W}outlineLvl")
     number = _number(level, _BODY_LEVEL)
     return number + 1 if number < _BODY_LEVEL else None
 
 
-def heading_levels(styles: etree._Element) -> Mapping[str, int]:
+def find_heading_levels(styles: etree._Element) -> Mapping[str, int]:
     """The heading level of each style that has one, its own or that of the style it is based on.
 
     The style of a title has level 0.
@@ -140,7 +148,7 @@ def _style_level(style: etree._Element) -> int | None:
     prefix, _, number = name.rpartition(" ")
     if prefix == "heading" and number in set("123456789"):
         return int(number)
-    return outline_level(style)
+    return get_outline_level(style)
 
 
 def _inherited(name: str, own: Mapping[str, int | None], based: Mapping[str, str]) -> int | None:

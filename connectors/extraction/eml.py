@@ -11,22 +11,20 @@ from email.utils import getaddresses, parsedate_to_datetime
 from typing import TypeAlias
 
 from connectors.document import Metadata, Place, Section
-from connectors.extraction.encoding import decode, is_wide
-from connectors.extraction.html import html_sections
-from connectors.extraction.media_types import EML, HEAD, UNKNOWN, media_type_of
-from connectors.extraction.parser_guard import parsing
+from connectors.extraction.encoding import decode, is_utf16_or_utf32
+from connectors.extraction.html import extract_html_sections
+from connectors.extraction.media_types import EML, HEAD_SIZE, UNKNOWN, detect_media_type
+from connectors.extraction.parser_guard import convert_parser_errors
 from connectors.extraction.result import (
-    Allowance,
-    CannotRead,
-    Extracted,
-    one_line,
-    people,
-    safe,
-    section,
-    utc,
+    ExtractionError,
+    ExtractionResult,
+    SizeLimit,
+    make_section,
+    parse_people,
 )
+from connectors.text_cleaning import replace_unstorable, to_one_line, to_utc
 
-Extract: TypeAlias = Callable[[bytes, str], Extracted]
+Extract: TypeAlias = Callable[[bytes, str], ExtractionResult]
 
 _WHAT = "e-mail"
 _DEEPEST = 5
@@ -46,10 +44,10 @@ class _Reading:
         self.unread: list[str] = []
         self.left_out = 0
         self._extract = extract
-        self._sizes = Allowance(
+        self._sizes = SizeLimit(
             _MOST_ATTACHED, f"the attachments are larger than {_MOST_ATTACHED:,} bytes"
         )
-        self._parts = Allowance(
+        self._parts = SizeLimit(
             _MOST_SECTIONS, f"the e-mail has more than {_MOST_SECTIONS:,} parts"
         )
 
@@ -67,8 +65,10 @@ class _Reading:
     def _body(self, part: Message, kind: str, path: tuple[str, ...]) -> None:
         try:
             text = decode(_content(part), part.get_content_charset())
-            pieces = html_sections(text) if kind == "text/html" else [Section(text=text.strip())]
-        except CannotRead as error:
+            pieces = (
+                extract_html_sections(text) if kind == "text/html" else [Section(text=text.strip())]
+            )
+        except ExtractionError as error:
             self.unread.append(f"{kind} ({error})")
         else:
             self._add(pieces, path)
@@ -81,20 +81,20 @@ class _Reading:
         self.attachments.append(name)
         try:
             if len(path) >= _DEEPEST:
-                raise CannotRead(f"it is nested more than {_DEEPEST} attachments deep")
+                raise ExtractionError(f"it is nested more than {_DEEPEST} attachments deep")
             if part.get_content_type() == "message/rfc822" and part.is_multipart():
                 for inner in _children(part):
                     self.message(inner, (*path, name))
             else:
                 self._file(_content(part), name, part.get_content_type(), path)
-        except CannotRead as error:
+        except ExtractionError as error:
             self.unread.append(f"{name} ({error})")
 
     def _file(self, data: bytes, name: str, stated: str, path: tuple[str, ...]) -> None:
         self._sizes.take(len(data))
-        media_type = media_type_of(name, data[:HEAD])
+        media_type = detect_media_type(name, data[:HEAD_SIZE])
         if media_type == EML:
-            with parsing(_WHAT, MessageError):
+            with convert_parser_errors(_WHAT, MessageError):
                 self.message(_parsed(data), (*path, name))
             return
         read = self._extract(data, stated if media_type == UNKNOWN else media_type)
@@ -105,35 +105,35 @@ class _Reading:
         for one in filter(lambda piece: piece.text, sections):
             self._parts.take(1)
             place = replace(one.place, heading_path=(*path, *one.place.heading_path), span=None)
-            self.sections.append(section(one.text, place, one.kind))
+            self.sections.append(make_section(one.text, place, one.kind))
 
 
-def read_eml(data: bytes, extract: Extract) -> Extracted:
+def read_eml(data: bytes, extract: Extract) -> ExtractionResult:
     """The body as text, then the sections of the attachments, whose names lead their heading
     paths. Those that cannot be read stand with the reason in the metadata `attachments_unread`.
 
     `extract` reads an attachment by its media type.
 
     Raises:
-        CannotRead: not an e-mail, or one that says nothing.
+        ExtractionError: not an e-mail, or one that says nothing.
     """
-    with parsing(_WHAT, MessageError):
+    with convert_parser_errors(_WHAT, MessageError):
         message = _parsed(data)
         if not message.keys():
-            raise CannotRead("it is not an e-mail: it has no headers")
+            raise ExtractionError("it is not an e-mail: it has no headers")
         reading = _Reading(extract)
         reading.message(message, ())
-        subject = header_text(message, "subject")
+        subject = get_header_text(message, "subject")
         if not reading.sections and subject:
-            reading.sections.append(section(subject, Place()))
+            reading.sections.append(make_section(subject, Place()))
         if not reading.sections:
-            raise CannotRead("the e-mail holds no text")
-        sent = sent_at(message)
-        return Extracted(
+            raise ExtractionError("the e-mail holds no text")
+        sent = get_sent_time(message)
+        return ExtractionResult(
             sections=tuple(reading.sections),
             title=subject or None,
             metadata=_metadata(message, reading),
-            authors=people(addresses(message, "from")),
+            authors=parse_people(get_addresses(message, "from")),
             created_at=sent,
             updated_at=sent,
         )
@@ -141,7 +141,7 @@ def read_eml(data: bytes, extract: Extract) -> Extracted:
 
 def _parsed(data: bytes) -> Message:
     """Mail itself is never UTF-16, but programs save it so."""
-    plain = decode(data).encode() if is_wide(data) else data
+    plain = decode(data).encode() if is_utf16_or_utf32(data) else data
     return message_from_bytes(plain, policy=policy.compat32)
 
 
@@ -170,23 +170,23 @@ def _content(part: Message) -> bytes:
 
 
 def _file_name(part: Message) -> str:
-    name = one_line(_unfolded(part.get_filename() or ""))
+    name = to_one_line(_unfolded(part.get_filename() or ""))
     if name:
         return name
-    subject = next((header_text(inner, "subject") for inner in _children(part)), "")
+    subject = next((get_header_text(inner, "subject") for inner in _children(part)), "")
     return subject or part.get_content_type()
 
 
-def header_text(message: Message, name: str) -> str:
+def get_header_text(message: Message, name: str) -> str:
     """The first header of that name (in lower case) as a person reads it, on one line.
 
     Raises:
         MessageError, ValueError, LookupError: its encoded words are broken.
     """
-    return one_line(" ".join(map(_unfolded, raw_header(message, name)[:1])))
+    return to_one_line(" ".join(map(_unfolded, get_raw_headers(message, name)[:1])))
 
 
-def raw_header(message: Message, name: str) -> list[str]:
+def get_raw_headers(message: Message, name: str) -> list[str]:
     """The values of a header; bytes that are not ASCII are decoded, encoded words are not."""
     values = (
         str(value)[:_LONGEST_HEADER] for key, value in message.raw_items() if key.lower() == name
@@ -197,7 +197,7 @@ def raw_header(message: Message, name: str) -> list[str]:
 def _undone(value: str) -> str:
     """The characters of a header whose bytes beyond ASCII the parser has kept as surrogates."""
     if value.isascii() and "\x1b" not in value:
-        return safe(value)
+        return replace_unstorable(value)
     return _decoded(value.encode("utf-8", "surrogateescape"), None)
 
 
@@ -205,7 +205,7 @@ def _decoded(data: bytes, charset: str | None) -> str:
     """The text of a header; one that is no text must not make the whole e-mail unreadable."""
     try:
         return decode(data, charset)
-    except CannotRead:
+    except ExtractionError:
         return data.decode("ascii", errors="replace")
 
 
@@ -217,10 +217,10 @@ def _unfolded(text: str) -> str:
     )
 
 
-def addresses(message: Message, name: str) -> list[str]:
-    """`Ann Lee <ann@example.com>`, or the half of it that is there, for each. Raises as `header_text`."""
-    pairs = getaddresses(raw_header(message, name))
-    named = ((one_line(_unfolded(person)), one_line(address)) for person, address in pairs)
+def get_addresses(message: Message, name: str) -> list[str]:
+    """`Ann Lee <ann@example.com>`, or the half of it that is there, for each. Raises as `get_header_text`."""
+    pairs = getaddresses(get_raw_headers(message, name))
+    named = ((to_one_line(_unfolded(person)), to_one_line(address)) for person, address in pairs)
     return [
         f"{person} <{address}>" if person and address else person or address
         for person, address in named
@@ -228,18 +228,18 @@ def addresses(message: Message, name: str) -> list[str]:
     ]
 
 
-def sent_at(message: Message) -> datetime | None:
+def get_sent_time(message: Message) -> datetime | None:
     """When it was sent, as its sender says; in UTC."""
-    for text in raw_header(message, "date")[:1]:
+    for text in get_raw_headers(message, "date")[:1]:
         try:
-            return utc(parsedate_to_datetime(text))
+            return to_utc(parsedate_to_datetime(text))
         except (ValueError, TypeError, IndexError, OverflowError):
             return None
     return None
 
 
 def _metadata(message: Message, reading: _Reading) -> Metadata:
-    found = {name: tuple(addresses(message, name)) for name in ("from", "to", "cc")}
+    found = {name: tuple(get_addresses(message, name)) for name in ("from", "to", "cc")}
     found["attachments"] = tuple(reading.attachments)
     found["attachments_unread"] = tuple(reading.unread)
     if reading.left_out:

@@ -5,7 +5,8 @@ import re
 
 from charset_normalizer import from_bytes
 
-from connectors.extraction.result import CannotRead, safe
+from connectors.extraction.result import ExtractionError
+from connectors.text_cleaning import replace_unstorable
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -51,10 +52,10 @@ def decode(data: bytes, declared: str | None = None) -> str:
     surrogates become U+FFFD, one for one.
 
     Raises:
-        CannotRead: no encoding makes text of it.
+        ExtractionError: no encoding makes text of it.
     """
     text = data.decode(_encoding(data, declared), errors="replace")
-    return safe(text).replace("\r\n", "\n").replace("\r", "\n")
+    return replace_unstorable(text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _encoding(data: bytes, declared: str | None) -> str:
@@ -63,7 +64,7 @@ def _encoding(data: bytes, declared: str | None) -> str:
     if wide := _marked(data) or _wide(data[:_SAMPLE]):
         return wide
     if not looks_like_text(sample):
-        raise CannotRead("it is not text: it holds control characters")
+        raise ExtractionError("it is not text: it holds control characters")
     if data.isascii() and b"\x1b$" in data:
         return stated if stated in _SEVEN_BIT else "iso2022_jp"
     if _fits(data, "utf-8"):
@@ -80,7 +81,7 @@ def looks_like_text(head: bytes) -> bool:
     return len(_CONTROL.findall(head)) <= max(_FEW_CONTROL, len(head) * _MOST_CONTROL)
 
 
-def is_wide(data: bytes) -> bool:
+def is_utf16_or_utf32(data: bytes) -> bool:
     """Whether this is UTF-16 or UTF-32, which ASCII formats such as e-mail never are by themselves."""
     return (_marked(data) or _wide(data[:_SAMPLE]) or "utf-8-sig") != "utf-8-sig"
 

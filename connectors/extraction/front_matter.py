@@ -8,7 +8,8 @@ from datetime import datetime
 import yaml
 
 from connectors.document import Metadata, Person
-from connectors.extraction.result import one_line, parsed_time, people
+from connectors.extraction.result import parse_people
+from connectors.text_cleaning import parse_time, to_one_line
 
 _FENCED = re.compile(r"\s*---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LARGEST = 65_536
@@ -46,14 +47,16 @@ def _fields(yaml_text: str) -> Mapping[str, object] | None:
         return None
     if not isinstance(loaded, dict):
         return None
-    return {one_line(key).lower(): value for key, value in loaded.items() if isinstance(key, str)}
+    return {
+        to_one_line(key).lower(): value for key, value in loaded.items() if isinstance(key, str)
+    }
 
 
 def _understood(fields: Mapping[str, object]) -> FrontMatter:
     return FrontMatter(
         title=next(_texts(fields.get("title")), None),
         metadata=_metadata(fields),
-        authors=people(name for key in _AUTHORS for name in _texts(fields.get(key))),
+        authors=parse_people(name for key in _AUTHORS for name in _texts(fields.get(key))),
         created_at=_moment(fields, _CREATED),
         updated_at=_moment(fields, _UPDATED),
     )
@@ -67,10 +70,10 @@ def _metadata(fields: Mapping[str, object]) -> Metadata:
 def _texts(value: object) -> Iterator[str]:
     """A value, or the values of a list, as texts; what is nested deeper is no metadata."""
     for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, str) and (text := one_line(item)):
+        if isinstance(item, str) and (text := to_one_line(item)):
             yield text
 
 
 def _moment(fields: Mapping[str, object], names: tuple[str, ...]) -> datetime | None:
     texts = (text for name in names for text in _texts(fields.get(name)))
-    return next(filter(None, map(parsed_time, texts)), None)
+    return next(filter(None, map(parse_time, texts)), None)

@@ -11,20 +11,14 @@ from connectors.document import Section
 from connectors.extraction.encoding import decode
 from connectors.extraction.html_tables import (
     MOST_CELLS,
-    data_rows,
-    is_seen,
-    visible_text,
+    extract_data_rows,
+    get_visible_text,
+    is_visible,
 )
-from connectors.extraction.markdown_tables import grid_table
-from connectors.extraction.result import (
-    Allowance,
-    CannotRead,
-    Extracted,
-    one_line,
-    parsed_time,
-    people,
-)
-from connectors.extraction.section_builder import Outline
+from connectors.extraction.markdown_tables import format_grid
+from connectors.extraction.result import ExtractionError, ExtractionResult, SizeLimit, parse_people
+from connectors.extraction.section_builder import SectionBuilder
+from connectors.text_cleaning import parse_time, to_one_line
 
 _BLOCKS = {
     *("p", "div", "section", "article", "main", "header", "footer", "aside", "blockquote", "form"),
@@ -40,40 +34,40 @@ _BLANK = re.compile(r"\s+")
 _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?([\w-]+)""")
 
 
-def read_html(data: bytes) -> Extracted:
+def read_html(data: bytes) -> ExtractionResult:
     """A section for each heading's own text and for each table; text is transformed, so no spans.
 
     Raises:
-        CannotRead: not text, nothing to see on the page, too large, or nested too deeply.
+        ExtractionError: not text, nothing to see on the page, too large, or nested too deeply.
     """
     if len(data) > _LARGEST:
-        raise CannotRead(f"the page is larger than {_LARGEST:,} bytes")
+        raise ExtractionError(f"the page is larger than {_LARGEST:,} bytes")
     root = _parsed(decode(data, _declared(data)))
     page = _Page()
     page.read(root)
-    if not (sections := page.outline.finish()):
-        raise CannotRead("the page holds no text")
+    if not (sections := page.outline.build()):
+        raise ExtractionError("the page holds no text")
     named = dict(_meta(root))
-    return Extracted(
+    return ExtractionResult(
         sections=sections,
-        title=one_line(root.findtext(".//title") or "") or page.outline.headings.first,
-        authors=people([named["author"]] if "author" in named else []),
+        title=to_one_line(root.findtext(".//title") or "") or page.outline.headings.first,
+        authors=parse_people([named["author"]] if "author" in named else []),
         created_at=_first_time(named, _CREATED),
         updated_at=_first_time(named, _UPDATED),
     )
 
 
-def html_sections(page: str) -> tuple[Section, ...]:
+def extract_html_sections(page: str) -> tuple[Section, ...]:
     """The sections of a page that stands inside another document; none when it is empty.
 
     Raises:
-        CannotRead: nested too deeply.
+        ExtractionError: nested too deeply.
     """
     if not page.strip():
         return ()
     reading = _Page()
     reading.read(_parsed(page))
-    return reading.outline.finish()
+    return reading.outline.build()
 
 
 def _declared(data: bytes) -> str | None:
@@ -88,21 +82,21 @@ def _parsed(page: str) -> HtmlElement:
     try:
         root = html.document_fromstring(page.encode(), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError) as error:
-        raise CannotRead("the page holds no text") from error
+        raise ExtractionError("the page holds no text") from error
     if any("depth" in entry.message.lower() for entry in parser.error_log):
-        raise CannotRead("the page is nested too deeply")
+        raise ExtractionError("the page is nested too deeply")
     return root
 
 
 def _meta(root: HtmlElement) -> Iterator[tuple[str, str]]:
     for element in root.iter("meta"):
         name = element.get("name") or element.get("property") or element.get("http-equiv")
-        if name and (content := one_line(element.get("content") or "")):
+        if name and (content := to_one_line(element.get("content") or "")):
             yield name.lower(), content
 
 
 def _first_time(named: dict[str, str], names: tuple[str, ...]) -> datetime | None:
-    return next(filter(None, (parsed_time(named.get(name, "")) for name in names)), None)
+    return next(filter(None, (parse_time(named.get(name, "")) for name in names)), None)
 
 
 class _List:
@@ -122,12 +116,12 @@ class _Page:
     """What has been read of a page so far."""
 
     def __init__(self) -> None:
-        self.outline = Outline()
+        self.outline = SectionBuilder()
         self._text: list[str] = []
         self._lists: list[_List] = []
         self._mark = ""
         self._verbatim = 0
-        self._cells = Allowance(MOST_CELLS, f"it has more than {MOST_CELLS:,} cells")
+        self._cells = SizeLimit(MOST_CELLS, f"it has more than {MOST_CELLS:,} cells")
 
     def read(self, root: HtmlElement) -> None:
         """Walk the tree without recursion: pages may be nested as deeply as the parser allows."""
@@ -135,7 +129,7 @@ class _Page:
         for event, element in steps:
             if event == "end":
                 self._leave(element)
-            elif is_seen(element) and not self._took_table(element):
+            elif is_visible(element) and not self._took_table(element):
                 self._enter(element)
                 continue
             else:
@@ -167,7 +161,7 @@ class _Page:
     def _leave(self, element: HtmlElement) -> None:
         tag = element.tag
         if tag in _HEADINGS:
-            self.outline.heading(_HEADINGS[tag], self._taken())
+            self.outline.add_heading(_HEADINGS[tag], self._taken())
         elif tag in _BLOCKS:
             self._end_block()
         if tag in ("ul", "ol") and self._lists:
@@ -191,18 +185,18 @@ class _Page:
         if not text.strip():
             return
         if not self._lists:
-            self.outline.paragraph(text)
+            self.outline.add_paragraph(text)
             return
         indent = "  " * min(len(self._lists) - 1, _DEEPEST_INDENT)
         mark = self._mark or "  "
-        self.outline.item(indent + mark + text.replace("\n", f"\n{indent}  "))
+        self.outline.add_list_item(indent + mark + text.replace("\n", f"\n{indent}  "))
         self._mark = ""
 
     def _took_table(self, element: HtmlElement) -> bool:
-        if element.tag != "table" or not (rows := data_rows(element)):
+        if element.tag != "table" or not (rows := extract_data_rows(element)):
             return False
         self._cells.take(sum(map(len, rows)))
         self._end_block()
-        self.outline.paragraph(" ".join(map(visible_text, element.iter("caption"))))
-        self.outline.table(grid_table(rows))
+        self.outline.add_paragraph(" ".join(map(get_visible_text, element.iter("caption"))))
+        self.outline.add_table(format_grid(rows))
         return True

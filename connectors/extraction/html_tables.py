@@ -3,8 +3,8 @@
 from lxml import etree
 from lxml.html import HtmlElement
 
-from connectors.extraction.markdown_tables import repeatable
-from connectors.extraction.result import Allowance
+from connectors.extraction.markdown_tables import limit_repeated_text
+from connectors.extraction.result import SizeLimit
 
 MOST_CELLS = 2_000_000
 
@@ -17,7 +17,7 @@ _WIDEST_SPAN = 100
 _APART = {"br", "p", "div", "li", "tr"}
 
 
-def is_seen(element: HtmlElement) -> bool:
+def is_visible(element: HtmlElement) -> bool:
     return not (
         element.tag in _UNSEEN
         or element.get("hidden") is not None
@@ -27,11 +27,11 @@ def is_seen(element: HtmlElement) -> bool:
     )
 
 
-def visible_text(element: HtmlElement) -> str:
+def get_visible_text(element: HtmlElement) -> str:
     pieces: list[str] = []
     steps = etree.iterwalk(element, events=("start", "end"))
     for event, inner in steps:
-        if event == "start" and is_seen(inner):
+        if event == "start" and is_visible(inner):
             pieces.append(" " if inner.tag in _APART else "")
             pieces.append(inner.text or "")
             continue
@@ -41,20 +41,20 @@ def visible_text(element: HtmlElement) -> str:
     return " ".join("".join(pieces).split())
 
 
-def data_rows(table: HtmlElement) -> list[list[str]]:
+def extract_data_rows(table: HtmlElement) -> list[list[str]]:
     """The rows of a table of data; none where the table only arranges the page.
 
     A table arranges when it holds headings or tables, or has a single column. A cell over several
     rows is repeated in each of them.
 
     Raises:
-        CannotRead: the table is too large.
+        ExtractionError: the table is too large.
     """
     if next(table.iterdescendants("table", "h1", "h2", "h3", "h4", "h5", "h6"), None) is not None:
         return []
     rows: list[list[str]] = []
     below: dict[int, tuple[int, str]] = {}
-    allowance = Allowance(MOST_CELLS, f"a table has more than {MOST_CELLS:,} cells")
+    allowance = SizeLimit(MOST_CELLS, f"a table has more than {MOST_CELLS:,} cells")
     for element in table.iter("tr"):
         rows.append(_row(element, below))
         allowance.take(len(rows[-1]))
@@ -67,9 +67,9 @@ def _row(element: HtmlElement, below: dict[int, tuple[int, str]]) -> list[str]:
     for cell in element.iterchildren("td", "th"):
         _carry(below, row)
         columns, rows = _span(cell, "colspan"), _span(cell, "rowspan")
-        texts = [visible_text(cell), *[""] * (columns - 1)]
+        texts = [get_visible_text(cell), *[""] * (columns - 1)]
         if rows > 1:
-            carried = enumerate(map(repeatable, texts))
+            carried = enumerate(map(limit_repeated_text, texts))
             below.update({len(row) + i: (rows - 1, text) for i, text in carried})
         row.extend(texts)
     _carry(below, row)

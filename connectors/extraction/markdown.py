@@ -10,8 +10,13 @@ from markdown_it.token import Token
 from connectors.document import Place, Section, SectionKind, Span
 from connectors.extraction.encoding import decode
 from connectors.extraction.front_matter import FrontMatter, split_front_matter
-from connectors.extraction.result import LONGEST_HEADING, CannotRead, Extracted, section
-from connectors.extraction.section_builder import Headings
+from connectors.extraction.result import (
+    LONGEST_HEADING,
+    ExtractionError,
+    ExtractionResult,
+    make_section,
+)
+from connectors.extraction.section_builder import HeadingStack
 from connectors.extraction.text import read_text
 
 # The parser takes some hundred bytes of memory and some microseconds for each character.
@@ -31,7 +36,7 @@ class _Part:
     path: tuple[str, ...]
 
 
-def read_markdown(data: bytes) -> Extracted:
+def read_markdown(data: bytes) -> ExtractionResult:
     """A section for each heading's own text and for each table, without the heading itself.
 
     A section's text is exactly its span of the decoded file. A heading with nothing below it is a
@@ -39,16 +44,16 @@ def read_markdown(data: bytes) -> Extracted:
     two million characters is read as plain text.
 
     Raises:
-        CannotRead: not text, or nothing in it.
+        ExtractionError: not text, or nothing in it.
     """
     text = decode(data)
     if len(text) > _LARGEST:
         return read_text(data)
     front, start = split_front_matter(text)
-    headings = Headings()
+    headings = HeadingStack()
     sections = tuple(_sections(text, start, headings))
     if not sections:
-        raise CannotRead(
+        raise ExtractionError(
             "the file holds no text below its front matter" if start else "the file holds no text"
         )
     return _with_front_matter(front, headings.first, sections)
@@ -56,8 +61,8 @@ def read_markdown(data: bytes) -> Extracted:
 
 def _with_front_matter(
     front: FrontMatter, heading: str | None, sections: tuple[Section, ...]
-) -> Extracted:
-    return Extracted(
+) -> ExtractionResult:
+    return ExtractionResult(
         sections=sections,
         title=front.title or heading,
         metadata=front.metadata,
@@ -67,7 +72,7 @@ def _with_front_matter(
     )
 
 
-def _sections(text: str, start: int, headings: Headings) -> Iterator[Section]:
+def _sections(text: str, start: int, headings: HeadingStack) -> Iterator[Section]:
     lines = text[start:].split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=start))
     for part in _parts(_BLOCKS.parse(text[start:]), lines, headings):
@@ -76,10 +81,12 @@ def _sections(text: str, start: int, headings: Headings) -> Iterator[Section]:
         if body := raw.strip():
             at = begin + raw.index(body)
             place = Place(heading_path=part.path, span=Span(at, at + len(body)))
-            yield section(body, place, part.kind)
+            yield make_section(body, place, part.kind)
 
 
-def _parts(tokens: Sequence[Token], lines: Sequence[str], headings: Headings) -> Iterator[_Part]:
+def _parts(
+    tokens: Sequence[Token], lines: Sequence[str], headings: HeadingStack
+) -> Iterator[_Part]:
     """Cut the lines at top-level headings and tables."""
     at = heading = 0
     for number, token in enumerate(tokens):
@@ -94,7 +101,7 @@ def _parts(tokens: Sequence[Token], lines: Sequence[str], headings: Headings) ->
         level = int(token.tag[1:])
         bare = level <= headings.level and not any(map(str.strip, lines[at:begin]))
         yield _Part(heading if bare else at, begin, "text", headings.path)
-        headings.enter(level, _plain(tokens[number + 1].content))
+        headings.push(level, _plain(tokens[number + 1].content))
         heading, at = begin, end
     bare = not any(map(str.strip, lines[at:]))
     yield _Part(heading if bare else at, len(lines), "text", headings.path)

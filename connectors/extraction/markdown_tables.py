@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from connectors.document import Place, Section, Span
-from connectors.extraction.result import one_line, section
+from connectors.extraction.result import make_section
+from connectors.text_cleaning import to_one_line
 
 Row: TypeAlias = Sequence[str]
 
@@ -28,7 +29,7 @@ class TableRow:
     """In the decoded file, where that is a text."""
 
 
-def markdown_table(header: Row, rows: Sequence[Row]) -> str:
+def format_table(header: Row, rows: Sequence[Row]) -> str:
     """A Markdown table without the columns that are empty throughout."""
     lines = [[_cell(text) for text in line] for line in (header, *rows)]
     kept = sorted({i for line in lines for i, text in enumerate(line) if text})
@@ -42,19 +43,19 @@ def _chosen(line: Row, kept: Sequence[int]) -> list[str]:
     return [line[i] for i in kept[: bisect_left(kept, len(line))]]
 
 
-def repeatable(text: str) -> str:
+def limit_repeated_text(text: str) -> str:
     """What of a cell over several rows is repeated in those below the first: a label is, a long
     text is not, or a small file could grow without bounds."""
     return text if len(text) <= _LONGEST_LABEL else ""
 
 
-def grid_table(grid: Sequence[Row]) -> str | None:
+def format_grid(grid: Sequence[Row]) -> str | None:
     """The table whose first row is its header; None when it holds no text."""
     filled = [row for row in grid if any(map(str.strip, row))]
-    return markdown_table(filled[0], filled[1:]) if filled else None
+    return format_table(filled[0], filled[1:]) if filled else None
 
 
-def table_blocks(header: TableRow, rows: Iterable[TableRow], place: Place) -> Iterator[Section]:
+def split_table(header: TableRow, rows: Iterable[TableRow], place: Place) -> Iterator[Section]:
     """Cut a long table into sections of its rows, each a table under the same header.
 
     A block is never small beside its header, so that repeating it adds a quarter at most. `place`
@@ -84,11 +85,11 @@ def _block(header: TableRow, block: Sequence[TableRow], place: Place) -> Section
     rows = [row.cells for row in block if row is not header]
     span = Span(first.span.start, last.span.end) if first.span and last.span else None
     where = replace(place, rows=(first.number, last.number), span=span)
-    return section(markdown_table(header.cells, rows), where, "table")
+    return make_section(format_table(header.cells, rows), where, "table")
 
 
 def _cell(text: str) -> str:
-    return one_line(text).replace("|", "\\|")
+    return to_one_line(text).replace("|", "\\|")
 
 
 def _line(cells: Sequence[str], width: int) -> str:

@@ -18,7 +18,7 @@ XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 XML = "application/xml"
 UNKNOWN = "application/octet-stream"
 
-HEAD = 4096
+HEAD_SIZE = 4096
 """How many bytes a look at the beginning takes."""
 
 _PACKAGES = {DOCX, PPTX, XLSX}
@@ -74,8 +74,8 @@ _ZIPPED = {*_PACKAGES, "application/epub+zip"} | {
 }
 
 
-def media_type_of(name: str, head: bytes) -> str:
-    """The media type of a file with this name and these first bytes (`HEAD` of them are enough).
+def detect_media_type(name: str, head: bytes) -> str:
+    """The media type of a file with this name and these first bytes (`HEAD_SIZE` of them are enough).
 
     The bytes decide where they are plain, the name among the formats that begin alike. A file
     of unknown name that is text counts as plain text.

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from connectors.document import Metadata, Person
-from connectors.extraction.result import Extracted, one_line, people, utc
+from connectors.extraction.result import ExtractionResult, parse_people
+from connectors.text_cleaning import to_one_line, to_utc
 
 _PLACEHOLDERS = {
     *("untitled", "anonymous", "unspecified", "unknown", "none", "title", "document"),
@@ -23,7 +24,7 @@ _TEMPLATES = {
 }
 
 
-class Stated(Protocol):
+class OfficeProperties(Protocol):
     """What an Office file states of itself, as the libraries that read one hand it out."""
 
     @property
@@ -40,47 +41,49 @@ class Stated(Protocol):
     def modified(self) -> object: ...
 
 
-def with_properties(read: Extracted, stated: Stated, author: object, began: datetime) -> Extracted:
+def add_properties(
+    read: ExtractionResult, stated: OfficeProperties, author: object, began: datetime
+) -> ExtractionResult:
     """What was read of a file since we `began`, with what it states; its stated title goes before the
     one that was read."""
     return replace(
         read,
-        title=stated_title(stated.title) or read.title,
-        metadata=stated_metadata(
+        title=clean_title(stated.title) or read.title,
+        metadata=clean_metadata(
             subject=stated.subject, keywords=stated.keywords, category=stated.category
         ),
-        authors=stated_authors([author]),
-        created_at=stated_time(stated.created, began),
-        updated_at=stated_time(stated.modified, began),
+        authors=clean_authors([author]),
+        created_at=clean_time(stated.created, began),
+        updated_at=clean_time(stated.modified, began),
     )
 
 
-def stated_title(text: object) -> str | None:
+def clean_title(text: object) -> str | None:
     """A title, unless it is a placeholder or the name of the file."""
     title = _stated(text)
     return None if _FILE_NAME.fullmatch(title) else title or None
 
 
-def stated_authors(texts: Iterable[object]) -> tuple[Person, ...]:
+def clean_authors(texts: Iterable[object]) -> tuple[Person, ...]:
     names = (name for text in texts if isinstance(text, str) for name in text.split(";"))
-    return people(map(_stated, names))
+    return parse_people(map(_stated, names))
 
 
-def stated_time(moment: object, began: datetime) -> datetime | None:
+def clean_time(moment: object, began: datetime) -> datetime | None:
     """A date, unless a library put it there: that of the template from which it made the file,
     or, where the file states none, one after we `began` to read it."""
-    found = utc(moment) if isinstance(moment, datetime) else None
+    found = to_utc(moment) if isinstance(moment, datetime) else None
     if found is None or found in _TEMPLATES or found >= began.replace(microsecond=0):
         return None
     return found
 
 
-def stated_metadata(**texts: object) -> Metadata:
+def clean_metadata(**texts: object) -> Metadata:
     found = {name: _stated(text) for name, text in texts.items()}
     return {name: text for name, text in found.items() if text}
 
 
 def _stated(text: object) -> str:
     """A text, unless a program put it there."""
-    said = one_line(text) if isinstance(text, str) else ""
+    said = to_one_line(text) if isinstance(text, str) else ""
     return "" if said.strip("()[]. ").lower() in _PLACEHOLDERS else said[:_LONGEST]

@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from connectors.extraction.result import CannotRead, one_line
+from connectors.extraction.result import ExtractionError
+from connectors.text_cleaning import to_one_line
 
 # What parsers raise on bytes that break the promises of a format, besides errors of their own.
 _BROKEN = (
@@ -46,17 +47,17 @@ _QUIET = _Quiet()
 
 
 @contextmanager
-def parsing(what: str, *errors: type[Exception]) -> Iterator[None]:
+def convert_parser_errors(what: str, *errors: type[Exception]) -> Iterator[None]:
     """Run a parser of others over bytes that claim to be `what`; `errors` are its own.
 
     Raises:
-        CannotRead: in place of whatever the parser raises.
+        ExtractionError: in place of whatever the parser raises.
     """
     _QUIET.begin()
     try:
         yield
     except _BROKEN + errors as error:
-        reason = one_line(str(error))[:_LONGEST_REASON] or type(error).__name__
-        raise CannotRead(f"it is not a whole {what}: {reason}") from error
+        reason = to_one_line(str(error))[:_LONGEST_REASON] or type(error).__name__
+        raise ExtractionError(f"it is not a whole {what}: {reason}") from error
     finally:
         _QUIET.end()

@@ -11,13 +11,13 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from connectors.document import Metadata, Place, Section
 from connectors.extraction.office_metadata import (
-    stated_authors,
-    stated_metadata,
-    stated_time,
-    stated_title,
+    clean_authors,
+    clean_metadata,
+    clean_time,
+    clean_title,
 )
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead, Extracted, section
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError, ExtractionResult, make_section
 
 _WHAT = "PDF"
 _MOST_PAGES = 20_000
@@ -41,30 +41,32 @@ class _Pages:
         return {name: _ranges(numbers) for name, numbers in pages.items() if numbers}
 
 
-def read_pdf(data: bytes) -> Extracted:
+def read_pdf(data: bytes) -> ExtractionResult:
     """A section for each page that has text. The numbers of pages without text, and of broken
     ones beside readable ones, stand in the metadata.
 
     Raises:
-        CannotRead: broken, encrypted with a password, without any text, or beyond a limit.
+        ExtractionError: broken, encrypted with a password, without any text, or beyond a limit.
     """
     began = datetime.now(UTC)
     try:
-        with parsing(_WHAT, PyPdfError):
+        with convert_parser_errors(_WHAT, PyPdfError):
             reader = _opened(data)
             pages = _read_pages(reader)
             return _with_properties(reader, pages, began)
     except DependencyError as error:
-        raise CannotRead("it is encrypted with AES, which this installation cannot open") from error
+        raise ExtractionError(
+            "it is encrypted with AES, which this installation cannot open"
+        ) from error
 
 
 def _opened(data: bytes) -> PdfReader:
     """A file that is only protected against copying opens with an empty password."""
     reader = PdfReader(BytesIO(data))
     if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
-        raise CannotRead("it is protected by a password")
+        raise ExtractionError("it is protected by a password")
     if len(reader.pages) > _MOST_PAGES:
-        raise CannotRead(f"it has more than {_MOST_PAGES:,} pages")
+        raise ExtractionError(f"it has more than {_MOST_PAGES:,} pages")
     return reader
 
 
@@ -77,14 +79,14 @@ def _read_pages(reader: PdfReader) -> _Pages:
         if text is None:
             pages.broken.append(number)
         elif text.strip():
-            pages.sections.append(section(text.strip(), Place(page=number)))
+            pages.sections.append(make_section(text.strip(), Place(page=number)))
         else:
             pages.empty.append(number)
         length += len(text or "")
         if length > _LONGEST_TEXT:
-            raise CannotRead(f"it holds more than {_LONGEST_TEXT:,} characters")
+            raise ExtractionError(f"it holds more than {_LONGEST_TEXT:,} characters")
     if not pages.sections:
-        raise CannotRead(
+        raise ExtractionError(
             "its pages are broken"
             if pages.broken
             else "it has no text; a scanned document needs text recognition, which is not there yet"
@@ -96,9 +98,9 @@ def _page_text(page: PageObject, check: Callable[..., None]) -> str | None:
     """The text of a page; None when the page is broken."""
     check()
     try:
-        with parsing(_WHAT, PyPdfError):
+        with convert_parser_errors(_WHAT, PyPdfError):
             text = page.extract_text(visitor_operand_before=check)
-    except CannotRead:
+    except ExtractionError:
         check()
         return None
     check()
@@ -106,29 +108,29 @@ def _page_text(page: PageObject, check: Callable[..., None]) -> str | None:
 
 
 def _time_limit(seconds: float) -> Callable[..., None]:
-    """A check that raises CannotRead once this thread has spent so much on the processor."""
+    """A check that raises ExtractionError once this thread has spent so much on the processor."""
     end = time.thread_time() + seconds
 
     def check(*_operation: object) -> None:
         if time.thread_time() > end:
-            raise CannotRead(f"reading it takes more than {seconds:.0f} seconds")
+            raise ExtractionError(f"reading it takes more than {seconds:.0f} seconds")
 
     return check
 
 
-def _with_properties(reader: PdfReader, pages: _Pages, began: datetime) -> Extracted:
+def _with_properties(reader: PdfReader, pages: _Pages, began: datetime) -> ExtractionResult:
     info = reader.metadata
     sections = tuple(pages.sections)
     if info is None:
-        return Extracted(sections=sections, metadata=pages.metadata())
-    return Extracted(
+        return ExtractionResult(sections=sections, metadata=pages.metadata())
+    return ExtractionResult(
         sections=sections,
-        title=stated_title(info.title),
+        title=clean_title(info.title),
         metadata={
-            **stated_metadata(subject=info.subject, keywords=info.get("/Keywords")),
+            **clean_metadata(subject=info.subject, keywords=info.get("/Keywords")),
             **pages.metadata(),
         },
-        authors=stated_authors([info.author]),
+        authors=clean_authors([info.author]),
         created_at=_date(lambda: info.creation_date, began),
         updated_at=_date(lambda: info.modification_date, began),
     )
@@ -136,7 +138,7 @@ def _with_properties(reader: PdfReader, pages: _Pages, began: datetime) -> Extra
 
 def _date(get: Callable[[], datetime | None], began: datetime) -> datetime | None:
     try:
-        return stated_time(get(), began)
+        return clean_time(get(), began)
     except (ValueError, OverflowError, TypeError):
         return None
 

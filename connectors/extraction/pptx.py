@@ -17,11 +17,12 @@ from pptx.slide import Slide
 from pptx.table import Table
 
 from connectors.document import Place, Section
-from connectors.extraction.markdown_tables import grid_table
-from connectors.extraction.office_metadata import with_properties
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead, Extracted, one_line, section
-from connectors.extraction.zip_limits import check_archive
+from connectors.extraction.markdown_tables import format_grid
+from connectors.extraction.office_metadata import add_properties
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError, ExtractionResult, make_section
+from connectors.extraction.zip_limits import check_zip_limits
+from connectors.text_cleaning import to_one_line
 
 _WHAT = "presentation"
 _LARGEST_PART = 100_000_000
@@ -29,29 +30,32 @@ _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _MOST_SLIDES = 10_000
 
 
-def read_pptx(data: bytes) -> Extracted:
+def read_pptx(data: bytes) -> ExtractionResult:
     """For each slide its text, its tables and charts as tables, the descriptions of its pictures,
     and its notes: sections whose page is the number of the slide, whose heading is its title.
 
     Raises:
-        CannotRead: broken, protected, without text, or beyond a limit.
+        ExtractionError: broken, protected, without text, or beyond a limit.
     """
-    check_archive(data, _WHAT, _LARGEST_PART)
+    check_zip_limits(data, _WHAT, _LARGEST_PART)
     began = datetime.now(UTC)
-    with parsing(_WHAT, PythonPptxError):
+    with convert_parser_errors(_WHAT, PythonPptxError):
         presentation = pptx.Presentation(BytesIO(data))
         if len(presentation.slides) > _MOST_SLIDES:
-            raise CannotRead(f"it has more than {_MOST_SLIDES:,} slides")
+            raise ExtractionError(f"it has more than {_MOST_SLIDES:,} slides")
         sections = tuple(
             piece
             for number, slide in enumerate(presentation.slides, start=1)
             for piece in _slide_sections(slide, number)
         )
         if not sections:
-            raise CannotRead("the presentation holds no text")
+            raise ExtractionError("the presentation holds no text")
         first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
-        found, stated = Extracted(sections=sections, title=first), presentation.core_properties
-        return with_properties(found, stated, stated.author, began)
+        found, stated = (
+            ExtractionResult(sections=sections, title=first),
+            presentation.core_properties,
+        )
+        return add_properties(found, stated, stated.author, began)
 
 
 def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
@@ -63,13 +67,13 @@ def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
     tables = [table for shape in shapes for table in _tables(shape)]
     text = "\n\n".join(filter(None, texts))
     if text or (heading.strip() and not tables):
-        yield section(text or heading.strip(), place)
+        yield make_section(text or heading.strip(), place)
     for table in tables:
-        yield section(table, place, "table")
+        yield make_section(table, place, "table")
     for description in filter(None, map(_description, shapes)):
-        yield section(description, place, "image")
+        yield make_section(description, place, "image")
     if notes := _notes(slide):
-        yield section(notes, Place(page=number, heading_path=(heading, "Notes")))
+        yield make_section(notes, Place(page=number, heading_path=(heading, "Notes")))
 
 
 def _flat(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
@@ -95,7 +99,7 @@ def _text(shape: BaseShape) -> str:
 
 def _description(shape: BaseShape) -> str:
     """What the author wrote for those who cannot see a picture."""
-    return one_line(next(iter(shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr")), ""))
+    return to_one_line(next(iter(shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr")), ""))
 
 
 def _tables(shape: BaseShape) -> Iterator[str]:
@@ -104,7 +108,7 @@ def _tables(shape: BaseShape) -> Iterator[str]:
     grids = [_rows(shape.table)] if shape.has_table else []
     if shape.has_chart:
         grids.extend(_chart_grids(shape.chart))
-    yield from filter(None, map(grid_table, grids))
+    yield from filter(None, map(format_grid, grids))
 
 
 def _rows(table: Table) -> list[list[str]]:

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TypeAlias, cast
 
 from connectors.extraction import media_types
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.result import ExtractionError, ExtractionResult
 
-Reader: TypeAlias = Callable[[bytes], Extracted]
+Reader: TypeAlias = Callable[[bytes], ExtractionResult]
 
 # By name, and loaded when the first file of a format comes: the libraries behind them take half a
 # second together, which a command that reads no file must not pay.
@@ -30,30 +30,30 @@ _READERS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def can_read(media_type: str) -> bool:
+def is_supported(media_type: str) -> bool:
     return media_type in _READERS
 
 
-def not_read_yet(media_type: str) -> CannotRead:
-    return CannotRead(f"{media_type} is not a format that Quarry reads yet")
+def unsupported_format(media_type: str) -> ExtractionError:
+    return ExtractionError(f"{media_type} is not a format that Quarry reads yet")
 
 
-def extract(data: bytes, media_type: str) -> Extracted:
+def extract(data: bytes, media_type: str) -> ExtractionResult:
     """What a file says, as sections in its own order.
 
     Raises:
-        CannotRead: the file is empty, broken, protected, of another format than `media_type`,
+        ExtractionError: the file is empty, broken, protected, of another format than `media_type`,
             beyond a limit, or of a format that is not read yet; the message says which.
     """
     if not data:
-        raise CannotRead("the file is empty")
+        raise ExtractionError("the file is empty")
     return _reader(media_type)(data)
 
 
 @cache
 def _reader(media_type: str) -> Reader:
     if media_type not in _READERS:
-        raise not_read_yet(media_type)
+        raise unsupported_format(media_type)
     module, name = _READERS[media_type].split(".")
     reader = getattr(import_module(f"connectors.extraction.{module}"), name)
     # An e-mail holds files of all formats.

@@ -2,18 +2,22 @@
 
 from connectors.document import Place, Span
 from connectors.extraction.encoding import decode
-from connectors.extraction.result import CannotRead, Extracted, section
+from connectors.extraction.result import ExtractionError, ExtractionResult, make_section
 
 
-def read_text(data: bytes) -> Extracted:
+def read_text(data: bytes) -> ExtractionResult:
     """One section whose text is exactly its span of the decoded file.
 
     Raises:
-        CannotRead: not text, or nothing in it.
+        ExtractionError: not text, or nothing in it.
     """
     text = decode(data)
     body = text.strip()
     if not body:
-        raise CannotRead("the file is empty" if not text else "the file holds only blank space")
+        raise ExtractionError(
+            "the file is empty" if not text else "the file holds only blank space"
+        )
     start = text.index(body)
-    return Extracted(sections=(section(body, Place(span=Span(start, start + len(body)))),))
+    return ExtractionResult(
+        sections=(make_section(body, Place(span=Span(start, start + len(body)))),)
+    )

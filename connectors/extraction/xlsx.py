@@ -12,13 +12,14 @@ from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
-from connectors.batched import portions
+from connectors.batched import batched
 from connectors.document import Place, Section
-from connectors.extraction.markdown_tables import TableRow, table_blocks
-from connectors.extraction.office_metadata import with_properties
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import Allowance, CannotRead, Extracted, one_line, section
-from connectors.extraction.zip_limits import check_archive
+from connectors.extraction.markdown_tables import TableRow, split_table
+from connectors.extraction.office_metadata import add_properties
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError, ExtractionResult, SizeLimit, make_section
+from connectors.extraction.zip_limits import check_zip_limits
+from connectors.text_cleaning import to_one_line
 
 _WHAT = "workbook"
 _LARGEST_PART = 500_000_000
@@ -36,18 +37,18 @@ class _Row(TableRow):
         return [i for i, text in enumerate(self.cells) if text]
 
 
-def read_xlsx(data: bytes) -> Extracted:
+def read_xlsx(data: bytes) -> ExtractionResult:
     """A section for each block of rows, a table under the header of its part of the sheet.
 
     Empty rows part a sheet where what follows begins a table of its own; a few lines of one cell
     above a table are its heading. Formulas are read as the values that were saved with them.
 
     Raises:
-        CannotRead: broken, protected, without text, or beyond a limit.
+        ExtractionError: broken, protected, without text, or beyond a limit.
     """
-    check_archive(data, _WHAT, _LARGEST_PART)
+    check_zip_limits(data, _WHAT, _LARGEST_PART)
     began = datetime.now(UTC)
-    with parsing(_WHAT, InvalidFileException):
+    with convert_parser_errors(_WHAT, InvalidFileException):
         workbook = openpyxl.load_workbook(
             BytesIO(data), read_only=True, data_only=True, keep_links=False
         )
@@ -56,19 +57,19 @@ def read_xlsx(data: bytes) -> Extracted:
         finally:
             workbook.close()
         if not sections:
-            raise CannotRead("the workbook holds no text")
-        found, stated = Extracted(sections=sections), workbook.properties
-        return with_properties(found, stated, stated.creator, began)
+            raise ExtractionError("the workbook holds no text")
+        found, stated = ExtractionResult(sections=sections), workbook.properties
+        return add_properties(found, stated, stated.creator, began)
 
 
 def _sections(workbook: Workbook) -> Iterator[Section]:
-    allowance = Allowance(_MOST_CELLS, f"it has more than {_MOST_CELLS:,} cells")
+    allowance = SizeLimit(_MOST_CELLS, f"it has more than {_MOST_CELLS:,} cells")
     for sheet in workbook.worksheets:
         for part in _parts(_rows(sheet, allowance)):
             yield from _part_sections(sheet.title, part)
 
 
-def _rows(sheet: ReadOnlyWorksheet, allowance: Allowance) -> Iterator[_Row]:
+def _rows(sheet: ReadOnlyWorksheet, allowance: SizeLimit) -> Iterator[_Row]:
     # The dimensions that a file states are often wrong.
     sheet.reset_dimensions()
     for number, cells in enumerate(sheet.rows, start=1):
@@ -99,7 +100,7 @@ def _text(cell: Cell | MergedCell) -> str:
         case datetime() as moment if moment.time() == time():
             return moment.date().isoformat()
         case other:
-            return one_line(str(other))
+            return to_one_line(str(other))
 
 
 def _parts(rows: Iterable[_Row]) -> Iterator[Iterator[_Row]]:
@@ -141,10 +142,10 @@ def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
         yield from _text_blocks(sheet, lines)
     if header is not None:
         place = Place(sheet=sheet, heading_path=(sheet, caption))
-        yield from table_blocks(header, rows, place)
+        yield from split_table(header, rows, place)
 
 
 def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
-    for block in portions(lines, _LINES_A_BLOCK):
+    for block in batched(lines, _LINES_A_BLOCK):
         place = Place(sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number))
-        yield section("\n".join("".join(line.cells) for line in block), place)
+        yield make_section("\n".join("".join(line.cells) for line in block), place)

@@ -3,8 +3,8 @@
 import zipfile
 from io import BytesIO
 
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MOST_MEMBERS = 20_000
@@ -12,32 +12,34 @@ _LARGEST_UNPACKED = 1_000_000_000
 _PROLOGUE = 1024
 
 
-def check_archive(data: bytes, what: str, largest_part: int) -> None:
+def check_zip_limits(data: bytes, what: str, largest_part: int) -> None:
     """Refuse what is no archive, would unpack into too much, or declares entities.
 
     `largest_part` is a limit for each XML file in it, in bytes. The sizes are those that the archive states; unpacking stops there, so they are true limits.
 
     Raises:
-        CannotRead: with the limit in words.
+        ExtractionError: with the limit in words.
     """
     if data.startswith(_OLE):
-        raise CannotRead(f"it is a {what} protected by a password, or one of the old binary format")
-    with parsing(what), zipfile.ZipFile(BytesIO(data)) as archive:
+        raise ExtractionError(
+            f"it is a {what} protected by a password, or one of the old binary format"
+        )
+    with convert_parser_errors(what), zipfile.ZipFile(BytesIO(data)) as archive:
         members = archive.infolist()
         _check_sizes(members, largest_part)
         for member in filter(_is_xml, members):
             with archive.open(member) as file:
                 if b"<!DOCTYPE" in file.read(_PROLOGUE):
-                    raise CannotRead(f"{member.filename} in it declares a document type")
+                    raise ExtractionError(f"{member.filename} in it declares a document type")
 
 
 def _check_sizes(members: list[zipfile.ZipInfo], largest_part: int) -> None:
     if len(members) > _MOST_MEMBERS:
-        raise CannotRead(f"it is an archive of more than {_MOST_MEMBERS:,} files")
+        raise ExtractionError(f"it is an archive of more than {_MOST_MEMBERS:,} files")
     if sum(member.file_size for member in members) > _LARGEST_UNPACKED:
-        raise CannotRead(f"it unpacks into more than {_LARGEST_UNPACKED:,} bytes")
+        raise ExtractionError(f"it unpacks into more than {_LARGEST_UNPACKED:,} bytes")
     if any(member.file_size > largest_part for member in members if _is_xml(member)):
-        raise CannotRead(f"a part of it unpacks into more than {largest_part:,} bytes")
+        raise ExtractionError(f"a part of it unpacks into more than {largest_part:,} bytes")
 
 
 def _is_xml(member: zipfile.ZipInfo) -> bool:

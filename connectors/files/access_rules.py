@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import yaml
 
-from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.errors import ActionRequiredError
-from connectors.files.glob_patterns import Glob
+from connectors.files.glob_patterns import GlobPattern
 
 _LARGEST = 1_000_000
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -24,7 +24,7 @@ _TEXT_TAG = "tag:yaml.org,2002:str"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    match: Glob
+    match: GlobPattern
     access: Access
 
 
@@ -40,7 +40,7 @@ class AccessRules:
         return NOBODY
 
 
-OPEN_TO_ALL = AccessRules((Rule(Glob.of("**"), EVERYBODY),))
+OPEN_TO_ALL = AccessRules((Rule(GlobPattern.parse("**"), EVERYBODY),))
 
 
 class _Mistake(Exception):
@@ -126,10 +126,10 @@ def _text(node: yaml.Node, what: str) -> str:
     return str(node.value)
 
 
-def _glob(node: yaml.Node) -> Glob:
+def _glob(node: yaml.Node) -> GlobPattern:
     text = _text(node, "'match'")
     try:
-        return Glob.of(text)
+        return GlobPattern.parse(text)
     except ValueError as error:
         raise _Mistake(node, f"not a pattern: {error}") from error
 

@@ -12,7 +12,7 @@ _UNCLOSED = re.compile(r"\[(?!!?\]?[^\]]*\])")
 
 
 @dataclass(frozen=True, slots=True)
-class Glob:
+class GlobPattern:
     """A pattern that is matched from the root, case-sensitively, against a whole path.
 
     `*.md` is a file of the root, `**/*.md` one anywhere, `hr/**` everything below `hr`. A pattern
@@ -25,7 +25,7 @@ class Glob:
     """One for each part of the pattern; None stands for any number of folders."""
 
     @classmethod
-    def of(cls, pattern: str) -> "Glob":
+    def parse(cls, pattern: str) -> "GlobPattern":
         """
         Raises:
             ValueError: not a pattern that can be matched; the message says why.
@@ -43,29 +43,29 @@ class Glob:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PathFilter:
     """What some patterns take in, without what others leave out."""
 
-    include: tuple[Glob, ...]
+    include: tuple[GlobPattern, ...]
     """None: all."""
-    exclude: tuple[Glob, ...]
+    exclude: tuple[GlobPattern, ...]
 
     @classmethod
-    def of(cls, include: Iterable[str], exclude: Iterable[str]) -> "Choice":
+    def parse(cls, include: Iterable[str], exclude: Iterable[str]) -> "PathFilter":
         """Raises ValueError: one of them is no glob."""
-        return cls(tuple(map(Glob.of, include)), tuple(map(Glob.of, exclude)))
+        return cls(tuple(map(GlobPattern.parse, include)), tuple(map(GlobPattern.parse, exclude)))
 
     def takes(self, path: Sequence[str]) -> bool:
-        if self.include and not any_matches(self.include, path):
+        if self.include and not matches_any(self.include, path):
             return False
-        return not any_matches(self.exclude, path)
+        return not matches_any(self.exclude, path)
 
 
-def any_matches(globs: Iterable[Glob], path: Sequence[str]) -> bool:
+def matches_any(globs: Iterable[GlobPattern], path: Sequence[str]) -> bool:
     return any(glob.matches(path) for glob in globs)
 
 
-def any_covers(globs: Iterable[Glob], folder: Sequence[str]) -> bool:
+def covers_any(globs: Iterable[GlobPattern], folder: Sequence[str]) -> bool:
     return any(glob.covers(folder) for glob in globs)
 
 

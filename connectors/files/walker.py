@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
-from connectors.files.paths import Parts
+from connectors.files.paths import PathParts
 
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
@@ -18,39 +18,41 @@ _READINGS = 3
 
 @dataclass(frozen=True, slots=True)
 class File:
-    parts: Parts
+    parts: PathParts
     size: int
     """Bytes."""
     mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class InaccessiblePath:
     """A file or folder that could not be looked at."""
 
-    parts: Parts
+    parts: PathParts
     error: OSError
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     data: bytes
     mtime_ns: int
 
 
-class Restless(OSError):
+class FileChangedError(OSError):
     """The file was being written each time it was read."""
 
 
-class NoFile(OSError):
+class NotRegularFileError(OSError):
     """It is no longer a plain file."""
 
 
-class TooLarge(OSError):
+class FileTooLargeError(OSError):
     """The file has grown past the limit."""
 
 
-def walk(root: Path, enter: Callable[[Parts], bool], after: Parts = ()) -> Iterator[File | Closed]:
+def walk_files(
+    root: Path, enter: Callable[[PathParts], bool], after: PathParts = ()
+) -> Iterator[File | InaccessiblePath]:
     """Yield the files below `root` that come after `after`, in the order of their parts.
 
     Links are not followed, so there is no cycle, no way out, and no file twice. Only names are
@@ -67,7 +69,7 @@ def walk(root: Path, enter: Callable[[Parts], bool], after: Parts = ()) -> Itera
             above.pop()
         elif enter(parts):
             match _look(root, parts, after):
-                case File() | Closed() as found:
+                case File() | InaccessiblePath() as found:
                     if parts != after:
                         yield found
                 case None:
@@ -76,7 +78,9 @@ def walk(root: Path, enter: Callable[[Parts], bool], after: Parts = ()) -> Itera
                     above.append(children)
 
 
-def _look(root: Path, parts: Parts, after: Parts) -> File | Closed | Iterator[Parts] | None:
+def _look(
+    root: Path, parts: PathParts, after: PathParts
+) -> File | InaccessiblePath | Iterator[PathParts] | None:
     try:
         found = os.lstat(root.joinpath(*parts))
         if stat.S_ISDIR(found.st_mode):
@@ -84,22 +88,22 @@ def _look(root: Path, parts: Parts, after: Parts) -> File | Closed | Iterator[Pa
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Closed(parts, error)
+        return InaccessiblePath(parts, error)
     if stat.S_ISREG(found.st_mode):
         return File(parts, found.st_size, found.st_mtime_ns)
     return None
 
 
-def look(root: Path, parts: Parts) -> File | Closed | None:
+def find_file(root: Path, parts: PathParts) -> File | InaccessiblePath | None:
     """The file there; nothing where there is none."""
     match _look(root, parts, ()):
-        case File() | Closed() as found:
+        case File() | InaccessiblePath() as found:
             return found
         case _:
             return None
 
 
-def _children(root: Path, folder: Parts, after: Parts) -> Iterator[Parts]:
+def _children(root: Path, folder: PathParts, after: PathParts) -> Iterator[PathParts]:
     names = sorted(os.listdir(root.joinpath(*folder)))  # noqa: PTH208 (names, not paths: memory)
     depth = len(folder)
     if depth < len(after) and after[:depth] == folder:
@@ -107,7 +111,7 @@ def _children(root: Path, folder: Parts, after: Parts) -> Iterator[Parts]:
     return ((*folder, name) for name in names)
 
 
-def head(root: Path, parts: Parts, size: int) -> bytes:
+def read_head(root: Path, parts: PathParts, size: int) -> bytes:
     """The first `size` bytes of a file.
 
     Raises:
@@ -117,11 +121,11 @@ def head(root: Path, parts: Parts, size: int) -> bytes:
         return _read(descriptor, size)
 
 
-def read(root: Path, parts: Parts, largest: int) -> Content:
+def read_file(root: Path, parts: PathParts, largest: int) -> FileContent:
     """The content of a file that nobody wrote to meanwhile.
 
     Raises:
-        OSError: it cannot be read; Restless, NoFile and TooLarge say what the system does not.
+        OSError: it cannot be read; FileChangedError, NotRegularFileError and FileTooLargeError say what the system does not.
     """
     for _ in range(_READINGS):
         with _opened(root, parts) as descriptor:
@@ -130,13 +134,13 @@ def read(root: Path, parts: Parts, largest: int) -> Content:
             data = _read(descriptor, min(before.st_size, largest) + 1)
             after = os.fstat(descriptor)
         if len(data) > largest:
-            raise TooLarge(TooLarge.__doc__)
+            raise FileTooLargeError(FileTooLargeError.__doc__)
         if before.st_mtime_ns == after.st_mtime_ns and len(data) == after.st_size:
-            return Content(data, after.st_mtime_ns)
-    raise Restless(Restless.__doc__)
+            return FileContent(data, after.st_mtime_ns)
+    raise FileChangedError(FileChangedError.__doc__)
 
 
-def opened(root: Path, parts: Parts) -> BufferedReader:
+def open_file(root: Path, parts: PathParts) -> BufferedReader:
     """The file, to be read and closed.
 
     Raises:
@@ -146,7 +150,7 @@ def opened(root: Path, parts: Parts) -> BufferedReader:
 
 
 @contextmanager
-def _opened(root: Path, parts: Parts) -> Iterator[int]:
+def _opened(root: Path, parts: PathParts) -> Iterator[int]:
     descriptor = _descriptor(root, parts)
     try:
         yield descriptor
@@ -154,7 +158,7 @@ def _opened(root: Path, parts: Parts) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _descriptor(root: Path, parts: Parts) -> int:
+def _descriptor(root: Path, parts: PathParts) -> int:
     """Open name by name: a folder exchanged for a link between the walk and now leads nowhere."""
     above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -167,7 +171,7 @@ def _descriptor(root: Path, parts: Parts) -> int:
         os.close(above)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NoFile(NoFile.__doc__)
+        raise NotRegularFileError(NotRegularFileError.__doc__)
     return descriptor
 
 

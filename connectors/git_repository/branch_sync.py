@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypeAlias
 
-from connectors.connector import Change, Known, Listed
-from connectors.files.glob_patterns import Choice, any_covers
-from connectors.files.paths import Parts
+from connectors.connector import Change, DocumentListing, KnownVersions
+from connectors.files.glob_patterns import PathFilter, covers_any
+from connectors.files.paths import PathParts
 from connectors.git_repository.connection import Connection
 from connectors.git_repository.file_documents import (
     DocumentOptions,
@@ -35,21 +35,21 @@ _IGNORED_NAMES = {"Thumbs.db", "desktop.ini"}
 class FileFilter:
     """Which files are read: what the globs select, without hidden and temporary files."""
 
-    choice: Choice
+    choice: PathFilter
 
     @classmethod
     def of(cls, include: Iterable[str], exclude: Iterable[str]) -> Self:
         """Raises ValueError: one of them is not a valid glob."""
-        return cls(Choice.of(include, exclude))
+        return cls(PathFilter.parse(include, exclude))
 
-    def accepts(self, parts: Parts) -> bool:
+    def accepts(self, parts: PathParts) -> bool:
         is_visible = all(self._is_visible(parts[:end]) for end in range(1, len(parts) + 1))
         return is_visible and self.choice.takes(parts)
 
-    def _is_visible(self, parts: Parts) -> bool:
+    def _is_visible(self, parts: PathParts) -> bool:
         name = parts[-1]
         is_hidden = name.startswith((".", "~$")) or name in _IGNORED_NAMES
-        return not is_hidden and not any_covers(self.choice.exclude, parts)
+        return not is_hidden and not covers_any(self.choice.exclude, parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Branch:
     load_access: AccessLoader
 
     def changes(
-        self, progress: SyncProgress | None, known: Known
+        self, progress: SyncProgress | None, known: KnownVersions
     ) -> Iterator[Change | SyncProgress]:
         """See `sync_files`. Where the branch has not moved, nothing is fetched."""
         with self._connect() as mirror:
@@ -84,18 +84,18 @@ class Branch:
                 load_access = partial(self.load_access, repository)
                 yield from sync_files(repository, self.options, load_access, progress, known)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`."""
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.refetch`."""
         with self._open() as repository:
             access = self.load_access(repository, repository.commit)
             yield from reread_files(repository, self.options, access, document_ids)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """Yield every file and who may read it; no file contents are fetched."""
         with self._open() as repository:
             access = self.load_access(repository, repository.commit)
             for parts in list_files(repository, self.options):
-                yield Listed(self.options.document_id(parts), access(parts))
+                yield DocumentListing(self.options.document_id(parts), access(parts))
 
     def probe(self) -> None:
         """Check that the branch can be read, by one request to the server."""

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from connectors.batched import portions
+from connectors.batched import batched
 from connectors.document import Person
 from connectors.errors import TemporarilyUnavailableError
-from connectors.extraction.result import people
-from connectors.files.paths import Parts
+from connectors.extraction.result import parse_people
+from connectors.files.paths import PathParts
 from connectors.git_repository.git_command import RETRY_AFTER, Git
 
 _HASH_SECONDS = 60.0
@@ -30,7 +30,7 @@ _DAMAGED = "the local copy of the repository is damaged"
 class FileEntry:
     """A file in a commit."""
 
-    parts: Parts
+    parts: PathParts
     blob: str
     """The id of its content."""
 
@@ -39,7 +39,7 @@ class FileEntry:
 class DeletedFile:
     """A file that is in the earlier of two commits and not in the later."""
 
-    parts: Parts
+    parts: PathParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class CommitTrees:
             elif old_mode.startswith(_REGULAR_FILE):
                 yield DeletedFile(parts)
 
-    def find_files(self, commit: str, paths: Sequence[Parts]) -> Iterator[FileEntry]:
+    def find_files(self, commit: str, paths: Sequence[PathParts]) -> Iterator[FileEntry]:
         """Yield the files that the commit has at these paths."""
         for mode, entry in self._list_paths(commit, paths):
             if mode.startswith(_REGULAR_FILE):
@@ -88,8 +88,10 @@ class CommitTrees:
             entry.parts[0] for _, entry in self._list_paths(commit, [(name,) for name in names])
         }
 
-    def _list_paths(self, commit: str, paths: Sequence[Parts]) -> Iterator[tuple[str, FileEntry]]:
-        for batch in portions(paths, _PATHS_PER_CALL):
+    def _list_paths(
+        self, commit: str, paths: Sequence[PathParts]
+    ) -> Iterator[tuple[str, FileEntry]]:
+        for batch in batched(paths, _PATHS_PER_CALL):
             names = ["/".join(parts) for parts in batch]
             options = ("ls-tree", "-z", "--full-tree", commit, "--")
             for field in self._git.iter_fields(*options, *names):
@@ -147,7 +149,9 @@ class CommitHistory:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def load(self, git: Git, commit: str, since: str | None, paths: Sequence[Parts] = ()) -> None:
+    def load(
+        self, git: Git, commit: str, since: str | None, paths: Sequence[PathParts] = ()
+    ) -> None:
         """Replace what is held by the log from `since` up to `commit`, limited to `paths` if given.
 
         A merge counts as a change of a path only where it differs from all its parents.
@@ -164,10 +168,10 @@ class CommitHistory:
             "INSERT OR IGNORE INTO changes VALUES (?, ?)", _parse_log(fields, mark)
         )
 
-    def last_changes(self, paths: Sequence[Parts]) -> dict[Parts, LastChange]:
+    def last_changes(self, paths: Sequence[PathParts]) -> dict[PathParts, LastChange]:
         """Return the last change of each path; paths that the log does not name are left out."""
         found = {}
-        for batch in portions(paths, _PATHS_PER_QUERY):
+        for batch in batched(paths, _PATHS_PER_QUERY):
             by_path = {_encode_path(parts): parts for parts in batch}
             marks = ",".join("?" * len(by_path))
             query = f"SELECT path, header FROM changes WHERE path IN ({marks})"
@@ -212,7 +216,7 @@ def _parse_log(fields: Iterator[bytes], mark: str) -> Iterator[tuple[bytes, str]
 
 def _parse_header(header: str) -> LastChange:
     seconds, *authors = header.split(_SEPARATOR)
-    return LastChange(_parse_time(seconds), people(authors))
+    return LastChange(_parse_time(seconds), parse_people(authors))
 
 
 def _parse_time(seconds: str) -> datetime | None:
@@ -222,9 +226,9 @@ def _parse_time(seconds: str) -> datetime | None:
         return None
 
 
-def _decode_path(path: bytes) -> Parts:
+def _decode_path(path: bytes) -> PathParts:
     return tuple(path.decode("utf-8", "surrogateescape").split("/"))
 
 
-def _encode_path(parts: Parts) -> bytes:
+def _encode_path(parts: PathParts) -> bytes:
     return "/".join(parts).encode("utf-8", "surrogateescape")

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
-from connectors.batched import portions
-from connectors.connector import Change, Deletion, Known, Unreadable
-from connectors.document import Access, Document
-from connectors.extraction.media_types import HEAD, media_type_of
-from connectors.extraction.registry import can_read, extract, not_read_yet
-from connectors.extraction.result import CannotRead, Extracted, shortened
-from connectors.files.paths import Parts, own_id, parts_of, readable, titled
+from connectors.access import Access
+from connectors.batched import batched
+from connectors.connector import Change, Deletion, KnownVersions, Unreadable
+from connectors.document import Document
+from connectors.extraction.media_types import HEAD_SIZE, detect_media_type
+from connectors.extraction.registry import extract, is_supported, unsupported_format
+from connectors.extraction.result import ExtractionError, ExtractionResult
+from connectors.files.paths import PathParts, decode_path, encode_path, format_path, make_title
 from connectors.git_repository.commits import DeletedFile, FileEntry, LastChange
 from connectors.git_repository.progress import Completed, InProgress, SyncProgress
 from connectors.git_repository.repository import Repository
+from connectors.text_cleaning import shorten_title
 
 FORMAT_VERSION = 1
 """To be raised when the same file yields another document than before."""
@@ -26,13 +28,13 @@ _FILES_PER_CHECKPOINT = 200
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _UNKNOWN_CHANGE = LastChange(None, ())
 
-FileAccess: TypeAlias = Callable[[Parts], Access]
+FileAccess: TypeAlias = Callable[[PathParts], Access]
 """Who may read the file at a path."""
 
 
-def default_title(parts: Parts, extracted: Extracted) -> str:
+def default_title(parts: PathParts, extracted: ExtractionResult) -> str:
     """Return the title that the file states, or else one from its name."""
-    return extracted.title or titled(parts[-1])
+    return extracted.title or make_title(parts[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +48,18 @@ class DocumentOptions:
     """Parents above the folders of the path."""
     metadata: Mapping[str, str]
     """Added to the path and the metadata of the file itself."""
-    accepts: Callable[[Parts], bool]
+    accepts: Callable[[PathParts], bool]
     """Whether a file is read."""
-    link: Callable[[Parts, str], str]
+    link: Callable[[PathParts, str], str]
     """Makes the link from the path and the branch name."""
     item_prefix: str = ""
     """Precedes the path where a file is reported as unreadable."""
-    title: Callable[[Parts, Extracted], str] = default_title
+    title: Callable[[PathParts, ExtractionResult], str] = default_title
     largest_file: int
     """Bytes."""
 
-    def document_id(self, parts: Parts) -> str:
-        return f"{self.id_prefix}{own_id(parts)}"
+    def document_id(self, parts: PathParts) -> str:
+        return f"{self.id_prefix}{encode_path(parts)}"
 
 
 def sync_files(
@@ -65,7 +67,7 @@ def sync_files(
     options: DocumentOptions,
     load_access: Callable[[str], FileAccess],
     progress: SyncProgress | None,
-    known: Known,
+    known: KnownVersions,
 ) -> Iterator[Change | SyncProgress]:
     """Yield what changed since `progress`, with the new progress every 200 files and at the end.
 
@@ -89,26 +91,26 @@ def reread_files(
     access: FileAccess,
     document_ids: Sequence[str],
 ) -> Iterator[Change]:
-    """See `Connector.again`."""
+    """See `Connector.refetch`."""
     reader = _DocumentReader(repository, options, access)
-    for ids in portions(document_ids, _FILES_PER_CHECKPOINT):
+    for ids in batched(document_ids, _FILES_PER_CHECKPOINT):
         yield from reader.reread(ids)
 
 
-def list_files(repository: Repository, options: DocumentOptions) -> Iterator[Parts]:
+def list_files(repository: Repository, options: DocumentOptions) -> Iterator[PathParts]:
     """Yield the paths of all files that are read, in a stable order; no contents are fetched."""
     files = repository.trees.list_files(repository.commit)
     return (one.parts for one in files if options.accepts(one.parts))
 
 
 def _sync_stage(
-    reader: "_DocumentReader", stage: InProgress, known: Known
+    reader: "_DocumentReader", stage: InProgress, known: KnownVersions
 ) -> Iterator[Change | SyncProgress]:
     reader.repository.load_history(stage.commit, stage.base)
     files = _changed_files(reader.repository, stage)
     accepted = (one for one in files if reader.options.accepts(one.parts))
     done = stage.done
-    for batch in portions(islice(accepted, done, None), _FILES_PER_CHECKPOINT):
+    for batch in batched(islice(accepted, done, None), _FILES_PER_CHECKPOINT):
         yield from reader.read_batch(batch, known)
         done += len(batch)
         yield InProgress(base=stage.base, commit=stage.commit, done=done)
@@ -122,7 +124,7 @@ class _DocumentReader:
     access: FileAccess
 
     def read_batch(
-        self, batch: Sequence[FileEntry | DeletedFile], known: Known
+        self, batch: Sequence[FileEntry | DeletedFile], known: KnownVersions
     ) -> Iterator[Change]:
         versions = known([self._id(item) for item in batch])
         deleted = (item for item in batch if isinstance(item, DeletedFile))
@@ -132,7 +134,7 @@ class _DocumentReader:
         yield from self._read_entries(changed)
 
     def reread(self, ids: Sequence[str]) -> Iterator[Change]:
-        parsed = (parts_of(one.removeprefix(self.options.id_prefix)) for one in ids)
+        parsed = (decode_path(one.removeprefix(self.options.id_prefix)) for one in ids)
         paths = [parts for parts in parsed if parts is not None]
         entries = self.repository.trees.find_files(self.repository.commit, paths)
         found = [one for one in entries if self.options.accepts(one.parts)]
@@ -148,21 +150,21 @@ class _DocumentReader:
         for entry in entries:
             try:
                 yield self._document(entry, changes.get(entry.parts, _UNKNOWN_CHANGE))
-            except CannotRead as error:
+            except ExtractionError as error:
                 yield self._unreadable(entry, str(error))
 
     def _document(self, entry: FileEntry, last_change: LastChange) -> Document:
-        """Raises CannotRead."""
+        """Raises ExtractionError."""
         options, data = self.options, self._content(entry)
-        media_type = media_type_of(entry.parts[-1], data[:HEAD])
-        if data and not can_read(media_type):
-            raise not_read_yet(media_type)
+        media_type = detect_media_type(entry.parts[-1], data[:HEAD_SIZE])
+        if data and not is_supported(media_type):
+            raise unsupported_format(media_type)
         extracted = extract(data, media_type)
-        path = {"path": readable(entry.parts)}
+        path = {"path": format_path(entry.parts)}
         return Document(
             id=self._id(entry),
             source=options.source,
-            title=shortened(options.title(entry.parts, extracted)),
+            title=shorten_title(options.title(entry.parts, extracted)),
             sections=extracted.sections,
             link=options.link(entry.parts, self.repository.branch),
             media_type=media_type,
@@ -172,25 +174,25 @@ class _DocumentReader:
             owners=extracted.authors or last_change.authors,
             created_at=extracted.created_at,
             updated_at=last_change.at or extracted.updated_at,
-            parents=(*options.parents, *(readable([part]) for part in entry.parts[:-1])),
+            parents=(*options.parents, *(format_path([part]) for part in entry.parts[:-1])),
         )
 
     def _content(self, entry: FileEntry) -> bytes:
-        """Raises CannotRead."""
+        """Raises ExtractionError."""
         size, largest = self.repository.objects.size(entry.blob), self.options.largest_file
         if size is None:
-            raise CannotRead("the server does not send its content")
+            raise ExtractionError("the server does not send its content")
         if size > largest:
-            raise CannotRead(f"{size:,} bytes; the limit is {largest:,}")
+            raise ExtractionError(f"{size:,} bytes; the limit is {largest:,}")
         data = self.repository.objects.read(entry.blob)
         if data.startswith(_LFS_POINTER):
-            raise CannotRead("its content is in Git LFS, which is not supported yet")
+            raise ExtractionError("its content is in Git LFS, which is not supported yet")
         return data
 
     def _unreadable(self, entry: FileEntry, reason: str) -> Unreadable:
         return Unreadable(
             document_id=self._id(entry),
-            item=f"{self.options.item_prefix}{readable(entry.parts)}",
+            item=f"{self.options.item_prefix}{format_path(entry.parts)}",
             reason=reason,
             link=self.options.link(entry.parts, self.repository.branch),
         )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from connectors.errors import TemporarilyUnavailableError
-from connectors.files.paths import Parts
+from connectors.files.paths import PathParts
 from connectors.git_repository.commits import (
     CommitHistory,
     CommitTrees,
@@ -54,7 +54,7 @@ class Repository:
         ancestor = since if since is not None and _is_ancestor(git, since, commit) else None
         self.history.load(git, commit, ancestor)
 
-    def load_history_of(self, paths: Sequence[Parts]) -> None:
+    def load_history_of(self, paths: Sequence[PathParts]) -> None:
         self.history.load(self.mirror.offline_git, self.commit, None, paths)
 
 

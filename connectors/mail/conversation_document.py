@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
+from connectors.access import Access
 from connectors.connector import Unreadable
-from connectors.document import Access, Document, Metadata, Person, Section
+from connectors.document import Document, Metadata, Person, Section
 from connectors.extraction.media_types import EML
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.mail.headers import NO_SUBJECT, Envelope, strip_reply_prefixes
 from connectors.mail.quoted_replies import QuoteRemover
 from connectors.mail.threading_index import Thread
 
-MessageContent: TypeAlias = Extracted | CannotRead
+MessageContent: TypeAlias = ExtractionResult | ExtractionError
 
 # To be raised when the same messages yield another document than before.
 _FORMAT_VERSION = 1
@@ -24,7 +25,7 @@ _ADDRESS_FIELDS = ("from", "to", "cc")
 _ATTACHMENT_FIELDS = ("attachments", "attachments_unread")
 
 
-class MessageUnavailable(CannotRead):
+class MessageUnavailable(ExtractionError):
     """The message could not be fetched this time; the next run tries again."""
 
 
@@ -92,13 +93,13 @@ class ConversationDocuments:
         quotes = QuoteRemover()
         for message in thread.messages:
             match contents[message.key]:
-                case Extracted() as read:
+                case ExtractionResult() as read:
                     yield from self._message_sections(message, read, quotes)
-                case CannotRead():
+                case ExtractionError():
                     pass
 
     def _message_sections(
-        self, message: Envelope, read: Extracted, quotes: QuoteRemover
+        self, message: Envelope, read: ExtractionResult, quotes: QuoteRemover
     ) -> Iterator[Section]:
         attachments = frozenset(read.metadata.get("attachments", ()))
         heading, link = message_heading(message), self.link(message)
@@ -116,7 +117,7 @@ class ConversationDocuments:
 
     def _unreadable(self, thread: Thread, contents: Mapping[str, MessageContent]) -> Unreadable:
         first = thread.messages[0]
-        reasons = [str(one) for one in contents.values() if isinstance(one, CannotRead)]
+        reasons = [str(one) for one in contents.values() if isinstance(one, ExtractionError)]
         return Unreadable(
             document_id=self.document_id(thread.name),
             item=f"{first.sender}: {_title(first)}" if first.sender else _title(first),
@@ -142,7 +143,7 @@ def _title(message: Envelope) -> str:
 
 def _metadata(thread: Thread, contents: Mapping[str, MessageContent]) -> Metadata:
     """Collect people and attachments; messages and attachments that could not be read are named too."""
-    read = [one for one in contents.values() if isinstance(one, Extracted)]
+    read = [one for one in contents.values() if isinstance(one, ExtractionResult)]
     found = {name: _first_unique(_values(read, name), _MAX_PEOPLE) for name in _ADDRESS_FIELDS}
     found |= {
         name: _first_unique(_values(read, name), _MAX_ATTACHMENTS) for name in _ATTACHMENT_FIELDS
@@ -154,13 +155,13 @@ def _metadata(thread: Thread, contents: Mapping[str, MessageContent]) -> Metadat
 def _unread_messages(thread: Thread, contents: Mapping[str, MessageContent]) -> Iterator[str]:
     for message in thread.messages:
         match contents[message.key]:
-            case CannotRead() as error:
+            case ExtractionError() as error:
                 yield f"{message_heading(message)} ({error})"
-            case Extracted():
+            case ExtractionResult():
                 pass
 
 
-def _values(read: Sequence[Extracted], name: str) -> Iterator[str]:
+def _values(read: Sequence[ExtractionResult], name: str) -> Iterator[str]:
     for one in read:
         values = one.metadata.get(name, ())
         yield from (values,) if isinstance(values, str) else values
@@ -172,5 +173,7 @@ def _first_unique(values: Iterable[str], limit: int) -> tuple[str, ...]:
 
 def _authors(thread: Thread, contents: Mapping[str, MessageContent]) -> tuple[Person, ...]:
     read = (contents[message.key] for message in thread.messages)
-    authors = (person for one in read if isinstance(one, Extracted) for person in one.authors)
+    authors = (
+        person for one in read if isinstance(one, ExtractionResult) for person in one.authors
+    )
     return tuple(islice(dict.fromkeys(authors), _MAX_PEOPLE))

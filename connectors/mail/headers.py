@@ -10,10 +10,11 @@ from email.errors import MessageError
 from email.message import Message
 from email.parser import BytesParser
 
-from connectors.extraction.eml import addresses, header_text, raw_header
-from connectors.extraction.eml import sent_at as parse_sent_at
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead, one_line, shortened
+from connectors.extraction.eml import get_addresses, get_header_text, get_raw_headers
+from connectors.extraction.eml import get_sent_time as parse_sent_at
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError
+from connectors.text_cleaning import shorten_title, to_one_line
 
 HEADERS = ("MESSAGE-ID", "IN-REPLY-TO", "REFERENCES", "SUBJECT", "DATE", "FROM", "TO")
 """The headers that `parse_envelope` uses."""
@@ -73,11 +74,11 @@ class Envelope:
     def sender(self) -> str:
         """The name of the author, or the address if there is none."""
         try:
-            with parsing("header", MessageError):
-                found = addresses(_with_from_header(self.author), "from")
-        except CannotRead:
+            with convert_parser_errors("header", MessageError):
+                found = get_addresses(_with_from_header(self.author), "from")
+        except ExtractionError:
             return ""
-        return shortened(re.sub(r"\s*<[^<>]*>$", "", found[0])) if found else ""
+        return shorten_title(re.sub(r"\s*<[^<>]*>$", "", found[0])) if found else ""
 
     @property
     def sent_at(self) -> datetime:
@@ -98,7 +99,7 @@ def parse_envelope(
     Headers are not trusted: those that cannot be parsed count as missing.
     """
     message = BytesParser(policy=policy.compat32).parsebytes(headers, headersonly=True)
-    ids = _parse_ids(raw_header(message, "message-id"))
+    ids = _parse_ids(get_raw_headers(message, "message-id"))
     key = ids[0] if ids else _substitute_key(message, size)
     return Envelope(
         folder=folder,
@@ -107,17 +108,17 @@ def parse_envelope(
         key=key,
         references=_parse_references(message, key),
         subject=_parse_subject(message),
-        author=" ".join(raw_header(message, "from")[:1])[:_MAX_AUTHOR_LENGTH],
+        author=" ".join(get_raw_headers(message, "from")[:1])[:_MAX_AUTHOR_LENGTH],
         sent=_parse_timestamp(message, received),
     )
 
 
 def _parse_references(message: Message, key: str) -> tuple[str, ...]:
-    found = _parse_ids(raw_header(message, "references"))
+    found = _parse_ids(get_raw_headers(message, "references"))
     if len(found) > _MAX_REFERENCES:
         # The first identifies the conversation, the last are the closest ancestors.
         found = [found[0], *found[1 - _MAX_REFERENCES :]]
-    parents = _parse_ids(raw_header(message, "in-reply-to"))[:1]
+    parents = _parse_ids(get_raw_headers(message, "in-reply-to"))[:1]
     return tuple(one for one in dict.fromkeys([*found, *parents]) if one != key)
 
 
@@ -136,19 +137,19 @@ def to_key(identifier: str) -> str:
 
 def _substitute_key(message: Message, size: int) -> str:
     """Make a key for a message without a Message-ID; copies of the message get the same."""
-    values = [*(raw_header(message, name) for name in ("from", "to", "date", "subject")), size]
+    values = [*(get_raw_headers(message, name) for name in ("from", "to", "date", "subject")), size]
     return f"none-{hashlib.sha256(repr(values).encode('utf-8', 'replace')).hexdigest()}"
 
 
 def _parse_subject(message: Message) -> str:
-    raw = one_line(" ".join(raw_header(message, "subject")[:1]))
+    raw = to_one_line(" ".join(get_raw_headers(message, "subject")[:1]))
     if "=?" not in raw:
-        return shortened(raw)
+        return shorten_title(raw)
     try:
-        with parsing("header", MessageError):
-            return shortened(header_text(message, "subject"))
-    except CannotRead:
-        return shortened(raw)
+        with convert_parser_errors("header", MessageError):
+            return shorten_title(get_header_text(message, "subject"))
+    except ExtractionError:
+        return shorten_title(raw)
 
 
 def _with_from_header(header: str) -> Message:

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
-from connectors.batched import portions
-from connectors.checkpoints import stored
+from connectors.batched import batched
+from connectors.checkpoints import load_checkpoint
 from connectors.connector import (
     Change,
     Checkpoint,
     Deletion,
-    Known,
-    Listed,
+    DocumentListing,
+    KnownVersions,
     Unreadable,
 )
 from connectors.document import Document
 from connectors.extraction.media_types import EML
 from connectors.extraction.registry import extract
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.mail.conversation_document import (
     ConversationDocuments,
     MessageContent,
@@ -54,7 +54,7 @@ class Mailbox(Protocol):
 
     def fetch_bodies(
         self, messages: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
         """Yield the messages in any order; one that was removed in the meantime may be left out."""
         ...
 
@@ -71,7 +71,7 @@ class _SyncCheckpoint:
     @classmethod
     def parse(cls, since: Checkpoint | None) -> Self | None:
         """Return None for a checkpoint that is not valid."""
-        match stored(since):
+        match load_checkpoint(since):
             case {"state": str(state), "after": None}:
                 return cls(state, None)
             case {"state": str(state), "after": [int(latest), str(name)]}:
@@ -85,7 +85,10 @@ class _SyncCheckpoint:
 
 
 def changes(
-    mailbox: Mailbox, documents: ConversationDocuments, since: Checkpoint | None, known: Known
+    mailbox: Mailbox,
+    documents: ConversationDocuments,
+    since: Checkpoint | None,
+    known: KnownVersions,
 ) -> Iterator[Change]:
     """Yield changes of the newest conversations first, with a checkpoint after every 200. See `Connector.changes`."""
     progress = _SyncCheckpoint.parse(since)
@@ -96,24 +99,24 @@ def changes(
     if progress.after is not None:
         with _build_index(mailbox) as index:
             threads = index.threads(progress.after)
-            for batch in portions(threads, _CONVERSATIONS_PER_CHECKPOINT):
+            for batch in batched(threads, _CONVERSATIONS_PER_CHECKPOINT):
                 yield from _compare(batch, mailbox, documents, known)
                 yield replace(progress, after=batch[-1].position).to_checkpoint()
     # The state is from the start of the run: what changed since then is compared in the next run.
     yield replace(progress, after=None).to_checkpoint()
 
 
-def listing(mailbox: Mailbox, documents: ConversationDocuments) -> Iterator[Listed]:
+def listing(mailbox: Mailbox, documents: ConversationDocuments) -> Iterator[DocumentListing]:
     """See `Connector.listing`."""
     with _build_index(mailbox) as index:
         for thread in index.threads():
-            yield Listed(documents.document_id(thread.name), documents.access)
+            yield DocumentListing(documents.document_id(thread.name), documents.access)
 
 
-def again(
+def refetch(
     mailbox: Mailbox, documents: ConversationDocuments, document_ids: Sequence[str]
 ) -> Iterator[Change]:
-    """See `Connector.again`."""
+    """See `Connector.refetch`."""
     with _build_index(mailbox) as index:
         for document_id in document_ids:
             thread = index.find(documents.thread_name(document_id))
@@ -133,13 +136,16 @@ def _build_index(mailbox: Mailbox) -> Iterator[ThreadIndex]:
 
 
 def _compare(
-    batch: Sequence[Thread], mailbox: Mailbox, documents: ConversationDocuments, known: Known
+    batch: Sequence[Thread],
+    mailbox: Mailbox,
+    documents: ConversationDocuments,
+    known: KnownVersions,
 ) -> Iterator[Change]:
     """Yield changes of a batch. Where conversations were joined, those that they were before are deleted."""
     former = [documents.document_id(name) for thread in batch for name in thread.former_names]
     current = [documents.document_id(thread.name) for thread in batch]
     versions: dict[str, str] = {}
-    for ids in portions(dict.fromkeys([*current, *former]), _IDS_PER_LOOKUP):
+    for ids in batched(dict.fromkeys([*current, *former]), _IDS_PER_LOOKUP):
         versions |= known(ids)
     yield from (Deletion(one) for one in dict.fromkeys(former) if one in versions)
     changed = [
@@ -161,7 +167,7 @@ def _read(
             wanted.append(message)
             contents[message.key] = MessageUnavailable("it was removed during the sync")
         else:
-            contents[message.key] = CannotRead(fault)
+            contents[message.key] = ExtractionError(fault)
     for message, body in mailbox.fetch_bodies(wanted):
         contents[message.key] = _extract(body)
     for thread in threads:
@@ -187,12 +193,12 @@ def describe_too_large(size: int, largest: int) -> str:
     return f"the message has {size:,} bytes; the limit is {largest:,}"
 
 
-def _extract(body: bytes | CannotRead) -> MessageContent:
-    if isinstance(body, CannotRead):
+def _extract(body: bytes | ExtractionError) -> MessageContent:
+    if isinstance(body, ExtractionError):
         return body
     try:
         return extract(body, EML)
-    except CannotRead as error:
+    except ExtractionError as error:
         return error
 
 

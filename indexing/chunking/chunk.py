@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from connectors.document import Access, Person, Span
+from connectors.access import Access
+from connectors.document import Person, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

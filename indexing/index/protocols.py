@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
-from connectors.document import NOBODY, Access, Readers
+from connectors.access import NOBODY, Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector, Vectors
 from indexing.index.person_keys import PersonCount

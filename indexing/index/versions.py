@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+from connectors.access import Readers
 from connectors.closing import Closing
-from connectors.document import Readers
 from connectors.errors import ConflictError, NotConfiguredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import EmbedderIdentity

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from connectors.batched import portions
+from connectors.batched import batched
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.index.protocols import Amend, IndexChange, IndexWriter, Replace
@@ -169,7 +169,7 @@ class Executor:
         texts = [chunk.embedded_text for step in steps for chunk in step.chunks]
         found = [
             np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
-            *(self.embedder.embed_passages(some) for some in portions(texts, _MAX_TEXTS)),
+            *(self.embedder.embed_passages(some) for some in batched(texts, _MAX_TEXTS)),
         ]
         return np.concatenate(found)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeAlias
 
-from connectors.document import Access, Document
+from connectors.access import Access
+from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import IndexedDocument
 

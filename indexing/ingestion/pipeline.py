@@ -10,9 +10,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 
-from connectors.batched import portions
-from connectors.connector import Change, Checkpoint, Listed
-from connectors.document import Access, Document
+from connectors.access import Access
+from connectors.batched import batched
+from connectors.connector import Change, Checkpoint, DocumentListing
+from connectors.document import Document
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexWriter
 from indexing.ingestion.batching import Batch, BatchSize, group_by_characters, group_changes
@@ -80,7 +81,7 @@ class Pipeline:
 
     def reconcile(
         self,
-        listing: Iterable[Listed],
+        listing: Iterable[DocumentListing],
         number: int,
         counters: RunCounters,
         when_empty: EmptyListing = EmptyListing.REFUSE,
@@ -104,7 +105,11 @@ class Pipeline:
         yield from self._delete(self.ledger.unseen(self.source, number), counters)
 
     def sync_access(
-        self, listing: Iterable[Listed], number: int, counters: RunCounters, accepted: int = 0
+        self,
+        listing: Iterable[DocumentListing],
+        number: int,
+        counters: RunCounters,
+        accepted: int = 0,
     ) -> ProgressSteps:
         """Apply the access of the listing as it is read, and delete nothing. See `reconcile`.
 
@@ -114,7 +119,7 @@ class Pipeline:
         """
         held, listed = self.ledger.count(self.source), 0
         meter = ProgressMeter(self.source, "listing", total=held)
-        for page in portions(listing, _PAGE_SIZE):
+        for page in batched(listing, _PAGE_SIZE):
             listed += len(page)
             self._apply_listing(page, number, counters)
             yield meter.advance(page[-1].document_id, len(page))
@@ -129,7 +134,7 @@ class Pipeline:
         """
         meter = ProgressMeter(self.source, "repairing")
         self._apply_pending_access()
-        for page in portions(self.ledger.lost_contents(self.source), _PAGE_SIZE):
+        for page in batched(self.ledger.lost_contents(self.source), _PAGE_SIZE):
             self.ledger.save([*map(ContentLost, page), CheckpointReset(self.source)])
         after = ""
         while found := list(islice(self._find_differences(after), _MAX_DIFFERENCES)):
@@ -151,7 +156,9 @@ class Pipeline:
                 case _:
                     yield validate_change(change, self.source)
 
-    def _apply_listing(self, page: Sequence[Listed], number: int, counters: RunCounters) -> None:
+    def _apply_listing(
+        self, page: Sequence[DocumentListing], number: int, counters: RunCounters
+    ) -> None:
         access = {check_owner(listed.document_id, self.source): listed.access for listed in page}
         entries = self.ledger.entries(list(access))
         amended = (
@@ -165,12 +172,12 @@ class Pipeline:
 
     def _count_missing(self, number: int) -> int:
         """Count the documents that the listing did not contain, without failures."""
-        unseen = portions(self.ledger.unseen(self.source, number), _PAGE_SIZE)
+        unseen = batched(self.ledger.unseen(self.source, number), _PAGE_SIZE)
         return sum(len(self.ledger.versions(page)) for page in unseen)
 
     def _delete(self, ids: Iterable[str], counters: RunCounters) -> ProgressSteps:
         meter = ProgressMeter(self.source, "removing")
-        for page in portions(ids, _PAGE_SIZE):
+        for page in batched(ids, _PAGE_SIZE):
             held = self.ledger.entries(page)
             steps = (
                 WriteStep((Removed(each),), Delete(each), "deleted" if each in held else None)
@@ -181,7 +188,7 @@ class Pipeline:
 
     def _apply_pending_access(self) -> None:
         """Write the ledger's access where a crash left the index with that of a change it did not save."""
-        for page in portions(self.ledger.access_pending(self.source), _PAGE_SIZE):
+        for page in batched(self.ledger.access_pending(self.source), _PAGE_SIZE):
             entries = self.ledger.entries(page)
             steps = (_amend_access(each, entry.access, None) for each, entry in entries.items())
             self._executor.run(Plan(tuple(steps)), RunCounters())
@@ -196,7 +203,7 @@ class Pipeline:
         return find_differences(self.ledger.scan(self.source, after), indexed)
 
     def _plan_repairs(self, found: Sequence[Difference], counters: RunCounters) -> Iterator[Plan]:
-        for page in portions(found, _PAGE_SIZE):
+        for page in batched(found, _PAGE_SIZE):
             for parts in group_by_characters(self._plan_page(page, counters), self.size.characters):
                 yield Plan(tuple(parts), item=page[-1].id)
 

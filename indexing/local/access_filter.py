@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import DateRange, Filters
 from indexing.local import label_ids, sql, tantivy_index
 from indexing.local.columns import NO_DATE, Columns, Mask

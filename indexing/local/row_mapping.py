@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from connectors.document import Access, Person, Readers, Span
+from connectors.access import Access, Readers
+from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.local import sql
 from indexing.local.database import Connection, to_json_list

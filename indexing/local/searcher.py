@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from connectors.access import Readers
 from connectors.closing import Closing
-from connectors.document import Readers
 from connectors.errors import ActionRequiredError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector

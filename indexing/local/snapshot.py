@@ -13,7 +13,7 @@ from threading import Lock
 
 import tantivy
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import Filters
 from indexing.local import columns, vector_file
 from indexing.local.access_filter import Scope, scope

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.document import NOBODY, Span
+from connectors.access import NOBODY
+from connectors.document import Span
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
 from indexing.index.protocols import Amend

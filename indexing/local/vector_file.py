@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.batched import portions
+from connectors.batched import batched
 from indexing.embedding.embedder import Vectors
 from indexing.local.simd import Halves, Int8s, half_dots, scaled_dots
 
@@ -237,5 +237,5 @@ def _rescored(
 
 def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
     """Stored vectors in blocks small enough to keep memory flat."""
-    for block in portions((blob for (blob,) in blobs), GROWTH):
+    for block in batched((blob for (blob,) in blobs), GROWTH):
         yield np.frombuffer(b"".join(block), np.float16).reshape(-1, dimension)

@@ -8,7 +8,7 @@ from typing import Any
 
 from opensearchpy import OpenSearch
 
-from connectors.batched import portions
+from connectors.batched import batched
 from indexing.opensearch import errors
 from indexing.opensearch.bulk_requests import (
     BulkAction,
@@ -35,7 +35,7 @@ class DocumentRecords:
     def read(self, ids: Iterable[str]) -> dict[str, StoredRecord]:
         """Return by document id the newest acknowledged records, refreshed or not."""
         stored: dict[str, StoredRecord] = {}
-        for page in portions(map(document_key, ids), PAGE_SIZE):
+        for page in batched(map(document_key, ids), PAGE_SIZE):
             for found in self._bulk.retry_while_busy(partial(self._get, page)):
                 stored[found.record.id] = found
         return stored

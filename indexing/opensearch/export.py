@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from opensearchpy import OpenSearch
 
-from connectors.batched import portions
-from connectors.document import NOBODY
+from connectors.access import NOBODY
+from connectors.batched import batched
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
 from indexing.index.protocols import IndexedDocument, Replace
@@ -115,7 +115,7 @@ class Exporter:
         """Return the chunks that exist, by id."""
         wanted_docs = ({"_id": name, "routing": key} for key, name in wanted)
         found: dict[str, Source] = {}
-        for some in portions(wanted_docs, MAX_CHUNKS):
+        for some in batched(wanted_docs, MAX_CHUNKS):
             for each in self._client.mget(body={"docs": some}, index=self._index)["docs"]:
                 if "error" in each:
                     raise errors.refusal_to_error(0, *errors.read_reason(each))

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from connectors.batched import portions
-from connectors.document import Readers
+from connectors.access import Readers
+from connectors.batched import batched
 from indexing.index.protocols import DateRange, Filters
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.naming import document_key
@@ -81,7 +81,7 @@ def any_of(field: str, values: Iterable[str]) -> Body:
     wanted = sorted(filter(is_storable, values))
     if len(wanted) <= MAX_TERMS:
         return {"terms": {field: wanted}}
-    return _any_condition([{"terms": {field: some}} for some in portions(wanted, MAX_TERMS)])
+    return _any_condition([{"terms": {field: some}} for some in batched(wanted, MAX_TERMS)])
 
 
 def none_of(field: str, values: Iterable[str]) -> Body:

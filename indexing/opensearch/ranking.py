@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index import hybrid_ranking
 from indexing.index.hybrid_ranking import Candidates, RankedCandidate
 from indexing.index.protocols import Found, Hit

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from connectors.document import NOBODY, Access, Person, Span
+from connectors.access import NOBODY, Access
+from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
 from indexing.index.validation import PreparedReplace

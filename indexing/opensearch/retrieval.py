@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index import hybrid_ranking
 from indexing.index.hybrid_ranking import Candidates, ExactMatch, is_too_common
 from indexing.index.protocols import IndexQuery

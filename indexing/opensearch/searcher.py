@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from opensearchpy import OpenSearch
 
+from connectors.access import Readers
 from connectors.closing import Closing
-from connectors.document import Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index import person_keys

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from connectors.batched import portions
-from connectors.document import Readers
+from connectors.access import Readers
+from connectors.batched import batched
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index.protocols import Filters
@@ -54,7 +54,7 @@ def is_visible(chunk: str, records: Mapping[str, Source], filters: Filters) -> b
 
 
 def record_queries(keys: Sequence[str], readers: Readers) -> list[Body]:
-    return [query_bodies.records_query(some, readers) for some in portions(keys, MAX_HITS)]
+    return [query_bodies.records_query(some, readers) for some in batched(keys, MAX_HITS)]
 
 
 def chunk_queries(ids: Iterable[str], readers: Readers) -> list[Body]:

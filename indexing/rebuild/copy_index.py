@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import DamagedDataError
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vector

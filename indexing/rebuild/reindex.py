@@ -14,7 +14,7 @@ from datetime import timedelta
 from heapq import merge
 from operator import attrgetter
 
-from connectors.batched import portions
+from connectors.batched import batched
 from connectors.document import Document
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
@@ -113,7 +113,7 @@ class Reindexer:
         version.
         """
         found = find_differences(self._scan_ledger(), self._writer.scan())
-        for page in portions((each for each in found if each.is_chunk_count_only), _PAGE_SIZE):
+        for page in batched((each for each in found if each.is_chunk_count_only), _PAGE_SIZE):
             keep_alive()
             self._ledger.save([Restored.of(each.actual) for each in page if each.actual])
 
@@ -153,7 +153,7 @@ class Reindexer:
 
     def _missing_entries(self) -> Iterator[tuple[str, Entry]]:
         """Yield the ledger entries of missing documents that the ledger still holds."""
-        for page in portions(sorted(self._missing), _PAGE_SIZE):
+        for page in batched(sorted(self._missing), _PAGE_SIZE):
             yield from self._ledger.entries(page).items()
 
     def _check(self, missing: Sequence[MissingDocument]) -> None:

@@ -18,7 +18,7 @@ from backend.chat.llm_loop import ChatTurn
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import documents
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.runtime.deadline import Deadline
 from tests.support.home import Home
 from tests.support.models import MODEL_CACHE

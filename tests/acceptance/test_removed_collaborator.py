@@ -11,7 +11,7 @@ import pytest
 from backend.store import runs, schedule, sources
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import sync
-from connectors.document import Readers
+from connectors.access import Readers
 from tests.support.office import Office
 from tests.support.repository import Write
 from tests.support.services.github import GitHub

@@ -47,7 +47,8 @@ from backend.search.events import SearchDone
 from backend.search.models import Budgets, InferenceSection, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from connectors.document import EVERYBODY, Document, Readers, Section
+from connectors.access import EVERYBODY, Readers
+from connectors.document import Document, Section
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.chunking.chunker import chunks_of, content_hash
 from indexing.embedding.language_support import Understanding, understanding_of

@@ -19,7 +19,7 @@ from backend.container import Container
 from backend.evaluation.corpus import index_name
 from backend.evaluation.dataset import Dataset, read_dataset
 from backend.settings import Settings
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import Index, IndexQuery
 from indexing.local import open_index, open_writer
 from indexing.opensearch import open_index as opening

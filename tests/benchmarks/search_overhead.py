@@ -31,7 +31,7 @@ from backend.search.events import SearchDone
 from backend.search.models import Budgets, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import understanding_of

@@ -35,8 +35,9 @@ from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
-from connectors.connector import Change, Check, Checkpoint, Known, Listed
-from connectors.document import EVERYBODY, Document, Section
+from connectors.access import EVERYBODY
+from connectors.connector import Change, Check, Checkpoint, DocumentListing, KnownVersions
+from connectors.document import Document, Section
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter
 from indexing.ingestion.batch_worker import BatchWorker
@@ -82,7 +83,7 @@ class Made:
             version="1",
         )
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         del known
         for number in range(int(since.value) if since else 0, self.count):
             yield self.document(number)
@@ -91,11 +92,13 @@ class Made:
             self.passed(number + 1)
         yield Checkpoint(str(self.count))
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         yield from (self.document(int(each.partition(":")[2])) for each in document_ids)
 
-    def listing(self) -> Iterator[Listed]:
-        yield from (Listed(f"{self.source}:{number:07}", EVERYBODY) for number in range(self.count))
+    def listing(self) -> Iterator[DocumentListing]:
+        yield from (
+            DocumentListing(f"{self.source}:{number:07}", EVERYBODY) for number in range(self.count)
+        )
 
     def check(self) -> Iterator[Check]:
         yield from ()

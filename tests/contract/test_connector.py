@@ -265,7 +265,7 @@ def test_what_is_asked_for_by_name_is_read_again_changed_or_not(world: World) ->
     (bad,) = held.unreadable.values()
     first, second = sorted(held.documents)[:2]
     world.remove(number_of(held.documents[second].title))
-    again = {_id(one): one for one in world.connect().again([first, second, bad.document_id])}
+    again = {_id(one): one for one in world.connect().refetch([first, second, bad.document_id])}
     assert again == {
         first: held.documents[first],
         second: Deletion(second),
@@ -320,7 +320,7 @@ def test_an_item_that_fails_ends_nothing_and_is_read_once_it_can_be(world: World
     assert held.numbers == [number for number in READABLE if number != 12]
     assert names[12] in {one.document_id for one in world.connect().listing()}
     world.heal(12)
-    assert numbers(world.connect().again([names[12]])) == [12]
+    assert numbers(world.connect().refetch([names[12]])) == [12]
 
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1)], ids=str)
@@ -409,7 +409,7 @@ def test_malformed_answers_lose_and_delete_nothing(world: World, how: str, answe
     world.mend()
     run(world.connect(), held)
     # what could not be read is tried again by its name
-    for change in world.connect().again(list(held.unreadable)):
+    for change in world.connect().refetch(list(held.unreadable)):
         held.take(change)
     assert held.numbers == READABLE
 
@@ -485,7 +485,7 @@ def _every_question(world: World, ids: Sequence[str]) -> list[Callable[[], objec
     return [
         lambda: list(world.connect().changes(None, Held().known)),
         lambda: list(world.connect().listing()),
-        lambda: list(world.connect().again(ids)),
+        lambda: list(world.connect().refetch(ids)),
     ]
 
 

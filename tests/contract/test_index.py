@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.document import EVERYBODY, NOBODY, Access, Person, Readers
+from connectors.access import EVERYBODY, NOBODY, Access, Readers
+from connectors.document import Person
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vectors
 from indexing.index.person_keys import PersonCount

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.store.database import sqlite_url
-from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
+from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.document import Document, Section
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
     AccessAmended,

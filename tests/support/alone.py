@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from connectors.batched import portions
+from connectors.batched import batched
 from connectors.document import Document
 from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Embedder
@@ -20,5 +20,5 @@ def texts_of(documents: Iterable[Document], embedder: Embedder) -> list[str]:
 
 
 def embed(texts: Sequence[str], embedder: Embedder) -> None:
-    for some in portions(texts, TEXTS_A_CALL):
+    for some in batched(texts, TEXTS_A_CALL):
         embedder.embed_passages(some)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.document import EVERYBODY, Access, Span
+from connectors.access import EVERYBODY, Access
+from connectors.document import Span
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import EmbedderIdentity, Vector, Vectors
 from indexing.index.protocols import IndexQuery, Replace

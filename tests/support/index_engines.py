@@ -9,7 +9,7 @@ from typing import Protocol
 
 import opensearchpy
 
-from connectors.document import EVERYBODY, NOBODY, Readers
+from connectors.access import EVERYBODY, NOBODY, Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Amend, Delete, Index, IndexChange, IndexWriter, Replace
 from indexing.local import open_index, open_writer

@@ -24,8 +24,9 @@ from backend.store.ledger import StoredLedger
 from backend.store.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
+from connectors.access import Access
 from connectors.connector import Connector
-from connectors.document import Access, Document
+from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Embedder

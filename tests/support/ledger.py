@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from connectors.access import NOBODY, Access
 from connectors.connector import Checkpoint
-from connectors.document import NOBODY, Access, Document
+from connectors.document import Document
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.ledger import (
     AccessAmended,

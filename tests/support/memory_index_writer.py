@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from connectors.document import NOBODY
+from connectors.access import NOBODY
 from indexing.index.protocols import Amend, Delete, IndexChange, IndexedDocument, Replace, Written
 
 

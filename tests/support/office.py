@@ -7,8 +7,8 @@ from pathlib import Path
 
 from backend.store.database import Database
 from backend.store.sources import Source
+from connectors.access import Readers
 from connectors.connector import Connector
-from connectors.document import Readers
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder

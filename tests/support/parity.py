@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import Hit, Index, IndexQuery
 from indexing.runtime.deadline import Deadline
 

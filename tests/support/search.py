@@ -11,7 +11,8 @@ import numpy as np
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from backend.search.models import Budgets, InferenceSection, SearchRequest
 from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
-from connectors.document import EVERYBODY, Access, Person, Readers, Span
+from connectors.access import EVERYBODY, Access, Readers
+from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding

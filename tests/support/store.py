@@ -13,7 +13,8 @@ from backend.store.credential_vault import Vault
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.tables import contents
-from connectors.document import EVERYBODY, Access, Document, Section
+from connectors.access import EVERYBODY, Access
+from connectors.document import Document, Section
 from indexing.ingestion.ledger import Stored
 
 

@@ -56,7 +56,7 @@ UNUSED = {
 }
 TO_BE_REMOVED = {
     # or called: nothing else may be added here
-    "connectors.document.Readers.may_read",
+    "connectors.access.Readers.may_read",
     "connectors.errors.NotFoundError",
     "connectors.errors.ConflictError",
     "connectors.errors.InvalidInputError",

@@ -26,7 +26,7 @@ from backend.schemas.source import (
 from backend.schemas.system import FieldError, ProblemDetails
 from backend.sources import intervals
 from backend.sources.service import SOURCE_ACTIONS, SourceService
-from connectors.registry import KINDS, NotValid, title_of
+from connectors.registry import SOURCE_KINDS, InvalidSourceError, display_name
 from connectors.settings_form import Form
 
 router = APIRouter()
@@ -41,7 +41,9 @@ MOST_FAILURES = 1_000
 MOST_RETRIED = 1_000
 
 Values: TypeAlias = dict[str, JsonValue]
-KindName: TypeAlias = Annotated[str, Field(max_length=100, json_schema_extra={"enum": [*KINDS]})]
+KindName: TypeAlias = Annotated[
+    str, Field(max_length=100, json_schema_extra={"enum": [*SOURCE_KINDS]})
+]
 
 
 class AddBody(BaseModel):
@@ -137,7 +139,7 @@ class RetryBody(BaseModel):
 )
 @ruled(Rule.OWNER)
 def list_kinds() -> list[SourceKindResponse]:
-    return [describe_kind(kind) for kind in KINDS]
+    return [describe_kind(kind) for kind in SOURCE_KINDS]
 
 
 @router.get(
@@ -186,7 +188,7 @@ def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceResponse
     """Nothing is stored unless all of it is valid."""
     try:
         return sources.edit(name, body.settings, body.credential)
-    except NotValid as error:
+    except InvalidSourceError as error:
         raise Problem(invalid(error)) from None
 
 
@@ -299,25 +301,25 @@ def add(
     """Raises Problem: the settings or the credential are not valid."""
     try:
         return sources.add(kind, settings, credential, name)
-    except NotValid as error:
+    except InvalidSourceError as error:
         raise Problem(invalid(error)) from None
 
 
-def invalid(error: NotValid) -> ProblemDetails:
+def invalid(error: InvalidSourceError) -> ProblemDetails:
     """Return each fault by its field; nothing of a credential is repeated."""
     faults = tuple(
-        FieldError(where=".".join(one.path), message=one.message) for one in error.faults
+        FieldError(where=".".join(one.path), message=one.message) for one in error.errors
     )
     details = problem(422, "The settings of the source are not valid.", "See errors.")
     return details.model_copy(update={"errors": faults})
 
 
 def describe_kind(kind: str) -> SourceKindResponse:
-    known = KINDS[kind]
-    settings, credential = Form.of(known.settings), Form.of(known.credential)
+    known = SOURCE_KINDS[kind]
+    settings, credential = Form.from_model(known.settings), Form.from_model(known.credential)
     return SourceKindResponse(
         kind=kind,
-        title=title_of(kind),
+        title=display_name(kind),
         help=settings.help,
         capabilities=tuple(sorted(known.capabilities)),
         settings=known.settings.model_json_schema(),

@@ -25,8 +25,9 @@ from backend.schemas.document import DocumentListResponse, DocumentResponse, Doc
 from backend.store import documents as stored
 from backend.store import sources
 from backend.store.documents import StoredDocument
-from connectors.connector import KeepsOriginals
-from connectors.document import Document, Readers
+from connectors.access import Readers
+from connectors.connector import ProvidesOriginal
+from connectors.document import Document
 from connectors.extraction import media_types
 from indexing.chunking.chunk import ChunkRange
 from indexing.runtime.deadline import CancelToken, Deadline
@@ -137,7 +138,7 @@ _CHANGED = problem(
 
 def _file(container: Container, document: Document) -> BufferedReader | None:
     connector = container.connector(sources.find(container.database, document.source))
-    if not isinstance(connector, KeepsOriginals):
+    if not isinstance(connector, ProvidesOriginal):
         return None
     return connector.original(document.id, document.version)
 

@@ -4,14 +4,15 @@ import hashlib
 from collections.abc import Sequence
 
 from connectors.document import Document, Section
-from connectors.extraction.media_types import HEAD, UNKNOWN, media_type_of
-from connectors.extraction.registry import can_read, extract
-from connectors.extraction.result import Extracted, one_line, safe, shortened
+from connectors.extraction.media_types import HEAD_SIZE, UNKNOWN, detect_media_type
+from connectors.extraction.registry import extract, is_supported
+from connectors.extraction.result import ExtractionResult
 from connectors.http_client.response import MalformedResponse, ResponseTooLarge
 from connectors.sources.confluence.client import ConfluenceClient
 from connectors.sources.confluence.models import Attachment
 from connectors.sources.confluence.page_documents import ContentWithAccess, get_owners
 from connectors.sources.confluence.users_and_groups import UserDirectory
+from connectors.text_cleaning import replace_unstorable, shorten_title, to_one_line
 
 _FORMAT = 1
 """Raised when the same responses give another document, so that all are read again."""
@@ -43,11 +44,11 @@ def read_attachment(
     """Download an attachment; if it is too large or of an unknown format, only its name is indexed.
 
     Raises:
-        CannotRead: it is damaged, protected or not of its format.
+        ExtractionError: it is damaged, protected or not of its format.
         SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
     media_type, extracted = _extract(client, attachment, max_bytes)
-    title = shortened(one_line(attachment.title)) or attachment.id
+    title = shorten_title(to_one_line(attachment.title)) or attachment.id
     name_only = Section(text=f"{title} ({page.title})")
     return Document(
         id=get_attachment_id(source, attachment),
@@ -62,7 +63,7 @@ def read_attachment(
             **(extracted.metadata if extracted else {}),
             "space": page.content.space.key,
             "kind": "attachment",
-            "page": safe(page.title),
+            "page": replace_unstorable(page.title),
         },
         owners=get_owners([attachment.author], users),
         created_at=attachment.created_at,
@@ -73,9 +74,9 @@ def read_attachment(
 
 def _extract(
     client: ConfluenceClient, attachment: Attachment, max_bytes: int
-) -> tuple[str, Extracted | None]:
-    by_name = media_type_of(attachment.title, b"")
-    is_readable = by_name == UNKNOWN or can_read(by_name)
+) -> tuple[str, ExtractionResult | None]:
+    by_name = detect_media_type(attachment.title, b"")
+    is_readable = by_name == UNKNOWN or is_supported(by_name)
     if not is_readable or not max_bytes or (attachment.size or 0) > max_bytes:
         return by_name, None
     try:
@@ -84,8 +85,8 @@ def _extract(
         return by_name, None
     if response.not_found:
         raise MalformedResponse("Confluence lists the attachment but has no content of it")
-    by_content = media_type_of(attachment.title, response.body[:HEAD])
-    return by_content, extract(response.body, by_content) if can_read(by_content) else None
+    by_content = detect_media_type(attachment.title, response.body[:HEAD_SIZE])
+    return by_content, extract(response.body, by_content) if is_supported(by_content) else None
 
 
 def _check_path(path: str) -> str:

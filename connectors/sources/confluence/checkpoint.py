@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from connectors.checkpoints import is_stamp, stamp, stored
+from connectors.checkpoints import format_timestamp, is_timestamp, load_checkpoint
 from connectors.connector import Checkpoint
 from connectors.sources.confluence.models import ContentKind
 
@@ -40,7 +40,7 @@ class SyncCheckpoint:
     @classmethod
     def parse(cls, since: Checkpoint | None, settings_digest: str) -> Self:
         """Parse a stored checkpoint; one that is invalid or of other settings starts from scratch."""
-        match stored(since):
+        match load_checkpoint(since):
             case {
                 "confluence": digest,
                 "since": str(before),
@@ -62,7 +62,9 @@ class SyncCheckpoint:
 
     def start(self, now: datetime) -> Self:
         """Begin a run; one that was interrupted keeps its begin."""
-        return self if self.started_at else replace(self, started_at=stamp(now - _OVERLAP))
+        return (
+            self if self.started_at else replace(self, started_at=format_timestamp(now - _OVERLAP))
+        )
 
     def get_cursor(self, space: str, kind: ContentKind) -> str | None:
         """Return from where to read a list, empty for its start; None if it is completed."""
@@ -81,7 +83,7 @@ class SyncCheckpoint:
 
     def catch_up(self, until: datetime) -> Self:
         """Note that the changes up to that time were read."""
-        return replace(self, since=stamp(until))
+        return replace(self, since=format_timestamp(until))
 
     def complete(self, existing: frozenset[str]) -> Self:
         """End the run; spaces that no longer exist are removed."""
@@ -111,7 +113,7 @@ class SyncCheckpoint:
 
 
 def _are_stamps(*texts: str) -> bool:
-    return all(not one or is_stamp(one) for one in texts)
+    return all(not one or is_timestamp(one) for one in texts)
 
 
 def _parse_position(value: object) -> Position | None:

@@ -7,27 +7,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from connectors.access import Access
 from connectors.connector import (
     Change,
     Check,
     Checkpoint,
     Deletion,
-    Known,
-    Listed,
-    checks,
+    DocumentListing,
+    KnownVersions,
+    make_checks,
 )
-from connectors.document import Access
 from connectors.errors import (
     ActionRequiredError,
     NotFoundError,
     SourceError,
     TemporarilyUnavailableError,
 )
-from connectors.extraction.result import parsed_time
-from connectors.files.glob_patterns import Choice
+from connectors.files.glob_patterns import PathFilter
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import ApiAccount, required
-from connectors.source_kind import Kind
+from connectors.source_kind import SourceKind
 from connectors.sources.confluence.changed_content import iterate_changes
 from connectors.sources.confluence.checkpoint import Position, SyncCheckpoint
 from connectors.sources.confluence.client import ConfluenceClient
@@ -45,6 +44,7 @@ from connectors.sources.confluence.settings import (
 )
 from connectors.sources.confluence.site import Site
 from connectors.sources.confluence.users_and_groups import UserDirectory
+from connectors.text_cleaning import parse_time
 
 _MAX_CHECKED = 20
 """Spaces whose readers a check requests."""
@@ -73,13 +73,13 @@ class ConfluenceConnector:
         self._source = source
         self._settings = settings
         self._account = _create_account(source, settings, credential)
-        self._selection = Choice.of(settings.spaces, settings.exclude)
+        self._selection = PathFilter.parse(settings.spaces, settings.exclude)
 
     @property
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed: new spaces are read completely, in the others changes are searched.
 
         If a space in the settings is missing, the run ends with an error after all others are read.
@@ -102,8 +102,8 @@ class ConfluenceConnector:
             if problem := self._describe_missing(run):
                 raise NotFoundError(problem)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read documents again; a page comes with its attachments. See `Connector.again`.
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """Read documents again; a page comes with its attachments. See `Connector.refetch`.
 
         Raises:
             TemporarilyUnavailableError: Confluence is not available, or asks to wait.
@@ -120,7 +120,7 @@ class ConfluenceConnector:
                 else:
                     yield Deletion(document_id)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """Yield every page, blog post and attachment with its current readers.
 
         What is in the trash, archived, or hidden from the token is not listed.
@@ -138,7 +138,7 @@ class ConfluenceConnector:
 
     def check(self) -> Iterator[Check]:
         """Test the connection, and the readers of the first 20 spaces."""
-        yield from checks(*self._find_problems())
+        yield from make_checks(*self._find_problems())
 
     def _connect(self) -> ConfluenceClient:
         return ConfluenceClient(self._account)
@@ -183,7 +183,7 @@ class ConfluenceConnector:
         return hashlib.sha256(values.encode()).hexdigest()[:20]
 
     def _read_all(
-        self, run: _Run, checkpoint: SyncCheckpoint, known: Known
+        self, run: _Run, checkpoint: SyncCheckpoint, known: KnownVersions
     ) -> Iterator[Change | SyncCheckpoint]:
         """Yield the changes, and the progress after each page of them."""
         old = [one for one in run.spaces if one.id in checkpoint.completed]
@@ -198,7 +198,7 @@ class ConfluenceConnector:
                     yield change
 
     def _read_space(
-        self, run: _Run, space: Space, checkpoint: SyncCheckpoint, known: Known
+        self, run: _Run, space: Space, checkpoint: SyncCheckpoint, known: KnownVersions
     ) -> Iterator[Change | SyncCheckpoint]:
         for kind in ContentKind:
             start = checkpoint.get_cursor(space.id, kind)
@@ -223,9 +223,9 @@ class ConfluenceConnector:
                 previous = {one.id for one in page.contents} or previous
 
     def _read_searched(
-        self, run: _Run, checkpoint: SyncCheckpoint, spaces: Sequence[Space], known: Known
+        self, run: _Run, checkpoint: SyncCheckpoint, spaces: Sequence[Space], known: KnownVersions
     ) -> Iterator[Change | SyncCheckpoint]:
-        since = parsed_time(checkpoint.since)
+        since = parse_time(checkpoint.since)
         if since is None:
             raise ValueError(f"not a time: {checkpoint.since}")
         by_id = {one.id: one for one in spaces}
@@ -325,7 +325,7 @@ def _create_site(settings: Cloud | DataCenter, client: ConfluenceClient) -> Site
             return DataCenterSite(client, settings.mail_domain)
 
 
-KIND = Kind(
+SOURCE_KIND = SourceKind(
     connector=ConfluenceConnector,
     settings=ConfluenceSettings,
     credential=ConfluenceCredential,

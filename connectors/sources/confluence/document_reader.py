@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from connectors.batched import portions
-from connectors.connector import Change, Deletion, Known, Listed, Unreadable
+from connectors.batched import batched
+from connectors.connector import Change, Deletion, DocumentListing, KnownVersions, Unreadable
 from connectors.document import Document
-from connectors.extraction.result import CannotRead, one_line
+from connectors.extraction.result import ExtractionError
 from connectors.http_client.api_client import AccessDeniedError, required
 from connectors.http_client.response import MalformedResponse, ResponseError, ServerError
 from connectors.sources.confluence.attachment_documents import (
@@ -26,6 +26,7 @@ from connectors.sources.confluence.page_documents import (
 from connectors.sources.confluence.permissions import PermissionReader
 from connectors.sources.confluence.site import Site
 from connectors.sources.confluence.users_and_groups import UserDirectory
+from connectors.text_cleaning import to_one_line
 
 _BATCH_SIZE = 200
 """Ids whose known versions are requested at once."""
@@ -41,7 +42,7 @@ class DocumentReader:
     permissions: PermissionReader
     max_attachment_bytes: int
 
-    def read_changed(self, contents: Sequence[Content], known: Known) -> Iterator[Change]:
+    def read_changed(self, contents: Sequence[Content], known: KnownVersions) -> Iterator[Change]:
         """Yield those pages and attachments whose known version differs."""
         ids = [get_page_id(self.source, one.id) for one in contents]
         versions = known(ids) if ids else {}
@@ -51,15 +52,15 @@ class DocumentReader:
             if context.has_attachments:
                 yield from self._read_attachments(page, known)
 
-    def list_documents(self, contents: Sequence[Content]) -> Iterator[Listed]:
+    def list_documents(self, contents: Sequence[Content]) -> Iterator[DocumentListing]:
         for content, context in self._read_contexts(contents):
             access = self.permissions.get_access(content.space, context)
-            yield Listed(get_page_id(self.source, content.id), access)
+            yield DocumentListing(get_page_id(self.source, content.id), access)
             if context.has_attachments:
                 with required(f"the attachments of {content.title!r}"):
                     attachments = self._list_attachments(content)
                     for document_id in index_by_document_id(attachments, self.source):
-                        yield Listed(document_id, access)
+                        yield DocumentListing(document_id, access)
 
     def refetch_page(self, content: Content) -> Iterator[Change]:
         """Read a page, changed or not, with its attachments."""
@@ -98,7 +99,7 @@ class DocumentReader:
         yield from zip(contents, contexts, strict=True)
 
     def _with_access(self, content: Content, context: ContentContext) -> ContentWithAccess:
-        titles = (one_line(one.title) for one in context.ancestors)
+        titles = (to_one_line(one.title) for one in context.ancestors)
         return ContentWithAccess(
             content=content,
             ancestor_titles=tuple(filter(None, titles)),
@@ -118,7 +119,7 @@ class DocumentReader:
         yield from attempt.failures
 
     def _read_attachments(
-        self, page: ContentWithAccess, known: Known
+        self, page: ContentWithAccess, known: KnownVersions
     ) -> Iterator[Document | Unreadable]:
         """Read the attachments of a page; if they cannot be listed, the page counts as unreadable."""
         attempt = self._attempt(page)
@@ -127,7 +128,7 @@ class DocumentReader:
             attachments = list(self.site.list_attachments(page.content))
         yield from attempt.failures
         by_id = index_by_document_id(attachments, self.source)
-        for batch in portions(by_id.items(), _BATCH_SIZE):
+        for batch in batched(by_id.items(), _BATCH_SIZE):
             versions = known([document_id for document_id, _ in batch])
             for document_id, attachment in batch:
                 if versions.get(document_id) != get_attachment_version(attachment):
@@ -137,7 +138,7 @@ class DocumentReader:
         self, page: ContentWithAccess, attachment: Attachment
     ) -> Document | Unreadable:
         document_id = get_attachment_id(self.source, attachment)
-        title = one_line(attachment.title) or attachment.id
+        title = to_one_line(attachment.title) or attachment.id
         attempt = ReadAttempt(document_id, title, attachment.link)
         client, max_bytes = self.site.client, self.max_attachment_bytes
         with attempt.collect_failures():
@@ -163,7 +164,7 @@ class ReadAttempt:
     def collect_failures(self) -> Iterator[None]:
         try:
             yield
-        except (ResponseError, AccessDeniedError, ServerError, CannotRead) as error:
+        except (ResponseError, AccessDeniedError, ServerError, ExtractionError) as error:
             failure = Unreadable(
                 document_id=self.document_id,
                 item=self.item,

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from connectors.document import Access, Document, Person, Place, Section
+from connectors.access import Access
+from connectors.document import Document, Person, Place, Section
 from connectors.extraction.media_types import HTML
-from connectors.extraction.result import one_line, shortened
 from connectors.sources.confluence import storage_format
 from connectors.sources.confluence.models import Comment, Content, ContentKind, User
 from connectors.sources.confluence.users_and_groups import UserDirectory
+from connectors.text_cleaning import shorten_title, to_one_line
 
 _FORMAT = 1
 """Raised when the same responses give another document, so that all are read again."""
@@ -28,7 +29,7 @@ class ContentWithAccess:
 
     @property
     def title(self) -> str:
-        return shortened(one_line(self.content.title)) or self.content.id
+        return shorten_title(to_one_line(self.content.title)) or self.content.id
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -53,7 +54,7 @@ def build_page(
     """Build the document of a page.
 
     Raises:
-        CannotRead: the body is not in the storage format.
+        ExtractionError: the body is not in the storage format.
         SourceAuthError, TemporarilyUnavailableError, ResponseError: see `ApiClient`.
     """
     content = page.content
@@ -93,7 +94,7 @@ def _get_last_change(content: Content, comments: Sequence[Comment]) -> datetime:
 
 def _parse_comment(comment: Comment, users: UserDirectory) -> Iterator[Section]:
     author = users.get_person(comment.author)
-    quoted = one_line(comment.quoted)[:_MAX_QUOTED]
+    quoted = to_one_line(comment.quoted)[:_MAX_QUOTED]
     parts = (
         author.name if author else "",
         f"{comment.created_at:%Y-%m-%d}",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import reduce
 
-from connectors.document import Access
+from connectors.access import Access
 from connectors.http_client.api_client import AccessDeniedError, required
 from connectors.sources.confluence.models import ContentContext, Space
 from connectors.sources.confluence.site import Site

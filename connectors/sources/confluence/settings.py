@@ -5,9 +5,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.document import reader_token
+from connectors.access import parse_reader_token
 from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
-from connectors.setting_types import Globs, ReaderTokens
+from connectors.setting_types import GlobPatterns, ReaderTokens
 
 _ACCOUNT = re.compile(r"([^\s=]+)=(\S+)")
 _DOMAIN = re.compile(r"([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+")
@@ -24,7 +24,7 @@ class Cloud(BaseModel):
     @field_validator("email")
     @classmethod
     def _normalize_email(cls, email: str) -> str:
-        return reader_token(f"user:{email.strip()}").removeprefix("user:")
+        return parse_reader_token(f"user:{email.strip()}").removeprefix("user:")
 
 
 class DataCenter(BaseModel):
@@ -61,11 +61,11 @@ class ConfluenceSettings(BaseModel):
         " its path, https://wiki.acme.com/confluence."
     )
     site: SiteSettings = Field(description="Confluence Cloud, or your own server.")
-    spaces: Globs = Field(
+    spaces: GlobPatterns = Field(
         default=(),
         description="Keys of spaces, or globs of keys. Empty: all that the account may view.",
     )
-    exclude: Globs = Field(
+    exclude: GlobPatterns = Field(
         default=(),
         description="Keys, or globs of keys, of spaces to exclude: ~* matches personal spaces.",
     )
@@ -92,7 +92,7 @@ class ConfluenceSettings(BaseModel):
         for one in accounts:
             if not (match := _ACCOUNT.fullmatch(one)):
                 raise ValueError(f"{one!r}: write ACCOUNT=E-MAIL")
-            reader_token(f"user:{match[2]}")
+            parse_reader_token(f"user:{match[2]}")
         return accounts
 
     @model_validator(mode="after")

@@ -16,8 +16,9 @@ from lxml import etree
 from lxml.etree import _Element as Element
 
 from connectors.document import Section
-from connectors.extraction.html import html_sections
-from connectors.extraction.result import CannotRead, safe
+from connectors.extraction.html import extract_html_sections
+from connectors.extraction.result import ExtractionError
+from connectors.text_cleaning import replace_unstorable
 
 NameLookup: TypeAlias = Callable[[str], str]
 """Returns the name of a user for an account ID or a user key; empty if it is not known."""
@@ -57,34 +58,36 @@ def parse_sections(source: str, get_name: NameLookup) -> tuple[Section, ...]:
     """Split a page into sections by its headings; none if it has no text.
 
     Raises:
-        CannotRead: it is nested too deeply, or too large.
+        ExtractionError: it is nested too deeply, or too large.
     """
-    return html_sections(to_html(source, get_name))
+    return extract_html_sections(to_html(source, get_name))
 
 
 def to_html(source: str, get_name: NameLookup) -> str:
     """Convert a page to HTML.
 
     Raises:
-        CannotRead: it is nested too deeply, or too large.
+        ExtractionError: it is nested too deeply, or too large.
     """
     root = _parse(source)
     try:
         return "" if root is None else "".join(_HtmlWriter(get_name).write_children(root))
     except RecursionError as error:
-        raise CannotRead(_TOO_DEEP) from error
+        raise ExtractionError(_TOO_DEEP) from error
 
 
 def _parse(source: str) -> Element | None:
-    plain = _INVALID_IN_XML.sub("\ufffd", _DATA_OR_ENTITY.sub(_expand_entity, safe(source)))
+    plain = _INVALID_IN_XML.sub(
+        "\ufffd", _DATA_OR_ENTITY.sub(_expand_entity, replace_unstorable(source))
+    )
     # HTML entities are expanded above; none that a page declares is resolved.
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, huge_tree=False)
     try:
         root = etree.fromstring((_ROOT % plain).encode(), parser)
     except etree.XMLSyntaxError as error:
-        raise CannotRead("the page is not in the storage format") from error
+        raise ExtractionError("the page is not in the storage format") from error
     if any("depth" in one.message.lower() or "huge" in one.message for one in parser.error_log):
-        raise CannotRead(_TOO_DEEP)
+        raise ExtractionError(_TOO_DEEP)
     return root
 
 

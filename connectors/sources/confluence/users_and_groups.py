@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connectors.document import Person, reader_token
+from connectors.access import parse_reader_token
+from connectors.document import Person
 from connectors.http_client.api_client import AccessDeniedError, required
 from connectors.http_client.response import ClientError, ServerError
 from connectors.sources.confluence.models import Group, Principals, User
@@ -52,7 +53,7 @@ class UserDirectory:
     def _get_email(self, user: User) -> str | None:
         configured = self._emails.get(user.key.lower()) or self._emails.get(user.username.lower())
         try:
-            return reader_token(f"user:{configured or user.email}").removeprefix("user:")
+            return parse_reader_token(f"user:{configured or user.email}").removeprefix("user:")
         except ValueError:
             return None
 

@@ -15,30 +15,42 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from connectors.batched import portions
-from connectors.checkpoints import stored
+from connectors.access import Access
+from connectors.batched import batched
+from connectors.checkpoints import load_checkpoint
 from connectors.connector import (
     Change,
     Check,
     Checkpoint,
     Deletion,
-    Known,
-    Listed,
+    DocumentListing,
+    KnownVersions,
     Unchanged,
     Unreadable,
-    checks,
+    make_checks,
 )
-from connectors.document import Access, Document
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.extraction.media_types import HEAD, media_type_of
-from connectors.extraction.registry import can_read, extract, not_read_yet
-from connectors.extraction.result import CannotRead, shortened
+from connectors.extraction.media_types import HEAD_SIZE, detect_media_type
+from connectors.extraction.registry import extract, is_supported, unsupported_format
+from connectors.extraction.result import ExtractionError
 from connectors.files.access_rules import OPEN_TO_ALL, AccessRules, parse_access_rules
-from connectors.files.glob_patterns import Choice, any_covers
-from connectors.files.paths import Parts, own_id, parts_of, readable, titled
-from connectors.files.walker import Closed, Content, File, TooLarge, head, look, opened, read, walk
-from connectors.setting_types import Globs
-from connectors.source_kind import Kind, NoCredential
+from connectors.files.glob_patterns import PathFilter, covers_any
+from connectors.files.paths import PathParts, decode_path, encode_path, format_path, make_title
+from connectors.files.walker import (
+    File,
+    FileContent,
+    FileTooLargeError,
+    InaccessiblePath,
+    find_file,
+    open_file,
+    read_file,
+    read_head,
+    walk_files,
+)
+from connectors.setting_types import GlobPatterns
+from connectors.source_kind import NoCredential, SourceKind
+from connectors.text_cleaning import shorten_title
 
 ACCESS_FILE = "access.yaml"
 
@@ -58,10 +70,10 @@ class FolderSettings(BaseModel):
         title="Folder on this machine",
         description="Read with all folders in it. An access.yaml there says who may read what.",
     )
-    include: Globs = Field(
+    include: GlobPatterns = Field(
         default=(), description="Globs of the files to read, such as **/*.md. Empty: all."
     )
-    exclude: Globs = Field(default=(), description="Globs of the files to leave out.")
+    exclude: GlobPatterns = Field(default=(), description="Globs of the files to leave out.")
     largest_file: int = Field(
         default=100_000_000, gt=0, description="Bytes. A larger file is reported as unreadable."
     )
@@ -89,7 +101,7 @@ class _Version:
         return cls(int(match[1]), int(match[2]), match[3]) if match else None
 
     @classmethod
-    def of(cls, content: Content) -> "_Version":
+    def of(cls, content: FileContent) -> "_Version":
         digest = hashlib.sha256(content.data).hexdigest()
         return cls(len(content.data), content.mtime_ns, digest)
 
@@ -106,13 +118,13 @@ class FolderConnector:
     def __init__(self, source: str, settings: FolderSettings) -> None:
         self._source = source
         self._settings = settings
-        self._chosen = Choice.of(settings.include, settings.exclude)
+        self._chosen = PathFilter.parse(settings.include, settings.exclude)
 
     @property
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed, with a checkpoint every 200 files.
 
         A file of the size and time that Quarry holds is taken for unchanged; of another time but
@@ -125,7 +137,7 @@ class FolderConnector:
         root = self._root()
         identity = _identity(root)
         rules = _access_rules(root)
-        for batch in portions(self._walk(root, _position(since)), _FILES_A_CHECKPOINT):
+        for batch in batched(self._walk(root, _position(since)), _FILES_A_CHECKPOINT):
             held = known([self._id(item.parts) for item in batch])
             for item in batch:
                 version = _Version.parse(held.get(self._id(item.parts)))
@@ -136,7 +148,7 @@ class FolderConnector:
         self._still(root, identity)
         yield Checkpoint(json.dumps({"after": None}))
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """Yield every file with those who may read it now; nothing is opened but folders.
 
         Raises:
@@ -147,13 +159,13 @@ class FolderConnector:
         identity = _identity(root)
         rules = _access_rules(root)
         for item in self._walk(root, ()):
-            if isinstance(item, Closed):
+            if isinstance(item, InaccessiblePath):
                 _check_closed(item)
-            yield Listed(self._id(item.parts), rules.access(item.parts))
+            yield DocumentListing(self._id(item.parts), rules.access(item.parts))
         self._still(root, identity)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`."""
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.refetch`."""
         root = self._root()
         rules = _access_rules(root)
         for document_id in document_ids:
@@ -162,16 +174,16 @@ class FolderConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        yield from checks(fault, fault)
+        yield from make_checks(fault, fault)
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:
-        """See `KeepsOriginals.original`."""
+        """See `ProvidesOriginal.original`."""
         held = _Version.parse(version)
-        parts = parts_of(document_id.removeprefix(f"{self._source}:"))
+        parts = decode_path(document_id.removeprefix(f"{self._source}:"))
         if held is None or parts is None:
             return None
         try:
-            file = opened(self._root(), parts)
+            file = open_file(self._root(), parts)
         except (OSError, ValueError, ActionRequiredError):
             return None
         if _is_still(file, held):
@@ -203,29 +215,29 @@ class FolderConnector:
                 f"the folder {root} went away while it was read", _LATER
             )
 
-    def _walk(self, root: Path, after: Parts) -> Iterator[File | Closed]:
+    def _walk(self, root: Path, after: PathParts) -> Iterator[File | InaccessiblePath]:
         try:
-            yield from filter(self._includes, walk(root, self._enters, after))
+            yield from filter(self._includes, walk_files(root, self._enters, after))
         except OSError as error:
             raise TemporarilyUnavailableError(
                 f"the folder {root} went away: {_said(error)}", _LATER
             ) from error
 
-    def _enters(self, parts: Parts) -> bool:
+    def _enters(self, parts: PathParts) -> bool:
         name = parts[-1]
         hidden = name.startswith((".", "~$")) or name in _LITTER or parts == (ACCESS_FILE,)
-        return not hidden and not any_covers(self._chosen.exclude, parts)
+        return not hidden and not covers_any(self._chosen.exclude, parts)
 
-    def _includes(self, item: File | Closed) -> bool:
-        return isinstance(item, Closed) or self._chosen.takes(item.parts)
+    def _includes(self, item: File | InaccessiblePath) -> bool:
+        return isinstance(item, InaccessiblePath) or self._chosen.takes(item.parts)
 
-    def _id(self, parts: Parts) -> str:
-        return f"{self._source}:{own_id(parts)}"
+    def _id(self, parts: PathParts) -> str:
+        return f"{self._source}:{encode_path(parts)}"
 
     def _change(
-        self, root: Path, rules: AccessRules, item: File | Closed, held: _Version | None
+        self, root: Path, rules: AccessRules, item: File | InaccessiblePath, held: _Version | None
     ) -> Change | None:
-        if isinstance(item, Closed):
+        if isinstance(item, InaccessiblePath):
             return self._unreadable(root, item.parts, _said(item.error))
         if held is not None and held.fits(item):
             return None
@@ -235,17 +247,17 @@ class FolderConnector:
             return None
         except OSError as error:
             return self._unreadable(root, item.parts, _said(error))
-        except CannotRead as error:
+        except ExtractionError as error:
             return self._unreadable(root, item.parts, str(error))
 
     def _read(self, root: Path, access: Access, file: File, held: _Version | None) -> Change:
         largest = self._settings.largest_file
         if file.size > largest:
-            raise TooLarge(f"{file.size:,} bytes; the limit is {largest:,}")
-        media_type = media_type_of(file.parts[-1], head(root, file.parts, HEAD))
-        if file.size and not can_read(media_type):
-            raise not_read_yet(media_type)
-        content = read(root, file.parts, largest)
+            raise FileTooLargeError(f"{file.size:,} bytes; the limit is {largest:,}")
+        media_type = detect_media_type(file.parts[-1], read_head(root, file.parts, HEAD_SIZE))
+        if file.size and not is_supported(media_type):
+            raise unsupported_format(media_type)
+        content = read_file(root, file.parts, largest)
         version = _Version.of(content)
         if held is not None and held.sha256 == version.sha256:
             return Unchanged(self._id(file.parts), str(version))
@@ -253,28 +265,28 @@ class FolderConnector:
         return Document(
             id=self._id(file.parts),
             source=self._source,
-            title=shortened(extracted.title or titled(file.parts[-1])),
+            title=shorten_title(extracted.title or make_title(file.parts[-1])),
             sections=extracted.sections,
             link=root.joinpath(*file.parts).as_uri(),
             media_type=media_type,
             access=access,
             version=str(version),
-            metadata={"path": readable(file.parts), **extracted.metadata},
+            metadata={"path": format_path(file.parts), **extracted.metadata},
             owners=extracted.authors,
             created_at=extracted.created_at,
             # What a file says of itself holds after a copy or a checkout; its time on disk does not.
             updated_at=extracted.updated_at or extracted.created_at or _moment(content.mtime_ns),
-            parents=tuple(readable([name]) for name in file.parts[:-1]),
+            parents=tuple(format_path([name]) for name in file.parts[:-1]),
         )
 
     def _again(self, root: Path, rules: AccessRules, document_id: str) -> Change:
-        parts = parts_of(document_id.removeprefix(f"{self._source}:"))
-        file = None if parts is None or not self._reaches(parts) else look(root, parts)
+        parts = decode_path(document_id.removeprefix(f"{self._source}:"))
+        file = None if parts is None or not self._reaches(parts) else find_file(root, parts)
         if file is None or not self._includes(file):
             return Deletion(document_id)
         return self._change(root, rules, file, None) or Deletion(document_id)
 
-    def _reaches(self, parts: Parts) -> bool:
+    def _reaches(self, parts: PathParts) -> bool:
         return all(self._enters(parts[:end]) for end in range(1, len(parts) + 1))
 
     def _fault(self) -> str | None:
@@ -286,10 +298,10 @@ class FolderConnector:
             return str(error)
         return None
 
-    def _unreadable(self, root: Path, parts: Parts, reason: str) -> Unreadable:
+    def _unreadable(self, root: Path, parts: PathParts, reason: str) -> Unreadable:
         return Unreadable(
             document_id=self._id(parts),
-            item=readable(parts),
+            item=format_path(parts),
             reason=reason,
             link=root.joinpath(*parts).as_uri(),
         )
@@ -312,10 +324,10 @@ def _is_still(file: BufferedReader, held: _Version) -> bool:
     return same
 
 
-def _position(since: Checkpoint | None) -> Parts:
+def _position(since: Checkpoint | None) -> PathParts:
     """Where the walk goes on. A checkpoint that says nothing sensible begins from the start: every
     file is then compared once more, and none is missed."""
-    told = stored(since)
+    told = load_checkpoint(since)
     after = told.get("after") if isinstance(told, dict) else None
     if not isinstance(after, list) or not all(isinstance(name, str) for name in after):
         return ()
@@ -346,18 +358,18 @@ def _check_misnamed(root: Path) -> None:
             raise ActionRequiredError(f"{root / name}: rename the file to {ACCESS_FILE}")
 
 
-def _check_closed(item: Closed) -> None:
+def _check_closed(item: InaccessiblePath) -> None:
     """What cannot be listed must not look deleted. A path that is too long was never read."""
     match item.error:
         case PermissionError():
             raise ActionRequiredError(
-                f"{readable(item.parts)} cannot be listed ({_said(item.error)}); or exclude it"
+                f"{format_path(item.parts)} cannot be listed ({_said(item.error)}); or exclude it"
             )
         case OSError(errno=errno.ENAMETOOLONG):
             return
         case _:
             raise TemporarilyUnavailableError(
-                f"{readable(item.parts)}: {_said(item.error)}", _LATER
+                f"{format_path(item.parts)}: {_said(item.error)}", _LATER
             )
 
 
@@ -387,6 +399,6 @@ def _no_folder(settings: FolderSettings) -> str | None:
     return None if is_there else "There is no such folder on this machine."
 
 
-KIND = Kind(
+SOURCE_KIND = SourceKind(
     connector=_connector, settings=FolderSettings, credential=NoCredential, missing=_no_folder
 )

@@ -13,12 +13,19 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
-from connectors.document import Access
+from connectors.access import Access
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    DocumentListing,
+    KnownVersions,
+    make_checks,
+)
 from connectors.errors import ActionRequiredError, SourceError, TemporarilyUnavailableError
 from connectors.files.access_rules import AccessRules, Rule, parse_access_rules
-from connectors.files.glob_patterns import Glob
-from connectors.files.paths import Parts
+from connectors.files.glob_patterns import GlobPattern
+from connectors.files.paths import PathParts
 from connectors.git_repository.branch_sync import Branch, FileFilter
 from connectors.git_repository.connection import Connection
 from connectors.git_repository.credentials import GitCredential
@@ -33,8 +40,8 @@ from connectors.git_repository.remote_url import (
 from connectors.git_repository.repository import Repository
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
-from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
-from connectors.source_kind import Kind
+from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
+from connectors.source_kind import SourceKind
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 
 ACCESS_FILE = "access.yaml"
@@ -61,8 +68,8 @@ class GitSettings(BaseModel):
         description="The branch to read. Empty: the default branch.",
         pattern=r"^[^-\x00-\x20~^:?*\[\\]*$",
     )
-    include: Globs = Field(default=(), description="Globs of the files to read. Empty: all.")
-    exclude: Globs = Field(default=(), description="Globs of the files to leave out.")
+    include: GlobPatterns = Field(default=(), description="Globs of the files to read. Empty: all.")
+    exclude: GlobPatterns = Field(default=(), description="Globs of the files to leave out.")
     largest_file: int = Field(
         default=100_000_000,
         gt=0,
@@ -133,7 +140,7 @@ class GitConnector:
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what differs from the commit that was read last, with a checkpoint every 200 files.
 
         An interrupted run is first completed up to its own commit. Where the last commit cannot be
@@ -151,18 +158,18 @@ class GitConnector:
                 case _:
                     yield change
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`."""
-        return self._branch.again(document_ids)
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.refetch`."""
+        return self._branch.refetch(document_ids)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """Yield every file and who may read it now; no file contents are fetched. See `Connector.listing`."""
         return self._branch.listing()
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._find_fault()
-        yield from checks(fault, fault)
+        yield from make_checks(fault, fault)
 
     @property
     def _mirror_folder(self) -> Path | None:
@@ -183,7 +190,7 @@ class GitConnector:
     def _load_rules(self, repository: Repository, commit: str) -> AccessRules:
         present = repository.trees.find_root_names(commit, [ACCESS_FILE, *_MISSPELLED_NAMES])
         if not present:
-            return AccessRules((Rule(Glob.of("**"), Access.to(self._settings.readers)),))
+            return AccessRules((Rule(GlobPattern.parse("**"), Access.to(self._settings.readers)),))
         name = f"{ACCESS_FILE} of {display_url(self._remote)}"
         if ACCESS_FILE not in present:
             # If a misspelled file were ignored, the readers of the settings would see all files.
@@ -196,7 +203,7 @@ class GitConnector:
             raise SourceError(f"{name} is larger than {_MAX_ACCESS_FILE_BYTES:,} bytes")
         return parse_access_rules(repository.objects.read(entry.blob), name)
 
-    def _link(self, parts: Parts, branch: str) -> str:
+    def _link(self, parts: PathParts, branch: str) -> str:
         return file_link(self._remote, self._hosting, branch, parts)
 
     def _find_fault(self) -> str | None:
@@ -207,4 +214,4 @@ class GitConnector:
         return None
 
 
-KIND = Kind(connector=GitConnector, settings=GitSettings, credential=GitCredential)
+SOURCE_KIND = SourceKind(connector=GitConnector, settings=GitSettings, credential=GitCredential)

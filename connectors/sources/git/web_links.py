@@ -4,7 +4,7 @@ import os
 from typing import Literal, TypeAlias
 from urllib.parse import quote, quote_from_bytes
 
-from connectors.files.paths import Parts
+from connectors.files.paths import PathParts
 from connectors.git_repository.remote_url import HttpRemote, LocalRemote, Remote, SshRemote
 
 Hosting: TypeAlias = Literal["github", "gitlab", "bitbucket", "gitea", "other"]
@@ -29,7 +29,7 @@ def detect_hosting(remote: Remote) -> Hosting:
     return "gitea" if labels & _GITEA_HOSTS else "other"
 
 
-def file_link(remote: Remote, hosting: Hosting, branch: str, parts: Parts) -> str:
+def file_link(remote: Remote, hosting: Hosting, branch: str, parts: PathParts) -> str:
     path = quote_from_bytes(os.fsencode("/".join(parts)))
     match remote:
         case LocalRemote(folder):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from connectors.checkpoints import is_stamp, stamp, stored
+from connectors.checkpoints import format_timestamp, is_timestamp, load_checkpoint
 from connectors.connector import Checkpoint
 from connectors.sources.github.content_reader import PartStart
 
@@ -34,7 +34,7 @@ class SyncCheckpoint:
     @classmethod
     def parse(cls, since: Checkpoint | None, settings_digest: str) -> Self:
         """Parse a stored checkpoint; one that is invalid or of other settings starts from scratch."""
-        match stored(since):
+        match load_checkpoint(since):
             case {
                 "github": digest,
                 "since": str(before),
@@ -56,7 +56,9 @@ class SyncCheckpoint:
 
     def start(self, now: datetime) -> Self:
         """Begin a run; one that was interrupted keeps its begin."""
-        return self if self.started_at else replace(self, started_at=stamp(now - _OVERLAP))
+        return (
+            self if self.started_at else replace(self, started_at=format_timestamp(now - _OVERLAP))
+        )
 
     def get_part_start(self, part: str) -> PartStart:
         return PartStart(
@@ -102,7 +104,7 @@ def get_part_key(repository_id: int, part: str) -> str:
 
 
 def _are_stamps(*texts: str) -> bool:
-    return all(not one or is_stamp(one) for one in texts)
+    return all(not one or is_timestamp(one) for one in texts)
 
 
 def _filter_texts(values: Mapping[object, object]) -> dict[str, str]:

@@ -8,8 +8,9 @@ from datetime import datetime
 from connectors.document import Person, Place, Section
 from connectors.extraction.media_types import MARKDOWN
 from connectors.extraction.registry import extract
-from connectors.extraction.result import CannotRead, safe
+from connectors.extraction.result import ExtractionError
 from connectors.sources.github.permissions import RepositoryAccess
+from connectors.text_cleaning import replace_unstorable
 
 _LEADING_RULE = re.compile(r"\A\s*---(?=[ \t]*\r?$)", re.MULTILINE)
 """A horizontal rule at the start of a comment; at the start of a file it begins front matter."""
@@ -36,9 +37,11 @@ def to_sections(text: str, link: str, headings: Sequence[str] = ()) -> Iterator[
     if not text.strip():
         return
     try:
-        sections = extract(_LEADING_RULE.sub("***", safe(text)).encode(), MARKDOWN).sections
-    except CannotRead:
-        sections = (Section(text=safe(text)),)
+        sections = extract(
+            _LEADING_RULE.sub("***", replace_unstorable(text)).encode(), MARKDOWN
+        ).sections
+    except ExtractionError:
+        sections = (Section(text=replace_unstorable(text)),)
     for section in sections:
         place = Place(heading_path=(*headings, *section.place.heading_path))
         yield replace(section, place=place, link=link or None)

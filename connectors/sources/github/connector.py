@@ -11,14 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, checks
-from connectors.document import Access
+from connectors.access import Access
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    make_checks,
+)
 from connectors.errors import ActionRequiredError, SourceAuthError, TemporarilyUnavailableError
 from connectors.git_repository.file_documents import FORMAT_VERSION
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import AccessDeniedError, ApiAccount, required
 from connectors.http_client.response import MalformedResponse
-from connectors.source_kind import Kind
+from connectors.source_kind import SourceKind
 from connectors.sources.github.checkpoint import SyncCheckpoint, get_part_key
 from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.content_reader import (
@@ -99,7 +107,7 @@ class GitHubConnector:
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed, repository by repository, with a checkpoint for each page or 200 files.
 
         If a repository is missing, or the token may not read a part, the run ends with an error after
@@ -127,8 +135,8 @@ class GitHubConnector:
             if problems:
                 raise SourceAuthError(_summarize(problems))
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read documents again, those of one part of a repository together. See `Connector.again`.
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """Read documents again, those of one part of a repository together. See `Connector.refetch`.
 
         Raises:
             TemporarilyUnavailableError: GitHub is not available, or its rate limit is exceeded.
@@ -146,7 +154,7 @@ class GitHubConnector:
                     if ids:
                         yield from part.refetch(context, ids)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """Yield every document with the current readers of its repository.
 
         What the token may no longer read is not listed.
@@ -163,7 +171,7 @@ class GitHubConnector:
 
     def check(self) -> Iterator[Check]:
         """Test the connection, and the readers of the first 20 private repositories."""
-        yield from checks(*self._find_problems())
+        yield from make_checks(*self._find_problems())
 
     @contextmanager
     def _start_run(self) -> Iterator[_Run]:
@@ -195,7 +203,7 @@ class GitHubConnector:
         return hashlib.sha256(values.encode()).hexdigest()[:20]
 
     def _read_changes(
-        self, run: _Run, repository: Repository, checkpoint: SyncCheckpoint, known: Known
+        self, run: _Run, repository: Repository, checkpoint: SyncCheckpoint, known: KnownVersions
     ) -> Iterator[Change | SyncCheckpoint | AccessDeniedError]:
         """Yield the changes of a repository, the progress after each page, and what may not be read."""
         keys = {part: get_part_key(repository.id, part.name) for part in self._parts}
@@ -284,7 +292,7 @@ def _find_unknown_readers(run: _Run, repositories: Sequence[Repository]) -> str 
     )
 
 
-KIND = Kind(
+SOURCE_KIND = SourceKind(
     connector=GitHubConnector,
     settings=GitHubSettings,
     credential=GitHubCredential,

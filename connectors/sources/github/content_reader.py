@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from connectors.connector import Change, Known, Listed, Unreadable
+from connectors.connector import Change, DocumentListing, KnownVersions, Unreadable
 from connectors.document import Document
 from connectors.http_client.api_client import AccessDeniedError
 from connectors.http_client.response import ResponseError, ServerError
@@ -89,16 +89,16 @@ class Part(Protocol):
         ...
 
     def changes(
-        self, context: RepositoryContext, start: PartStart, known: Known
+        self, context: RepositoryContext, start: PartStart, known: KnownVersions
     ) -> Iterator[Change | PartPosition | PartCompleted]:
         """Yield what changed, a `PartPosition` wherever resuming is safe, and `PartCompleted` last."""
         ...
 
     def refetch(self, context: RepositoryContext, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read documents of this part again. See `Connector.again`."""
+        """Read documents of this part again. See `Connector.refetch`."""
         ...
 
-    def listing(self, context: RepositoryContext) -> Iterator[Listed]: ...
+    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]: ...
 
     def probe(self, context: RepositoryContext) -> None:
         """Send one small request, to test the permission."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from connectors.checkpoints import stamp
+from connectors.checkpoints import format_timestamp
 from connectors.document import Document, Section
 from connectors.extraction.media_types import MARKDOWN
-from connectors.extraction.result import one_line, shortened
 from connectors.http_client.api_client import find_text, get_field, get_time
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.github.comment_sections import format_heading, get_owners, to_sections
 from connectors.sources.github.content_reader import RepositoryContext
 from connectors.sources.github.graphql_client import get_next_cursor, get_nodes
+from connectors.text_cleaning import shorten_title, to_one_line
 
 DISCUSSION_FRAGMENT = """
 fragment DiscussionFields on Discussion {
@@ -96,7 +96,7 @@ class Discussion:
             body=find_text(raw, "body"),
             author=find_text(raw, "author", "login"),
             link=get_field(raw, "url", str),
-            category=one_line(find_text(category, "name")),
+            category=to_one_line(find_text(category, "name")),
             is_answerable=category.get("isAnswerable") is True,
             answer_id=find_text(raw, "answer", "id"),
             state="closed" if raw.get("closed") is True else "open",
@@ -118,7 +118,7 @@ class Discussion:
             self.title, self.body, self.category, self.answer_id, self.state, self.labels,
         )  # fmt: skip
         digest = hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return f"{_FORMAT}:{stamp(self.updated_at)}:{self.comment_count}:{digest}"
+        return f"{_FORMAT}:{format_timestamp(self.updated_at)}:{self.comment_count}:{digest}"
 
 
 def read_discussion(context: RepositoryContext, discussion: Discussion) -> Document:
@@ -127,7 +127,7 @@ def read_discussion(context: RepositoryContext, discussion: Discussion) -> Docum
     Raises:
         SourceAuthError, TemporarilyUnavailableError, ResponseError: see `GraphQLClient.query`.
     """
-    title = one_line(discussion.title) or f"#{discussion.number}"
+    title = to_one_line(discussion.title) or f"#{discussion.number}"
     sections = (
         *to_sections(discussion.body, discussion.link),
         *_read_comments(context, discussion),
@@ -135,7 +135,7 @@ def read_discussion(context: RepositoryContext, discussion: Discussion) -> Docum
     return Document(
         id=context.to_document_id(discussion.name),
         source=context.source,
-        title=shortened(title),
+        title=shorten_title(title),
         sections=sections or (Section(text=title, link=discussion.link),),
         link=discussion.link,
         media_type=MARKDOWN,

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.checkpoints import stamp
-from connectors.connector import Change, Deletion, Known, Listed, Unreadable
+from connectors.checkpoints import format_timestamp
+from connectors.connector import Change, Deletion, DocumentListing, KnownVersions, Unreadable
 from connectors.document import Document
-from connectors.extraction.result import one_line
 from connectors.http_client.api_client import get_field, required
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.github.content_reader import (
@@ -31,6 +30,7 @@ from connectors.sources.github.discussion_document import (
     read_discussion,
 )
 from connectors.sources.github.graphql_client import GraphQLNotFoundError, InvalidCursorError
+from connectors.text_cleaning import to_one_line
 
 _PAGE_QUERY = """
 query Discussions(
@@ -68,14 +68,16 @@ class DiscussionsPart:
         return re.fullmatch(r"discussions/\d{1,9}", name) is not None
 
     def changes(
-        self, context: RepositoryContext, start: PartStart, known: Known
+        self, context: RepositoryContext, start: PartStart, known: KnownVersions
     ) -> Iterator[Change | PartPosition | PartCompleted]:
         """Yield what changed, with a position after each page of 50."""
         order = _LATEST_CHANGE_FIRST if start.since else _OLDEST_FIRST
         pages = self._iterate_pages(context, _DISCUSSIONS_QUERY, order, start.position)
         for page, cursor in pages:
             discussions = _parse_discussions(context, page)
-            changed = [one for one in discussions if stamp(one.updated_at) >= start.since]
+            changed = [
+                one for one in discussions if format_timestamp(one.updated_at) >= start.since
+            ]
             yield from self._compare(context, changed, known)
             if not cursor or len(changed) < len(discussions):
                 break
@@ -91,13 +93,13 @@ class DiscussionsPart:
             else:
                 yield self._read(context, discussion)
 
-    def listing(self, context: RepositoryContext) -> Iterator[Listed]:
+    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]:
         for page, _ in self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, ""):
             for raw in page:
                 with required(f"the discussions of {context.repository.name}"):
                     number = get_field(raw, "number", int)
                 document_id = context.to_document_id(f"discussions/{number}")
-                yield Listed(document_id, context.access.access)
+                yield DocumentListing(document_id, context.access.access)
 
     def probe(self, context: RepositoryContext) -> None:
         next(self._iterate_pages(context, _NUMBERS_QUERY, _OLDEST_FIRST, ""), None)
@@ -122,7 +124,7 @@ class DiscussionsPart:
                 yield from iterate(query, variables, _get_discussions)
 
     def _compare(
-        self, context: RepositoryContext, discussions: Sequence[Discussion], known: Known
+        self, context: RepositoryContext, discussions: Sequence[Discussion], known: KnownVersions
     ) -> Iterator[Change]:
         """Read those discussions whose known version differs."""
         ids = {one.number: context.to_document_id(one.name) for one in discussions}
@@ -134,7 +136,7 @@ class DiscussionsPart:
     def _read(self, context: RepositoryContext, discussion: Discussion) -> Document | Unreadable:
         unreadable = Unreadable(
             document_id=context.to_document_id(discussion.name),
-            item=f"{context.repository.name}#{discussion.number} {one_line(discussion.title)}",
+            item=f"{context.repository.name}#{discussion.number} {to_one_line(discussion.title)}",
             reason="",
             link=discussion.link,
         )

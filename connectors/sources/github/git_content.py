@@ -16,11 +16,11 @@ from urllib.parse import quote, quote_from_bytes
 
 from pydantic import SecretStr
 
-from connectors.checkpoints import value_of
-from connectors.connector import Change, Deletion, Known, Listed
+from connectors.checkpoints import parse_checkpoint_value
+from connectors.connector import Change, Deletion, DocumentListing, KnownVersions
 from connectors.errors import ActionRequiredError
-from connectors.extraction.result import Extracted
-from connectors.files.paths import Parts, titled
+from connectors.extraction.result import ExtractionResult
+from connectors.files.paths import PathParts, make_title
 from connectors.git_repository.branch_sync import Branch, FileFilter
 from connectors.git_repository.connection import Connection, RepositoryNotFoundError
 from connectors.git_repository.credentials import Token
@@ -67,7 +67,7 @@ class GitPart:
         return name.startswith(f"{self.name}/")
 
     def changes(
-        self, context: RepositoryContext, start: PartStart, known: Known
+        self, context: RepositoryContext, start: PartStart, known: KnownVersions
     ) -> Iterator[Change | PartPosition | PartCompleted]:
         """Yield what changed, with a position every 200 files."""
         end_state = ""
@@ -85,11 +85,11 @@ class GitPart:
     def refetch(self, context: RepositoryContext, document_ids: Sequence[str]) -> Iterator[Change]:
         with self._branch(context) as branch:
             if branch is not None:
-                yield from branch.again(document_ids)
+                yield from branch.refetch(document_ids)
                 return
         yield from map(Deletion, document_ids)
 
-    def listing(self, context: RepositoryContext) -> Iterator[Listed]:
+    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]:
         with self._branch(context) as branch:
             if branch is not None:
                 yield from branch.listing()
@@ -111,7 +111,7 @@ class GitPart:
 
 
 def _parse_progress(start: PartStart) -> SyncProgress | None:
-    progress = progress_from_json(value_of(start.position))
+    progress = progress_from_json(parse_checkpoint_value(start.position))
     return progress or (Completed(start.end_state) if start.end_state else None)
 
 
@@ -203,7 +203,7 @@ def _get_mirror_path(
     return settings.mirror and settings.mirror / f"github-{server}-{repository.id}{suffix}"
 
 
-def _is_wiki_page(parts: Parts) -> bool:
+def _is_wiki_page(parts: PathParts) -> bool:
     name = PurePosixPath(parts[-1])
     hidden = any(one.startswith(".") for one in parts)
     return (
@@ -211,15 +211,15 @@ def _is_wiki_page(parts: Parts) -> bool:
     )
 
 
-def _quote_page_name(parts: Parts) -> str:
+def _quote_page_name(parts: PathParts) -> str:
     # The URL of a page has its name only, not its folder.
     return _quote_path([PurePosixPath(parts[-1]).stem.replace(" ", "-")])
 
 
-def _get_page_title(parts: Parts, extracted: Extracted) -> str:
+def _get_page_title(parts: PathParts, extracted: ExtractionResult) -> str:
     """Return the name of the file, which GitHub shows above the page."""
     del extracted
-    return titled(parts[-1])
+    return make_title(parts[-1])
 
 
 def _quote_path(parts: Sequence[str]) -> str:

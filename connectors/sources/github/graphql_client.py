@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from connectors.extraction.result import parsed_time
 from connectors.http_client.api_client import find_text
 from connectors.http_client.pagination import iterate_cursor_pages
 from connectors.http_client.rate_limits import DEFAULT_WAIT, get_server_time
@@ -20,6 +19,7 @@ from connectors.http_client.response import (
     ResponseError,
 )
 from connectors.sources.github.client import GitHubClient, read_github_rate_limit
+from connectors.text_cleaning import parse_time
 
 _LIMITS = {"RATE_LIMIT", "RATE_LIMITED"}
 
@@ -146,7 +146,7 @@ def _find_wait(response: Response, data: Mapping[str, Any]) -> timedelta | None:
     """Return how long to wait if no points are left. A server without limits returns null."""
     match data:
         case {"rateLimit": {"remaining": int(points), "resetAt": str(reset_at)}} if points <= 0:
-            reset = parsed_time(reset_at)
+            reset = parse_time(reset_at)
             wait = DEFAULT_WAIT if reset is None else reset - get_server_time(response)
             return max(wait, timedelta())
         case _:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from connectors.checkpoints import stamp
+from connectors.checkpoints import format_timestamp
 from connectors.document import Document, Section
 from connectors.extraction.media_types import MARKDOWN
-from connectors.extraction.result import one_line, shortened
 from connectors.http_client.api_client import find_text, get_field, get_time
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.github.comment_sections import (
@@ -19,6 +18,7 @@ from connectors.sources.github.comment_sections import (
     to_sections,
 )
 from connectors.sources.github.content_reader import RepositoryContext
+from connectors.text_cleaning import shorten_title, to_one_line
 
 _FORMAT = 1
 """Raised when the same responses give another document, so that all are read again."""
@@ -78,7 +78,7 @@ class Issue:
         count = "" if self.comment_count is None else self.comment_count
         content = repr((self.title, self.body, self.state, self.labels))
         digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return f"{_FORMAT}:{stamp(self.updated_at)}:{count}:{digest}"
+        return f"{_FORMAT}:{format_timestamp(self.updated_at)}:{count}:{digest}"
 
 
 def get_issue_version(version: str) -> str:
@@ -92,7 +92,7 @@ def get_last_comment_time(version: str) -> str:
 
 
 def format_issue_name(context: RepositoryContext, issue: Issue) -> str:
-    return f"{context.repository.name}#{issue.number} {one_line(issue.title)}"
+    return f"{context.repository.name}#{issue.number} {to_one_line(issue.title)}"
 
 
 def read_issue(context: RepositoryContext, issue: Issue) -> Document:
@@ -107,11 +107,11 @@ def read_issue(context: RepositoryContext, issue: Issue) -> Document:
         *to_sections(issue.body, issue.link),
         *(one for each in comments for one in to_sections(each.text, each.link, [each.heading])),
     )
-    title = one_line(issue.title) or f"#{issue.number}"
+    title = to_one_line(issue.title) or f"#{issue.number}"
     return Document(
         id=context.to_document_id(str(issue.number)),
         source=context.source,
-        title=shortened(title),
+        title=shorten_title(title),
         sections=sections or (Section(text=title, link=issue.link),),
         link=issue.link,
         media_type=MARKDOWN,
@@ -155,7 +155,7 @@ def _parse_comment(raw: dict[str, Any], date_field: str, suffix: str = "") -> Co
     created_at = get_time(raw, date_field)
     return Comment(
         created_at=created_at,
-        edited=stamp(get_time(raw, "updated_at") if "updated_at" in raw else created_at),
+        edited=format_timestamp(get_time(raw, "updated_at") if "updated_at" in raw else created_at),
         link=find_text(raw, "html_url"),
         heading=format_heading(find_text(raw, "user", "login"), created_at, suffix),
         text=find_text(raw, "body"),

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from connectors.checkpoints import is_stamp, stamp
-from connectors.connector import Change, Deletion, Known, Listed, Unreadable
+from connectors.checkpoints import format_timestamp, is_timestamp
+from connectors.connector import Change, Deletion, DocumentListing, KnownVersions, Unreadable
 from connectors.document import Document
 from connectors.http_client.api_client import check_objects, find_text, get_time, required
 from connectors.http_client.response import Response
@@ -58,11 +58,11 @@ class IssuesPart:
         return re.fullmatch(r"\d{1,10}", name) is not None
 
     def changes(
-        self, context: RepositoryContext, start: PartStart, known: Known
+        self, context: RepositoryContext, start: PartStart, known: KnownVersions
     ) -> Iterator[Change | PartPosition | PartCompleted]:
         """Yield what changed, with a position after each page of 100."""
         previous: Mapping[int, str] = {}
-        since = start.position if is_stamp(start.position) else start.since
+        since = start.position if is_timestamp(start.position) else start.since
         for page in self._iterate_pages(context, since):
             fresh = [one for one in page.issues if previous.get(one.number) != one.version]
             yield from self._compare(context, fresh, known)
@@ -76,7 +76,7 @@ class IssuesPart:
         for document_id in document_ids:
             yield self._refetch_issue(context, int(context.to_name(document_id)))
 
-    def listing(self, context: RepositoryContext) -> Iterator[Listed]:
+    def listing(self, context: RepositoryContext) -> Iterator[DocumentListing]:
         """Yield each issue once, although one that changes meanwhile is listed again."""
         # A bit for each number: a repository may have millions.
         seen = bytearray()
@@ -87,13 +87,13 @@ class IssuesPart:
                 if not seen[index] & bit:
                     seen[index] |= bit
                     document_id = context.to_document_id(str(issue.number))
-                    yield Listed(document_id, context.access.access)
+                    yield DocumentListing(document_id, context.access.access)
 
     def probe(self, context: RepositoryContext) -> None:
         next(self._iterate_pages(context, ""), None)
 
     def _read_commented(
-        self, context: RepositoryContext, since: str, known: Known
+        self, context: RepositoryContext, since: str, known: KnownVersions
     ) -> Iterator[Change]:
         """Read issues with comments newer than in the known documents.
 
@@ -125,7 +125,7 @@ class IssuesPart:
         return ("pull requests" if issue.is_pull_request else "issues") in self.contents
 
     def _compare(
-        self, context: RepositoryContext, issues: Sequence[Issue], known: Known
+        self, context: RepositoryContext, issues: Sequence[Issue], known: KnownVersions
     ) -> Iterator[Change]:
         """Read those issues whose known version differs."""
         ids = {one.number: context.to_document_id(str(one.number)) for one in issues}
@@ -195,7 +195,7 @@ def iterate_commented(
             issue_url = find_text(raw, "issue_url") or find_text(raw, "pull_request_url")
             number = issue_url.rpartition("/")[2]
             if re.fullmatch("[0-9]{1,10}", number):
-                latest[int(number)] = stamp(get_time(raw, "updated_at"))
+                latest[int(number)] = format_timestamp(get_time(raw, "updated_at"))
         yield latest
 
 
@@ -210,7 +210,7 @@ def _iterate_by_update_time(
             resume_since = since
             if not page.response.not_found and (found := check_objects(page.response.json_list())):
                 last = get_time(found[-1], "updated_at")
-                resume_since = max(since, stamp(last - _SECOND))
+                resume_since = max(since, format_timestamp(last - _SECOND))
             yield page.response, resume_since
             if page.next is None:
                 return

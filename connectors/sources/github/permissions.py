@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.document import NOBODY, Access, reader_token
+from connectors.access import NOBODY, Access, parse_reader_token
 from connectors.http_client.api_client import AccessDeniedError, get_field
 from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.repositories import Repository, Visibility
@@ -84,6 +84,6 @@ def _parse_email(profile: dict[str, Any]) -> str | None:
     get_field(profile, "login", str)
     email = profile.get("email")
     try:
-        return reader_token(f"user:{email}").removeprefix("user:") if email else None
+        return parse_reader_token(f"user:{email}").removeprefix("user:") if email else None
     except ValueError:
         return None

@@ -5,9 +5,9 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from connectors.document import reader_token
+from connectors.access import parse_reader_token
 from connectors.http_client.setting_types import PrivateHosts, WebAddress, check_encrypted
-from connectors.setting_types import AbsolutePath, Globs, ReaderTokens
+from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
 
 Content: TypeAlias = Literal["issues", "pull requests", "discussions", "wiki", "files"]
 
@@ -35,10 +35,10 @@ class GitHubSettings(BaseModel):
         description="What is read of each repository. The files of its default branch, which may be very"
         " many, are read only where they are chosen here.",
     )
-    include_files: Globs = Field(
+    include_files: GlobPatterns = Field(
         default=(), description="Globs of the files to read, such as **/*.md. Empty: all."
     )
-    exclude_files: Globs = Field(default=(), description="Globs of the files to leave out.")
+    exclude_files: GlobPatterns = Field(default=(), description="Globs of the files to leave out.")
     largest_file: int = Field(
         default=100_000_000,
         gt=0,
@@ -80,7 +80,7 @@ class GitHubSettings(BaseModel):
         for one in accounts:
             if not (match := _ACCOUNT.fullmatch(one)):
                 raise ValueError(f"{one!r}: write LOGIN=E-MAIL")
-            reader_token(f"user:{match[2]}")
+            parse_reader_token(f"user:{match[2]}")
         return accounts
 
     @model_validator(mode="after")

@@ -8,21 +8,28 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
-from connectors.document import Access
+from connectors.access import Access
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    DocumentListing,
+    KnownVersions,
+    make_checks,
+)
 from connectors.errors import (
     ActionRequiredError,
     InvalidInputError,
     TemporarilyUnavailableError,
 )
-from connectors.files.glob_patterns import Glob
+from connectors.files.glob_patterns import GlobPattern
 from connectors.http_client.address_guard import parse_allowed_networks, validate_host
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
 from connectors.mail.headers import Envelope
-from connectors.setting_types import Globs, MailboxOwner, ReaderTokens, mailbox_access
-from connectors.source_kind import Kind
+from connectors.setting_types import GlobPatterns, MailboxOwner, ReaderTokens, mailbox_access
+from connectors.source_kind import SourceKind
 from connectors.sources.imap.folders import Folder, select_folders
 from connectors.sources.imap.mailbox import ImapMailbox
 from connectors.sources.imap.session import Account, Session
@@ -61,12 +68,12 @@ class ImapSettings(BaseModel):
         description="For a shared mailbox: who may read it instead of the owner"
         " (user:ann@example.com, group:sales).",
     )
-    include: Globs = Field(
+    include: GlobPatterns = Field(
         default=(),
         description="Globs of the folders to read (INBOX, Projects/**). Empty: all but junk, trash and"
         " drafts.",
     )
-    exclude: Globs = Field(default=(), description="Globs of the folders to leave out.")
+    exclude: GlobPatterns = Field(default=(), description="Globs of the folders to leave out.")
     largest_message: int = Field(
         default=50_000_000,
         gt=0,
@@ -183,14 +190,14 @@ class ImapConnector:
         self._source = source
         self._settings = settings
         self._account = credential.sign_in.account(settings.user, source)
-        self._include = tuple(map(Glob.of, settings.include))
-        self._exclude = tuple(map(Glob.of, settings.exclude))
+        self._include = tuple(map(GlobPattern.parse, settings.include))
+        self._exclude = tuple(map(GlobPattern.parse, settings.exclude))
 
     @property
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed, newest conversations first, with a checkpoint after every 200.
 
         A conversation with a new or a removed message is read again as a whole.
@@ -202,12 +209,12 @@ class ImapConnector:
         with self._mailbox() as mailbox:
             yield from sync.changes(mailbox, self._documents(mailbox), since, known)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`."""
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.refetch`."""
         with self._mailbox() as mailbox:
-            yield from sync.again(mailbox, self._documents(mailbox), document_ids)
+            yield from sync.refetch(mailbox, self._documents(mailbox), document_ids)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """See `Connector.listing`."""
         with self._mailbox() as mailbox:
             yield from sync.listing(mailbox, self._documents(mailbox))
@@ -215,7 +222,7 @@ class ImapConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._find_fault()
-        yield from checks(fault, fault or self._find_access_fault())
+        yield from make_checks(fault, fault or self._find_access_fault())
 
     def _find_fault(self) -> str | None:
         try:
@@ -268,7 +275,7 @@ def _fill_link(template: str, message: Envelope) -> str:
     return template.replace("{message_id}", quote(message.key, safe="@"))
 
 
-KIND = Kind(
+SOURCE_KIND = SourceKind(
     connector=ImapConnector,
     settings=ImapSettings,
     credential=ImapCredential,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from connectors.errors import TemporarilyUnavailableError
-from connectors.extraction.result import one_line
+from connectors.text_cleaning import to_one_line
 
 RETRY_SOON = timedelta(minutes=2)
 _RETRY_WHEN_LIMITED = timedelta(minutes=15)
@@ -51,7 +51,7 @@ def error_message(error: Exception) -> str:
 
 
 def to_text(message: bytes) -> str:
-    return one_line(message.decode("utf-8", "replace"))[:_MAX_MESSAGE_LENGTH]
+    return to_one_line(message.decode("utf-8", "replace"))[:_MAX_MESSAGE_LENGTH]
 
 
 def response_codes(message: str) -> set[str]:

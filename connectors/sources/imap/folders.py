@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from connectors.extraction.result import one_line
-from connectors.files.glob_patterns import Glob, any_matches
+from connectors.files.glob_patterns import GlobPattern, matches_any
 from connectors.sources.imap.response_parser import (
     MalformedResponseError,
     ResponsePart,
     decode_folder_name,
     tokenize,
 )
+from connectors.text_cleaning import to_one_line
 
 _ALL = "\\all"
 _NOT_SELECTABLE = {"\\noselect", "\\nonexistent"}
@@ -66,12 +66,12 @@ def parse_folder(response: Iterable[ResponsePart]) -> Folder:
     delimiter, name = arguments
     has_levels = not (delimiter.is_atom and delimiter.text.upper() == b"NIL")
     parts = name.text.split(delimiter.text) if has_levels and delimiter.text else [name.text]
-    path = tuple(one_line(decode_folder_name(part)) for part in parts if part)
-    return Folder(name.text, path or (one_line(decode_folder_name(name.text)),), attributes)
+    path = tuple(to_one_line(decode_folder_name(part)) for part in parts if part)
+    return Folder(name.text, path or (to_one_line(decode_folder_name(name.text)),), attributes)
 
 
 def select_folders(
-    folders: Iterable[Folder], include: Sequence[Glob], exclude: Sequence[Glob]
+    folders: Iterable[Folder], include: Sequence[GlobPattern], exclude: Sequence[GlobPattern]
 ) -> list[Folder]:
     """Return the folders to be read, the inbox first, then by name.
 
@@ -80,11 +80,11 @@ def select_folders(
     """
     selectable = [one for one in folders if not one.attributes & _NOT_SELECTABLE]
     if include:
-        selected = [one for one in selectable if any_matches(include, one.path)]
+        selected = [one for one in selectable if matches_any(include, one.path)]
     else:
         all_mail = [one for one in selectable if _ALL in one.attributes]
         selected = all_mail or _default_folders(selectable)
-    unique = {one.raw_name: one for one in selected if not any_matches(exclude, one.path)}
+    unique = {one.raw_name: one for one in selected if not matches_any(exclude, one.path)}
     return sorted(unique.values(), key=lambda one: (one.raw_name.upper() != b"INBOX", one.raw_name))
 
 

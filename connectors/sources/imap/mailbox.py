@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from connectors.closing import Closing
 from connectors.errors import TemporarilyUnavailableError
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.mail.conversation_document import MessageUnavailable
 from connectors.mail.headers import HEADERS, Envelope, parse_envelope
 from connectors.mail.sync import describe_too_large
@@ -89,7 +89,7 @@ class ImapMailbox(Closing):
 
     def fetch_bodies(
         self, messages: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
         for key in dict.fromkeys(message.folder for message in messages):
             folder = self._folders[key]
             self._open(folder)
@@ -205,9 +205,9 @@ class ImapMailbox(Closing):
 
     def _fetch_or_split(
         self, folder: Folder, batch: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
         fault = ""
-        found: list[tuple[Envelope, bytes | CannotRead]] = []
+        found: list[tuple[Envelope, bytes | ExtractionError]] = []
         try:
             found = list(self._fetch(batch))
         except (CommandRefusedError, MalformedResponseError) as error:
@@ -224,7 +224,9 @@ class ImapMailbox(Closing):
             yield from self._fetch_or_split(folder, batch[:middle])
             yield from self._fetch_or_split(folder, batch[middle:])
 
-    def _fetch(self, batch: Sequence[Envelope]) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    def _fetch(
+        self, batch: Sequence[Envelope]
+    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
         by_uid = {message.number: message for message in batch}
         items = f"(UID BODY.PEEK[]<0.{self._largest + 1}>)"
         max_bytes = sum(min(2 * one.size, self._largest) + 10_000 for one in batch) + 1_000_000
@@ -234,7 +236,7 @@ class ImapMailbox(Closing):
             if body is None or message is None:
                 continue
             if len(body) > self._largest:
-                yield message, CannotRead(describe_too_large(len(body), self._largest))
+                yield message, ExtractionError(describe_too_large(len(body), self._largest))
             else:
                 yield message, body
 

@@ -6,15 +6,28 @@ from operator import eq
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
-from connectors.document import Access
+from connectors.access import Access
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    DocumentListing,
+    KnownVersions,
+    make_checks,
+)
 from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError
-from connectors.files.glob_patterns import Choice
-from connectors.files.paths import Parts
+from connectors.files.glob_patterns import PathFilter
+from connectors.files.paths import PathParts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
-from connectors.setting_types import AbsolutePath, Globs, MailboxOwner, ReaderTokens, mailbox_access
-from connectors.source_kind import Kind, NoCredential
+from connectors.setting_types import (
+    AbsolutePath,
+    GlobPatterns,
+    MailboxOwner,
+    ReaderTokens,
+    mailbox_access,
+)
+from connectors.source_kind import NoCredential, SourceKind
 from connectors.sources.mbox.mailbox import MboxFiles
 
 
@@ -34,8 +47,8 @@ class MboxSettings(BaseModel):
         description="Who may read the mail instead of the owner (user:ann@example.com, group:sales,"
         " public).",
     )
-    include: Globs = Field(default=(), description="Globs of the files to read. Empty: all.")
-    exclude: Globs = Field(default=(), description="Globs of the files to leave out.")
+    include: GlobPatterns = Field(default=(), description="Globs of the files to read. Empty: all.")
+    exclude: GlobPatterns = Field(default=(), description="Globs of the files to leave out.")
     largest_message: int = Field(
         default=50_000_000,
         gt=0,
@@ -53,13 +66,13 @@ class MboxConnector:
     def __init__(self, source: str, settings: MboxSettings) -> None:
         self._source = source
         self._settings = settings
-        self._choice = Choice.of(settings.include, settings.exclude)
+        self._choice = PathFilter.parse(settings.include, settings.exclude)
 
     @property
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed, newest conversations first, with a checkpoint after every 200.
 
         Nothing is read unless the size or the modification time of a file changed.
@@ -71,12 +84,12 @@ class MboxConnector:
         files = self._files()
         yield from sync.changes(files, self._documents(files), since, known)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`."""
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.refetch`."""
         files = self._files()
-        yield from sync.again(files, self._documents(files), document_ids)
+        yield from sync.refetch(files, self._documents(files), document_ids)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """See `Connector.listing`."""
         files = self._files()
         yield from sync.listing(files, self._documents(files))
@@ -84,7 +97,7 @@ class MboxConnector:
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._find_fault()
-        yield from checks(fault, fault or self._find_access_fault())
+        yield from make_checks(fault, fault or self._find_access_fault())
 
     def _files(self) -> MboxFiles:
         path = self._settings.path
@@ -125,7 +138,7 @@ class MboxConnector:
         )
 
 
-def _is_visible(parts: Parts) -> bool:
+def _is_visible(parts: PathParts) -> bool:
     return not parts[-1].startswith(".")
 
 
@@ -134,6 +147,6 @@ def _connector(source: str, settings: MboxSettings, credential: NoCredential) ->
     return MboxConnector(source, settings)
 
 
-KIND = Kind(
+SOURCE_KIND = SourceKind(
     connector=_connector, settings=MboxSettings, credential=NoCredential, title="Mail (mbox files)"
 )

@@ -15,11 +15,12 @@ from typing import NoReturn
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from connectors.errors import SourceAuthError, TemporarilyUnavailableError
-from connectors.extraction.result import CannotRead, one_line
-from connectors.files.paths import Parts
-from connectors.files.walker import Closed, File, head, opened, walk
+from connectors.extraction.result import ExtractionError
+from connectors.files.paths import PathParts
+from connectors.files.walker import File, InaccessiblePath, open_file, read_head, walk_files
 from connectors.mail.headers import Envelope, parse_envelope
 from connectors.sources.mbox.mbox_reader import MBOX_PREFIX, iter_messages, read_message
+from connectors.text_cleaning import to_one_line
 
 _RETRY_AFTER = timedelta(minutes=5)
 _HEADER_BYTES = 65_536
@@ -31,8 +32,8 @@ class MboxFiles:
     def __init__(
         self,
         root: Path,
-        enters: Callable[[Parts], bool],
-        includes: Callable[[Parts], bool],
+        enters: Callable[[PathParts], bool],
+        includes: Callable[[PathParts], bool],
         largest_message: int,
     ) -> None:
         """`enters` decides on files and folders whether to look at them, `includes` on files whether to
@@ -52,7 +53,7 @@ class MboxFiles:
 
     def read_envelopes(self) -> Iterator[Envelope]:
         for found in self._files():
-            with self._os_errors(found.parts), opened(self._root, found.parts) as file:
+            with self._os_errors(found.parts), open_file(self._root, found.parts) as file:
                 stat = os.fstat(file.fileno())
                 self._stats[_to_key(found.parts)] = (stat.st_size, stat.st_mtime_ns)
                 for one in iter_messages(file):
@@ -66,10 +67,10 @@ class MboxFiles:
 
     def fetch_bodies(
         self, messages: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | CannotRead]]:
+    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
         for key in dict.fromkeys(one.folder for one in messages):
             own = [one for one in messages if one.folder == key]
-            with self._os_errors(_to_parts(key)), opened(self._root, _to_parts(key)) as file:
+            with self._os_errors(_to_parts(key)), open_file(self._root, _to_parts(key)) as file:
                 stat = os.fstat(file.fileno())
                 is_unchanged = self._stats[key] == (stat.st_size, stat.st_mtime_ns)
                 for one in own:
@@ -79,7 +80,7 @@ class MboxFiles:
                     yield one, data
 
     def path(self, key: str) -> tuple[str, ...]:
-        return tuple(map(one_line, _to_parts(key)))
+        return tuple(map(to_one_line, _to_parts(key)))
 
     def link(self, one: Envelope) -> str:
         """Return the link to the file: there are none to a message within it."""
@@ -88,15 +89,15 @@ class MboxFiles:
     def _files(self) -> Iterator[File]:
         """Yield the mbox files. A file that cannot be read is an error, lest its mail look deleted."""
         with self._os_errors(()):
-            for found in walk(self._root, self._enters):
-                if isinstance(found, Closed):
+            for found in walk_files(self._root, self._enters):
+                if isinstance(found, InaccessiblePath):
                     self._raise_unreadable(found.parts, found.error)
                 elif self._includes(found.parts) and self._is_mbox(found):
                     yield found
 
     def _is_mbox(self, file: File) -> bool:
         with self._os_errors(file.parts):
-            return head(self._root, file.parts, len(MBOX_PREFIX)) == MBOX_PREFIX
+            return read_head(self._root, file.parts, len(MBOX_PREFIX)) == MBOX_PREFIX
 
     def _check_same(self, one: Envelope, data: bytes) -> None:
         """Check that the message is still at its offset, as it is where mail was only appended."""
@@ -109,14 +110,14 @@ class MboxFiles:
             )
 
     @contextmanager
-    def _os_errors(self, parts: Parts) -> Iterator[None]:
+    def _os_errors(self, parts: PathParts) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             self._raise_unreadable(parts, error)
 
-    def _raise_unreadable(self, parts: Parts, error: OSError) -> NoReturn:
-        name = one_line(str(self._root.joinpath(*parts)))
+    def _raise_unreadable(self, parts: PathParts, error: OSError) -> NoReturn:
+        name = to_one_line(str(self._root.joinpath(*parts)))
         if isinstance(error, PermissionError):
             raise SourceAuthError(
                 f"{name} cannot be read (permission denied): make it readable for Quarry's user, or"
@@ -127,10 +128,10 @@ class MboxFiles:
         ) from error
 
 
-def _to_key(parts: Parts) -> str:
+def _to_key(parts: PathParts) -> str:
     """Quote the path, so that it is valid Unicode."""
     return quote_from_bytes(os.fsencode("/".join(parts)))
 
 
-def _to_parts(key: str) -> Parts:
+def _to_parts(key: str) -> PathParts:
     return tuple(os.fsdecode(unquote_to_bytes(key)).split("/"))

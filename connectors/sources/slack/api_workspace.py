@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from connectors.document import NOBODY
-from connectors.extraction.media_types import HEAD, UNKNOWN, media_type_of
-from connectors.extraction.registry import can_read, extract, not_read_yet
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.access import NOBODY
+from connectors.extraction.media_types import HEAD_SIZE, UNKNOWN, detect_media_type
+from connectors.extraction.registry import extract, is_supported, unsupported_format
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.api_client import get_field
 from connectors.http_client.request import Params
 from connectors.http_client.response import MalformedResponse
@@ -205,17 +205,17 @@ class ApiWorkspace:
             # A thread that was begun is read to its end, however slowly: it cannot be resumed.
             call = self._client.call_patiently
 
-    def extract_file(self, file: File) -> Extracted:
+    def extract_file(self, file: File) -> ExtractionResult:
         max_bytes = self._scope.max_file_bytes
         if not file.url:
-            raise CannotRead("the file is not stored by Slack")
+            raise ExtractionError("the file is not stored by Slack")
         if not max_bytes or file.size > max_bytes:
-            raise CannotRead(f"it has {file.size:,} bytes; the limit is {max_bytes:,}")
-        by_name = media_type_of(file.name, b"")
-        if not (can_read(by_name) or (by_name == UNKNOWN and file.is_text)):
-            raise not_read_yet(by_name)
+            raise ExtractionError(f"it has {file.size:,} bytes; the limit is {max_bytes:,}")
+        by_name = detect_media_type(file.name, b"")
+        if not (is_supported(by_name) or (by_name == UNKNOWN and file.is_text)):
+            raise unsupported_format(by_name)
         data = self._client.download(file.url, max_bytes)
-        return extract(data, media_type_of(file.name, data[:HEAD]))
+        return extract(data, detect_media_type(file.name, data[:HEAD_SIZE]))
 
     def _find_user(self, user_id: str) -> User | None:
         """Request a user of another workspace, who is not in the list of users of this one."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from connectors.checkpoints import stored
+from connectors.checkpoints import load_checkpoint
 from connectors.connector import Checkpoint
 from connectors.sources.slack.models import BEGINNING, is_ts
 
@@ -30,7 +30,7 @@ class SyncCheckpoint:
     @classmethod
     def parse(cls, since: Checkpoint | None) -> Self | None:
         """Parse a stored checkpoint; None if it is invalid: everything is compared from the start."""
-        match stored(since):
+        match load_checkpoint(since):
             case {"slack": dict(state), "at": "done"}:
                 return cls(state)
             case {"slack": dict(state), "at": [str(channel), str(latest), bool(is_new)]} if (

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from connectors.errors import SourceAuthError, SourceError
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.http_client.address_guard import AddressNotAllowedError, validate_url
 from connectors.http_client.api_client import ApiAccount, ApiClient, find_text, get_field
 from connectors.http_client.client import WebClient
@@ -150,19 +150,19 @@ class SlackClient(ApiClient):
         """Return the content of a file.
 
         Raises:
-            CannotRead: it is not stored by Slack, the token may not read it, or it is too large.
+            ExtractionError: it is not stored by Slack, the token may not read it, or it is too large.
             RateLimitedError, ServiceUnavailableError: Slack is not available now.
         """
         limits = RequestLimits(max_bytes=max_bytes, max_redirects=0)
         try:
             response = self._client_for(url).get(url, limits=limits)
         except (ResponseError, NotAuthorizedError, AddressNotAllowedError, ServerError) as error:
-            raise CannotRead(str(error)) from error
+            raise ExtractionError(str(error)) from error
         if response.not_found:
-            raise CannotRead("the file no longer exists")
+            raise ExtractionError("the file no longer exists")
         if response.status != 200:
             # Without the permission Slack redirects to a login page.
-            raise CannotRead(
+            raise ExtractionError(
                 "Slack does not return the file: the app may lack the scope files:read"
             )
         return response.body
@@ -173,7 +173,7 @@ class SlackClient(ApiClient):
             return self._client
         if self._files is not None and get_origin(url) == get_origin(self._files_url):
             return self._files
-        raise CannotRead("the file is not stored by Slack")
+        raise ExtractionError("the file is not stored by Slack")
 
     def _call(
         self, client: ApiClient, method: str, params: Params

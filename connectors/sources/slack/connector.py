@@ -11,14 +11,21 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from connectors.connector import Change, Check, Checkpoint, Known, Listed, checks
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    DocumentListing,
+    KnownVersions,
+    make_checks,
+)
 from connectors.errors import ActionRequiredError, SourceError
-from connectors.files.glob_patterns import Glob, any_matches
+from connectors.files.glob_patterns import GlobPattern, matches_any
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import required
 from connectors.http_client.response import ResponseError
-from connectors.setting_types import Globs
-from connectors.source_kind import Kind
+from connectors.setting_types import GlobPatterns
+from connectors.source_kind import SourceKind
 from connectors.sources.slack import sync
 from connectors.sources.slack.api_workspace import ApiWorkspace, Scope
 from connectors.sources.slack.client import SlackAccount, SlackClient
@@ -46,10 +53,12 @@ class SlackSettings(BaseModel):
         description="Public and private channels; group: conversations of several people; direct: of"
         " two. Private conversations are readable by their members.",
     )
-    include: Globs = Field(
+    include: GlobPatterns = Field(
         default=(), description="Channels to read, as globs of names or ids. Empty: all."
     )
-    exclude: Globs = Field(default=(), description="Channels to exclude, as globs of names or ids.")
+    exclude: GlobPatterns = Field(
+        default=(), description="Channels to exclude, as globs of names or ids."
+    )
     public_channels: Literal["workspace", "members", "everybody"] = Field(
         default="workspace",
         description="Who may read public channels: workspace (its members, and guests in the channel);"
@@ -64,8 +73,8 @@ class SlackSettings(BaseModel):
             return False
         names = [(channel.id,), (channel.name,)] if channel.name else [(channel.id,)]
         include, exclude = map(_parse_globs, (self.include, self.exclude))
-        is_included = not include or any(any_matches(include, name) for name in names)
-        return is_included and not any(any_matches(exclude, name) for name in names)
+        is_included = not include or any(matches_any(include, name) for name in names)
+        return is_included and not any(matches_any(exclude, name) for name in names)
 
 
 class SlackCredential(BaseModel):
@@ -94,7 +103,7 @@ class SlackConnector:
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed, channel by channel, newest first, with a checkpoint every 200 messages.
 
         Slack has no list of edits, so the messages of the last days are compared, and all of them from
@@ -107,16 +116,16 @@ class SlackConnector:
         with self._open_threads() as threads:
             yield from sync.iterate_changes(threads, since, known)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         with self._open_threads() as threads:
             yield from sync.refetch(threads, document_ids)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         with self._open_threads() as threads:
             yield from sync.list_threads(threads)
 
     def check(self) -> Iterator[Check]:
-        yield from checks(*self._find_problems())
+        yield from make_checks(*self._find_problems())
 
     def _find_problems(self) -> tuple[str | None, str | None]:
         """Return the problem of reading content and that of reading permissions."""
@@ -193,8 +202,10 @@ def _require_readable(export: Export) -> Iterator[None]:
         ) from error
 
 
-def _parse_globs(patterns: Sequence[str]) -> list[Glob]:
-    return [Glob.of(pattern) for pattern in patterns]
+def _parse_globs(patterns: Sequence[str]) -> list[GlobPattern]:
+    return [GlobPattern.parse(pattern) for pattern in patterns]
 
 
-KIND = Kind(connector=SlackConnector, settings=SlackSettings, credential=SlackCredential)
+SOURCE_KIND = SourceKind(
+    connector=SlackConnector, settings=SlackSettings, credential=SlackCredential
+)

@@ -17,7 +17,7 @@ from typing import Any
 
 from connectors.closing import Closing
 from connectors.errors import SourceError
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.slack.checkpoint import SyncCheckpoint
 from connectors.sources.slack.message_store import MessageStore
@@ -137,9 +137,9 @@ class ExportWorkspace(Closing):
         self._load(channel)
         return self._store.get_thread(root)
 
-    def extract_file(self, file: File) -> Extracted:
+    def extract_file(self, file: File) -> ExtractionResult:
         del file
-        raise CannotRead("an export has only the names of files")
+        raise ExtractionError("an export has only the names of files")
 
     def _load(self, channel: Channel) -> None:
         """Fill the store with the messages of a channel."""

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.connector import Change, Checkpoint, Deletion, Known, Listed, Unreadable
+from connectors.connector import (
+    Change,
+    Checkpoint,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    Unreadable,
+)
 from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
 from connectors.http_client.response import ResponseError, ServerError
@@ -16,7 +23,7 @@ from connectors.sources.slack.workspace import ChannelContext, Page, RunPlan, Th
 
 
 def iterate_changes(
-    threads: ThreadConverter, since: Checkpoint | None, known: Known
+    threads: ThreadConverter, since: Checkpoint | None, known: KnownVersions
 ) -> Iterator[Change]:
     """Yield what changed, channel by channel, newest first, with a checkpoint after each page."""
     plan = threads.workspace.plan_run(SyncCheckpoint.parse(since))
@@ -29,7 +36,7 @@ def iterate_changes(
     yield plan.checkpoint.complete()
 
 
-def list_threads(threads: ThreadConverter) -> Iterator[Listed]:
+def list_threads(threads: ThreadConverter) -> Iterator[DocumentListing]:
     workspace = threads.workspace
     for channel in workspace.list_channels():
         context: ChannelContext | None = None
@@ -37,7 +44,9 @@ def list_threads(threads: ThreadConverter) -> Iterator[Listed]:
             context = context or workspace.get_context(channel)
             for message in page.messages:
                 if message.is_indexed:
-                    yield Listed(threads.to_document_id(channel.id, message.ts), context.access)
+                    yield DocumentListing(
+                        threads.to_document_id(channel.id, message.ts), context.access
+                    )
 
 
 def refetch(threads: ThreadConverter, document_ids: Sequence[str]) -> Iterator[Change]:
@@ -99,7 +108,7 @@ class _Comparison:
 
     threads: ThreadConverter
     plan: RunPlan
-    known: Known
+    known: KnownVersions
 
     def compare_channel(self, channel: Channel, start: Position) -> Iterator[Change]:
         """Compare a channel from where the last run was interrupted.

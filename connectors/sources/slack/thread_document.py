@@ -9,11 +9,12 @@ from datetime import datetime
 from connectors.connector import Unreadable
 from connectors.document import Document, Metadata, Person, Place, Section
 from connectors.extraction.media_types import TEXT
-from connectors.extraction.result import CannotRead, one_line, safe, section, shortened
+from connectors.extraction.result import ExtractionError, make_section
 from connectors.sources.slack.message_text import IDS_AS_NAMES, get_message_text
 from connectors.sources.slack.models import File, Message, parse_ts, to_datetime
 from connectors.sources.slack.users_and_channels import Channel
 from connectors.sources.slack.workspace import ChannelContext, Thread, Workspace
+from connectors.text_cleaning import replace_unstorable, shorten_title, to_one_line
 
 _FORMAT = 1
 """Raised when the same messages give another document, so that all are read again."""
@@ -104,11 +105,13 @@ class ThreadConverter:
         """Return the first line of text, else the name of a file, else author and channel."""
         for message in (one for one in thread if not one.is_notice):
             for line in get_message_text(message, context.names).splitlines():
-                if title := one_line(line):
+                if title := to_one_line(line):
                     return _shorten_title(title)
         titles = (file.title for message in thread for file in message.files)
         author = self.workspace.users.get_author(thread[0])
-        return shortened(one_line(next(filter(None, titles), f"{author} in {context.label}")))
+        return shorten_title(
+            to_one_line(next(filter(None, titles), f"{author} in {context.label}"))
+        )
 
     def _iterate_sections(
         self, context: ChannelContext, thread: Thread, files: "_FileReader"
@@ -135,17 +138,17 @@ class ThreadConverter:
     def _build_section(
         self, context: ChannelContext, texts: list[str], first: Message, thread: Thread
     ) -> Section:
-        built = section("\n\n".join(texts), Place(heading_path=(_format_time(first),)))
+        built = make_section("\n\n".join(texts), Place(heading_path=(_format_time(first),)))
         return replace(built, link=self._get_link(context.channel, first, thread))
 
     def _format_message(self, context: ChannelContext, message: Message) -> str:
         """Return author, text and names of files; empty without these or for messages by Slack itself."""
         if message.is_notice:
             return ""
-        files = [f"[{one_line(file.title)}]" for file in message.files if file.title]
+        files = [f"[{to_one_line(file.title)}]" for file in message.files if file.title]
         lines = [get_message_text(message, context.names), *files]
         if text := "\n".join(filter(None, lines)):
-            return f"{self.workspace.users.get_author(message)}: {safe(text)}"
+            return f"{self.workspace.users.get_author(message)}: {replace_unstorable(text)}"
         return ""
 
     def _read_files(
@@ -153,7 +156,7 @@ class ThreadConverter:
     ) -> Iterator[Section]:
         link = self._get_link(context.channel, message, thread)
         for file in message.files:
-            title = one_line(file.title) or file.id
+            title = to_one_line(file.title) or file.id
             heading = f"{self.workspace.users.get_author(message)}, {_format_time(message)}"
             for one in files.read_sections(file, title):
                 path = (heading, title, *one.place.heading_path)
@@ -192,7 +195,7 @@ class _FileReader:
         self.titles.append(title)
         try:
             return self._workspace.extract_file(file).sections
-        except CannotRead as error:
+        except ExtractionError as error:
             self.failures.append(f"{title}: {error}")
             return ()
 

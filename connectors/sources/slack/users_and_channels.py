@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 
-from connectors.document import EVERYBODY, NOBODY, Access, reader_token
-from connectors.extraction.result import one_line
+from connectors.access import EVERYBODY, NOBODY, Access, parse_reader_token
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.slack.models import Message, Raw, get_object, get_text
+from connectors.text_cleaning import to_one_line
 
 _SLACKBOT = "USLACKBOT"
 _MAX_LABEL_NAMES = 8
@@ -36,7 +36,7 @@ class User:
             raise MalformedResponse("Slack returns an invalid user")
         profile = get_object(raw, "profile")
         display = get_text(profile, "display_name") or get_text(profile, "real_name")
-        name = one_line(display or get_text(raw, "real_name", "name")) or own
+        name = to_one_line(display or get_text(raw, "real_name", "name")) or own
         # An address that is not confirmed may belong to somebody else.
         address = "" if raw.get("is_email_confirmed") is False else get_text(profile, "email")
         return cls(own, name, _parse_email(address), _parse_status(raw))
@@ -57,7 +57,7 @@ def _parse_status(raw: Raw) -> UserStatus:
 
 def _parse_email(text: str) -> str | None:
     try:
-        return reader_token(f"user:{text}").removeprefix("user:")
+        return parse_reader_token(f"user:{text}").removeprefix("user:")
     except ValueError:
         return None
 
@@ -110,7 +110,7 @@ class UserDirectory:
             return self.get_name(message.user)
         profile = get_object(raw, "user_profile")
         written = written or get_text(profile, "display_name") or get_text(profile, "real_name")
-        return one_line(written) or self._bots.get(bot, "") or message.user or bot or "unknown"
+        return to_one_line(written) or self._bots.get(bot, "") or message.user or bot or "unknown"
 
     def get_tokens(self, user_ids: Iterable[str]) -> frozenset[str]:
         """Return the reader tokens of members and guests among the users."""
@@ -164,7 +164,7 @@ class Channel:
         members = raw.get("members")
         return cls(
             id=own,
-            name=one_line(get_text(raw, "name")),
+            name=to_one_line(get_text(raw, "name")),
             kind=kind or _parse_kind(raw),
             is_member=raw.get("is_member") is not False,
             members=tuple(map(str, members)) if isinstance(members, list) else (),

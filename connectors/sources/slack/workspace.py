@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from connectors.document import Access
-from connectors.extraction.result import Extracted
+from connectors.access import Access
+from connectors.extraction.result import ExtractionResult
 from connectors.sources.slack.checkpoint import SyncCheckpoint
 from connectors.sources.slack.message_text import NameLookup
 from connectors.sources.slack.models import BEGINNING, File, Message
@@ -88,6 +88,6 @@ class Workspace(Protocol):
         """Return the thread of a message that has replies."""
         ...
 
-    def extract_file(self, file: File) -> Extracted:
-        """Return the content of a file; raise CannotRead if it cannot be downloaded or read."""
+    def extract_file(self, file: File) -> ExtractionResult:
+        """Return the content of a file; raise ExtractionError if it cannot be downloaded or read."""
         ...

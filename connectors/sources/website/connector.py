@@ -13,28 +13,29 @@ from contextlib import contextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
+from connectors.access import Access
 from connectors.connector import (
     Change,
     Check,
     Checkpoint,
     Deletion,
-    Known,
-    Listed,
+    DocumentListing,
+    KnownVersions,
     Unchanged,
     Unreadable,
-    checks,
+    make_checks,
 )
-from connectors.document import Access, Document
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.media_types import HTML
 from connectors.extraction.registry import extract
-from connectors.extraction.result import CannotRead, Extracted, parsed_time, utc
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import Authorization
 from connectors.http_client.response import Response
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
-from connectors.source_kind import Kind
+from connectors.source_kind import SourceKind
 from connectors.sources.website.crawler import (
     Faulty,
     Kept,
@@ -67,6 +68,7 @@ from connectors.sources.website.settings import (
 )
 from connectors.sources.website.sitemaps import listed
 from connectors.sources.website.urls import folders_of, page_address, place_of
+from connectors.text_cleaning import parse_time, to_utc
 
 
 class WebsiteConnector:
@@ -97,7 +99,7 @@ class WebsiteConnector:
     def source(self) -> str:
         return self._source
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         """Yield what changed, with a checkpoint after every 200 addresses.
 
         Raises:
@@ -120,27 +122,27 @@ class WebsiteConnector:
             yield from self._left_out(walk)
             yield _checkpoint(asked)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """See `Connector.again`."""
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
+        """See `Connector.refetch`."""
         with self._fetcher() as fetcher:
             for document_id in document_ids:
                 yield self._again(fetcher, document_id)
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         """The pages that a walk reaches now; what fails is listed, what is gone or unindexed is not."""
         with self._walk() as walk:
             for batch in walk.batches():
                 for waiting in batch:
                     for step in walk.visit(waiting):
                         if not isinstance(step, Missing):
-                            yield Listed(self._id(step.address), self._access)
+                            yield DocumentListing(self._id(step.address), self._access)
             if more := walk.left_out():
-                yield Listed(self._id(more), self._access)
+                yield DocumentListing(self._id(more), self._access)
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
         fault = self._fault()
-        yield from checks(fault, fault)
+        yield from make_checks(fault, fault)
 
     def _fault(self) -> str | None:
         try:
@@ -177,7 +179,7 @@ class WebsiteConnector:
             yield Fetcher(client, settings.scope(), manners)
 
     def _changes_of(
-        self, step: Step, versions: Mapping[str, str | None], known: Known
+        self, step: Step, versions: Mapping[str, str | None], known: KnownVersions
     ) -> Iterator[Change]:
         document_id = self._id(step.address)
         held = (
@@ -229,11 +231,11 @@ class WebsiteConnector:
     def _read(self, read: Read) -> Document | Unreadable:
         try:
             extracted = _extracted(read)
-        except CannotRead as error:
+        except ExtractionError as error:
             return self._unreadable(read.address, str(error))
         return self._document(read, extracted)
 
-    def _document(self, read: Read, extracted: Extracted) -> Document:
+    def _document(self, read: Read, extracted: ExtractionResult) -> Document:
         folders = folders_of(read.address)
         place = place_of(read.address)
         answer = read.fetched.answer
@@ -290,19 +292,19 @@ def _news(change: Document | Unreadable, held: str | None) -> Iterator[Change]:
     yield change
 
 
-def _extracted(read: Read) -> Extracted:
+def _extracted(read: Read) -> ExtractionResult:
     if read.media_type == HTML:
         return read_page(read.page, read.root, read.address)
     return extract(read.fetched.answer.body, read.media_type)
 
 
 def _told(moment: str | None) -> datetime | None:
-    return parsed_time(moment) if moment else None
+    return parse_time(moment) if moment else None
 
 
 def _last_modified(answer: Response) -> datetime | None:
     try:
-        return utc(parsedate_to_datetime(answer.headers.get("last-modified", "")))
+        return to_utc(parsedate_to_datetime(answer.headers.get("last-modified", "")))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
@@ -311,7 +313,7 @@ def _checkpoint(asked: int) -> Checkpoint:
     return Checkpoint(json.dumps({"asked": asked}))
 
 
-KIND = Kind(
+SOURCE_KIND = SourceKind(
     connector=WebsiteConnector,
     settings=WebsiteSettings,
     credential=WebsiteCredential,

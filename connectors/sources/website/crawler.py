@@ -12,7 +12,7 @@ from connectors.closing import Closing
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction import media_types
 from connectors.extraction.encoding import decode
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.http_client.response import Response, ResponseError, ServiceUnavailableError
 from connectors.sources.website.fetcher import (
     NO_HEADERS,
@@ -195,7 +195,7 @@ def opened(fetched: Page, told: str | None = None) -> tuple[Step, Head]:
         return _read(fetched, media_type, told), head
     try:
         page = decode(answer.body, _charset(answer))
-    except CannotRead as error:
+    except ExtractionError as error:
         return Faulty(address, str(error)), Head()
     root = parsed(page)
     head = head_of_file(answer.headers) if root is None else head_of(root, address, answer.headers)

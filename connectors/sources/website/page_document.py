@@ -13,16 +13,11 @@ from connectors.document import Section
 from connectors.extraction import media_types
 from connectors.extraction.html import read_html
 from connectors.extraction.markdown import read_markdown
-from connectors.extraction.registry import can_read
-from connectors.extraction.result import (
-    CannotRead,
-    Extracted,
-    one_line,
-    parsed_time,
-    people,
-)
+from connectors.extraction.registry import is_supported
+from connectors.extraction.result import ExtractionError, ExtractionResult, parse_people
 from connectors.http_client.response import Response
 from connectors.sources.website.page_links import named
+from connectors.text_cleaning import parse_time, to_one_line
 
 _LITTLE = 400
 """Characters. A page that says no more has no menus to be found out, and an article of fewer was not
@@ -63,13 +58,13 @@ def media_type_of(answer: Response) -> str:
     name. Many servers call all they do not know text/plain or text/html."""
     name, head, declared = (
         urlsplit(answer.url).path,
-        answer.body[: media_types.HEAD],
+        answer.body[: media_types.HEAD_SIZE],
         answer.media_type,
     )
-    seen = media_types.media_type_of("", head)
-    by_name = media_types.media_type_of(name, head)
+    seen = media_types.detect_media_type("", head)
+    by_name = media_types.detect_media_type(name, head)
     if seen not in (media_types.TEXT, media_types.UNKNOWN):
-        return declared if seen == "application/zip" and can_read(declared) else by_name
+        return declared if seen == "application/zip" and is_supported(declared) else by_name
     if _PAGE.match(head) or declared in _HTML:
         return media_types.HTML
     if declared == "text/xml":
@@ -84,18 +79,18 @@ def holds_text(media_type: str) -> bool:
     return media_type not in _FEEDS and not media_type.startswith(_MEDIA)
 
 
-def read_page(page: str, root: HtmlElement | None, address: str) -> Extracted:
+def read_page(page: str, root: HtmlElement | None, address: str) -> ExtractionResult:
     """The article of the page where one is found, else all that is seen of it.
 
     Raises:
-        CannotRead: nothing is seen of it without its scripts, or it is nested too deeply.
+        ExtractionError: nothing is seen of it without its scripts, or it is nested too deeply.
     """
     whole = _seen(page)
     facts = named(root) if root is not None else {}
     if _length(whole.sections) >= _LITTLE and len(page) <= _LARGEST:
         article = _article(page, address)
         if article is not None and _length(article.sections) >= _LITTLE:
-            authors = people([article.author]) if article.author else whole.authors
+            authors = parse_people([article.author]) if article.author else whole.authors
             title = article.title or whole.title
             whole = replace(whole, sections=article.sections, title=title, authors=authors)
     language = (root.get("lang") or "") if root is not None else ""
@@ -107,10 +102,10 @@ def read_page(page: str, root: HtmlElement | None, address: str) -> Extracted:
     )
 
 
-def _seen(page: str) -> Extracted:
+def _seen(page: str) -> ExtractionResult:
     try:
         found = read_html(page.encode("utf-8"))
-    except CannotRead:
+    except ExtractionError:
         if "<script" in page.lower():
             raise _only_by_script() from None
         raise
@@ -119,8 +114,8 @@ def _seen(page: str) -> Extracted:
     return found
 
 
-def _only_by_script() -> CannotRead:
-    return CannotRead("the page shows its text only by script, which is not run here")
+def _only_by_script() -> ExtractionError:
+    return ExtractionError("the page shows its text only by script, which is not run here")
 
 
 def _article(page: str, address: str) -> Article | None:
@@ -152,11 +147,13 @@ def _article(page: str, address: str) -> Article | None:
         LookupError,
         RecursionError,
         etree.LxmlError,
-        CannotRead,
+        ExtractionError,
     ):
         # Of a page that confuses it, all is read.
         return None
-    return Article(tuple(map(_without_span, sections)), one_line(facts.title or ""), facts.author)
+    return Article(
+        tuple(map(_without_span, sections)), to_one_line(facts.title or ""), facts.author
+    )
 
 
 def _without_span(section: Section) -> Section:
@@ -165,7 +162,7 @@ def _without_span(section: Section) -> Section:
 
 
 def _first_time(facts: Mapping[str, str], names: tuple[str, ...]) -> datetime | None:
-    return next(filter(None, (parsed_time(facts.get(name, "")) for name in names)), None)
+    return next(filter(None, (parse_time(facts.get(name, "")) for name in names)), None)
 
 
 def _text(sections: tuple[Section, ...]) -> str:

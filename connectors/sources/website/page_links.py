@@ -9,9 +9,9 @@ import httpx
 from lxml import etree, html
 from lxml.html import HtmlElement
 
-from connectors.extraction.result import one_line
 from connectors.sources.website.robots_txt import ME
 from connectors.sources.website.urls import page_address
+from connectors.text_cleaning import to_one_line
 
 _MOST_LINKS = 10_000
 _WITHOUT_TEXT = re.compile(
@@ -67,7 +67,7 @@ def named(root: HtmlElement) -> Mapping[str, str]:
     for element in root.iter("meta"):
         name = element.get("name") or element.get("property") or element.get("itemprop")
         if name:
-            found.setdefault(name.lower(), one_line(element.get("content") or ""))
+            found.setdefault(name.lower(), to_one_line(element.get("content") or ""))
     return found
 
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import Any
 
-from connectors.extraction.result import Extracted
+from connectors.extraction.result import ExtractionResult
 from connectors.http_client.response import Response
 
 # Raise it when pages read again would say something else than before.
@@ -30,7 +30,7 @@ class Version:
     modified: str = ""
 
     @classmethod
-    def of(cls, extracted: Extracted, answer: Response, *, is_leaf: bool) -> "Version":
+    def of(cls, extracted: ExtractionResult, answer: Response, *, is_leaf: bool) -> "Version":
         etag = answer.headers.get("etag", "")
         return cls(
             digest=_digest(extracted),
@@ -67,7 +67,7 @@ class Version:
         return {"If-Modified-Since": self.modified} if self.modified else {}
 
 
-def _digest(extracted: Extracted) -> str:
+def _digest(extracted: ExtractionResult) -> str:
     said = [
         extracted.title,
         [[one.text, one.kind, one.place.heading_path] for one in extracted.sections],

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from connectors.http_client.setting_types import PrivateHosts
-from connectors.setting_types import Globs, ReaderTokens
+from connectors.setting_types import GlobPatterns, ReaderTokens
 from connectors.sources.website.urls import Scope, globs, page_address, place_named, place_of
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -66,12 +66,12 @@ class WebsiteSettings(BaseModel):
         description="Further hosts that belong to the site, such as docs.example.com. The host of"
         " every address above belongs to it.",
     )
-    include: Globs = Field(
+    include: GlobPatterns = Field(
         default=(),
         description="Globs of the paths to read, such as docs/**. Empty: all. The page to start from"
         " is followed in any case.",
     )
-    exclude: Globs = Field(
+    exclude: GlobPatterns = Field(
         default=(), description="Globs of the paths never to ask for, such as logout."
     )
     pages: int = Field(

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
-from connectors.files.glob_patterns import Glob, any_matches
+from connectors.files.glob_patterns import GlobPattern, matches_any
 
 LONGEST = 2_000
 """Characters of an address; longer ones are made by programs that have lost their way."""
@@ -119,9 +119,9 @@ class Scope:
 
     places: frozenset[str]
     """Hosts, with the port where it is not the usual one."""
-    include: tuple[Glob, ...] = ()
+    include: tuple[GlobPattern, ...] = ()
     """Of paths; with none, all."""
-    exclude: tuple[Glob, ...] = ()
+    exclude: tuple[GlobPattern, ...] = ()
 
     def is_here(self, address: str) -> bool:
         """On one of its hosts."""
@@ -129,11 +129,11 @@ class Scope:
 
     def shuns(self, address: str) -> bool:
         """Never to be asked."""
-        return not self.is_here(address) or any_matches(self.exclude, folders_of(address))
+        return not self.is_here(address) or matches_any(self.exclude, folders_of(address))
 
     def chooses(self, address: str) -> bool:
         """To be asked, and to be a document."""
-        is_in = not self.include or any_matches(self.include, folders_of(address))
+        is_in = not self.include or matches_any(self.include, folders_of(address))
         return is_in and not self.shuns(address)
 
 
@@ -149,5 +149,5 @@ def place_named(text: str) -> str:
     return place_of(address)
 
 
-def globs(patterns: Iterable[str]) -> tuple[Glob, ...]:
-    return tuple(map(Glob.of, patterns))
+def globs(patterns: Iterable[str]) -> tuple[GlobPattern, ...]:
+    return tuple(map(GlobPattern.parse, patterns))

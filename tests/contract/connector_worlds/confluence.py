@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import SecretStr
 
+from connectors.access import Access
 from connectors.connector import Connector
-from connectors.document import Access
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import (
     Cloud,

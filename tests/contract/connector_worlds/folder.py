@@ -6,8 +6,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
-from connectors.document import EVERYBODY, Access
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
-from connectors.document import EVERYBODY, Access
 from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
 from tests.contract.connector_worlds.world import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
-from connectors.document import EVERYBODY, Access
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.troubled import TroubledWorld

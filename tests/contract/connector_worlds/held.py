@@ -7,7 +7,7 @@ from connectors.connector import (
     Checkpoint,
     Connector,
     Deletion,
-    Listed,
+    DocumentListing,
     Unchanged,
     Unreadable,
 )
@@ -49,7 +49,7 @@ class Held:
             case Checkpoint():
                 self.since = change
 
-    def prune(self, listing: Iterable[Listed]) -> None:
+    def prune(self, listing: Iterable[DocumentListing]) -> None:
         """Drop what is no longer listed."""
         listed = {one.document_id for one in listing}
         for gone in (self.documents.keys() | self.unreadable.keys()) - listed:

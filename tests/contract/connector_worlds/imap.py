@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from connectors.access import Access
 from connectors.connector import Connector
-from connectors.document import Access
 from connectors.sources.imap.connector import ImapConnector, ImapCredential, ImapSettings, Password
 from tests.contract.connector_worlds.world import (
     ITEMS,

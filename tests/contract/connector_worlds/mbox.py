@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
+from connectors.access import Access
 from connectors.connector import Connector
-from connectors.document import Access
 from connectors.sources.mbox.connector import MboxConnector, MboxSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,

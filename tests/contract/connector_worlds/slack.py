@@ -10,8 +10,8 @@ from typing import overload
 
 from pydantic import SecretStr
 
+from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
-from connectors.document import EVERYBODY, Access
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import Api, Export
 from tests.contract.connector_worlds.world import (

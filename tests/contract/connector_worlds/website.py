@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from connectors.access import Access
 from connectors.connector import Connector
-from connectors.document import Access
 from connectors.http_client.request import Authorization
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.sources.website.connector import WebsiteConnector

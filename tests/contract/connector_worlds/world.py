@@ -18,8 +18,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
+from connectors.access import Access
 from connectors.connector import Connector
-from connectors.document import Access
 from tests.support.soak import scaled
 
 ITEMS = scaled(60, 450, "connectors")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.opensearch.cancellable_connection import cancel_on
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import open_index, open_writer

@@ -10,7 +10,7 @@ import pytest
 
 from backend.container import Container
 from backend.settings import Settings
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import Filters, Index, IndexQuery
 from indexing.opensearch import open_index
 from indexing.opensearch.client import OpenSearchSettings, connect

@@ -5,7 +5,7 @@ import time
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters

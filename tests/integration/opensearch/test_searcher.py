@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from opensearchpy import OpenSearch
 
-from connectors.document import Access, Readers
+from connectors.access import Access, Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters, IndexQuery, IndexWriter, Replace

@@ -10,7 +10,7 @@ import pytest
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import ConnectionError as Unreachable
 
-from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace, Written
 from indexing.opensearch import bulk_requests, write_protocol

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from connectors.document import Access, Document
+from connectors.access import Access
+from connectors.document import Document
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.held import Held, documents, run

@@ -24,7 +24,7 @@ from openpyxl import load_workbook
 from pypdf import PdfReader
 
 from backend.sample import handbook
-from connectors.document import Access, Readers
+from connectors.access import Access, Readers
 from tests.support.make_handbook import write_all
 
 QUESTIONS = Path(__file__).parents[2] / "acceptance" / "handbook_questions.jsonl"

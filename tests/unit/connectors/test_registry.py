@@ -6,23 +6,31 @@ import pytest
 
 from connectors.connector import Capability
 from connectors.errors import ActionRequiredError
-from connectors.registry import KINDS, NotValid, connect, entered, title_of
+from connectors.registry import (
+    SOURCE_KINDS,
+    InvalidSourceError,
+    create_connector,
+    display_name,
+    validate_source,
+)
 from connectors.source_kind import NoCredential
 
 
 def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:
-    stored = KINDS["folder"].settings.model_validate({"path": tmp_path}).model_dump(mode="json")
-    assert connect("folder", "kb", stored).source == "kb"
+    stored = (
+        SOURCE_KINDS["folder"].settings.model_validate({"path": tmp_path}).model_dump(mode="json")
+    )
+    assert create_connector("folder", "kb", stored).source == "kb"
 
 
 def test_every_kind_says_what_it_can_do() -> None:
-    assert KINDS["folder"].capabilities == frozenset(Capability)
-    assert KINDS["folder"].credential is NoCredential
+    assert SOURCE_KINDS["folder"].capabilities == frozenset(Capability)
+    assert SOURCE_KINDS["folder"].credential is NoCredential
 
 
 def test_a_kind_is_loaded_when_it_is_looked_at() -> None:
-    code = "import sys, connectors.registry as c; c.KINDS['folder']; print('httpx' in sys.modules, end=' ');"
-    code += "c.KINDS['web']; print('httpx' in sys.modules)"
+    code = "import sys, connectors.registry as c; c.SOURCE_KINDS['folder']; print('httpx' in sys.modules, end=' ');"
+    code += "c.SOURCE_KINDS['web']; print('httpx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
@@ -43,16 +51,16 @@ def test_what_cannot_be_built_says_why(
     kind: str, source: str, settings: dict[str, object], says: str
 ) -> None:
     with pytest.raises(ActionRequiredError, match=says):
-        connect(kind, source, settings)
+        create_connector(kind, source, settings)
 
 
 def test_what_is_entered_is_stored_as_json_and_named_after_what_it_reads(tmp_path: Path) -> None:
     folder = tmp_path / "my  files"
     folder.mkdir()
-    found = entered("folder", {"path": str(folder), "exclude": ["*.tmp"]})
+    found = validate_source("folder", {"path": str(folder), "exclude": ["*.tmp"]})
     assert found.name == "my-files"
     assert found.settings == {"path": str(folder), "exclude": ["*.tmp"]}
-    assert entered("folder", {"path": str(folder)}, name="kb").name == "kb"
+    assert validate_source("folder", {"path": str(folder)}, name="kb").name == "kb"
 
 
 @pytest.mark.parametrize(
@@ -64,13 +72,13 @@ def test_what_is_entered_is_stored_as_json_and_named_after_what_it_reads(tmp_pat
     ],
 )
 def test_a_name_is_the_end_of_an_address(url: str, name: str) -> None:
-    assert entered("git", {"url": url, "readers": ["public"]}).name == name
+    assert validate_source("git", {"url": url, "readers": ["public"]}).name == name
 
 
 def _faults(kind: str, settings: dict[str, object], **more: object) -> dict[str, str]:
-    with pytest.raises(NotValid) as refused:
-        entered(kind, settings, **more)  # type: ignore[arg-type]
-    return {".".join(one.path): one.message for one in refused.value.faults}
+    with pytest.raises(InvalidSourceError) as refused:
+        validate_source(kind, settings, **more)  # type: ignore[arg-type]
+    return {".".join(one.path): one.message for one in refused.value.errors}
 
 
 def test_each_fault_is_told_where_it_stands() -> None:
@@ -98,7 +106,7 @@ def test_a_folder_must_be_there_when_it_is_added_not_later(path: str) -> None:
 
 
 def test_a_folder_that_went_away_is_still_a_source(tmp_path: Path) -> None:
-    assert connect("folder", "kb", {"path": str(tmp_path / "gone")}).source == "kb"
+    assert create_connector("folder", "kb", {"path": str(tmp_path / "gone")}).source == "kb"
 
 
 def test_a_name_that_cannot_begin_ids_is_a_fault_of_the_name(tmp_path: Path) -> None:
@@ -106,5 +114,5 @@ def test_a_name_that_cannot_begin_ids_is_a_fault_of_the_name(tmp_path: Path) -> 
 
 
 def test_kinds_are_called_as_people_write_them() -> None:
-    assert title_of("folder") == "Folder"
-    assert title_of("fax_machine") == "Fax machine"
+    assert display_name("folder") == "Folder"
+    assert display_name("fax_machine") == "Fax machine"

@@ -5,22 +5,22 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from connectors.registry import KINDS
+from connectors.registry import SOURCE_KINDS
 from connectors.settings_form import (
-    Choice,
+    BooleanField,
+    ChoiceField,
     Entry,
     Form,
-    Free,
-    Line,
-    Number,
-    Secret,
-    Several,
-    Switch,
+    JsonField,
+    ListField,
+    NumberField,
+    SecretField,
+    TextField,
     Variants,
-    at,
     first_sentence,
-    nested,
-    spoken,
+    get_path,
+    nest_values,
+    to_label,
 )
 
 
@@ -67,7 +67,7 @@ class Everything(BaseModel):
     sign_in: Annotated[Nothing | Token | Password, Field(discriminator="kind")] = Nothing()
 
 
-FORM = Form.of(Everything)
+FORM = Form.from_model(Everything)
 
 
 def _entry(*path: str) -> Entry:
@@ -76,18 +76,18 @@ def _entry(*path: str) -> Entry:
 
 
 def test_each_value_has_the_shape_that_its_type_says() -> None:
-    shapes = {".".join(one.path): one.shape for one in FORM.entries() if len(one.path) == 1}
+    shapes = {".".join(one.path): one.field for one in FORM.entries() if len(one.path) == 1}
     assert shapes == {
-        "root_url": Line(),
-        "folder": Line("path"),
-        "words": Several(),
-        "colours": Several(("red", "blue")),
-        "most": Number(is_whole=True),
-        "share": Number(is_whole=False),
-        "deep": Switch(),
-        "order": Choice(("new", "old")),
-        "extra": Free(),
-        "key": Secret(),
+        "root_url": TextField(),
+        "folder": TextField("path"),
+        "words": ListField(),
+        "colours": ListField(("red", "blue")),
+        "most": NumberField(is_integer=True),
+        "share": NumberField(is_integer=False),
+        "deep": BooleanField(),
+        "order": ChoiceField(("new", "old")),
+        "extra": JsonField(),
+        "key": SecretField(),
     }
 
 
@@ -98,7 +98,7 @@ def test_labels_help_and_defaults_are_the_models() -> None:
         help="Where it is.",
         is_required=True,
         default=None,
-        shape=Line(),
+        field=TextField(),
     )
     assert (_entry("folder").label, _entry("share").default) == ("A folder", 0.5)
     assert not _entry("share").is_required
@@ -132,7 +132,7 @@ def test_a_fault_is_placed_at_its_value_also_within_a_variant() -> None:
     try:
         Everything.model_validate(values)
     except ValidationError as error:
-        places = [FORM.place(fault["loc"]) for fault in error.errors()]
+        places = [FORM.locate_error(fault["loc"]) for fault in error.errors()]
     assert places == [
         ("root_url",),
         ("words", "1"),
@@ -144,10 +144,10 @@ def test_a_fault_is_placed_at_its_value_also_within_a_variant() -> None:
 
 def test_values_by_paths_become_objects_and_back() -> None:
     values = {("a",): 1, ("b", "c"): 2, ("b", "d", "e"): 3}
-    whole = nested(values)
+    whole = nest_values(values)
     assert whole == {"a": 1, "b": {"c": 2, "d": {"e": 3}}}
-    assert {path: at(whole, path) for path in values} == values
-    assert at(whole, ("a", "x")) is None
+    assert {path: get_path(whole, path) for path in values} == values
+    assert get_path(whole, ("a", "x")) is None
 
 
 def test_what_is_given_takes_the_place_of_what_is_stored() -> None:
@@ -157,18 +157,18 @@ def test_what_is_given_takes_the_place_of_what_is_stored() -> None:
         "sign_in": {"kind": "token", "token": "t", "user": "u"},
     }
     given = {"root_url": "b", "words": [], "sign_in": {"user": "v"}}
-    merged = FORM.merged(stored, given)
+    merged = FORM.merge_values(stored, given)
     assert merged == {"root_url": "b", "sign_in": {"kind": "token", "token": "t", "user": "v"}}
 
 
 def test_another_variant_leaves_nothing_of_the_one_before() -> None:
     stored = {"sign_in": {"kind": "token", "token": "t", "user": "u"}}
     given = {"sign_in": {"kind": "password", "password": "p"}}
-    assert FORM.merged(stored, given) == {"sign_in": {"kind": "password", "password": "p"}}
+    assert FORM.merge_values(stored, given) == {"sign_in": {"kind": "password", "password": "p"}}
 
 
 def test_names_and_sentences_as_people_write_them() -> None:
-    assert [spoken(name) for name in ("largest_file", "url", "ssh_key", "sign-in")] == [
+    assert [to_label(name) for name in ("largest_file", "url", "ssh_key", "sign-in")] == [
         "Largest file",
         "URL",
         "SSH key",
@@ -181,9 +181,9 @@ def test_names_and_sentences_as_people_write_them() -> None:
 def test_every_kind_explains_all_that_it_asks() -> None:
     unexplained = [
         (kind, one.path)
-        for kind, known in KINDS.items()
+        for kind, known in SOURCE_KINDS.items()
         for model in (known.settings, known.credential)
-        for one in Form.of(model).entries()
+        for one in Form.from_model(model).entries()
         if not one.help
     ]
     assert unexplained == []
@@ -193,8 +193,8 @@ def test_no_kind_asks_for_a_secret_among_its_settings() -> None:
     """Settings are told to whoever looks after the sources; credentials are not."""
     shown = [
         (kind, one.path)
-        for kind, known in KINDS.items()
-        for one in Form.of(known.settings).entries()
-        if isinstance(one.shape, Secret)
+        for kind, known in SOURCE_KINDS.items()
+        for one in Form.from_model(known.settings).entries()
+        if isinstance(one.field, SecretField)
     ]
     assert shown == []

@@ -13,7 +13,7 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
 from backend.sync.foreground_run import sync
-from connectors.document import Readers
+from connectors.access import Readers
 from tests.support.models import MODEL_CACHE
 
 FILES = {

@@ -14,7 +14,7 @@ from backend.api.authentication import Asker
 from backend.api.authorization import Rule, rule_of, ruled, unruled
 from backend.container import Container
 from backend.web import routes as pages
-from connectors.document import Readers
+from connectors.access import Readers
 from tests.unit.backend.api.conftest import SOURCE, api
 
 ADDRESS = "http://127.0.0.1:8321"

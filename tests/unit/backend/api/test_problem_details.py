@@ -12,7 +12,7 @@ from backend.api.authentication import LocalAsker
 from backend.api.authorization import Rule, ruled
 from backend.container import Container
 from backend.schemas.system import ProblemDetails
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.runtime.deadline import DeadlineExceededError
 

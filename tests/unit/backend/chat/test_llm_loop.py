@@ -19,7 +19,7 @@ from backend.search.llm_protocol import ChatMessage
 from backend.search.models import SearchRequest
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from connectors.document import Access, Readers
+from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING

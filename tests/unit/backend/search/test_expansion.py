@@ -4,7 +4,7 @@ import pytest
 
 from backend.search.expansion import expand_section_with_context
 from backend.search.selection import ContextSize, SelectedSection
-from connectors.document import Access, Readers
+from connectors.access import Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.search import MemoryIndex, chunk, section

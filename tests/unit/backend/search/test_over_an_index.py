@@ -10,7 +10,7 @@ from backend.search.events import SearchDone
 from backend.search.models import SearchRequest, SearchResult
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from connectors.document import Access, Readers
+from connectors.access import Access, Readers
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING
 from indexing.embedding.token_counting import estimated_tokens

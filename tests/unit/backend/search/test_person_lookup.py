@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from backend.search.person_lookup import resolve_people
-from connectors.document import Person, Readers
+from connectors.access import Readers
+from connectors.document import Person
 from indexing.index.protocols import Index
 from indexing.local import open_index, open_writer
 from indexing.local.searcher import LocalIndex

@@ -24,7 +24,7 @@ from backend.search.models import Budgets, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
 from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
-from connectors.document import Access, Readers
+from connectors.access import Access, Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Embedder, EmbedderIdentity, Vectors

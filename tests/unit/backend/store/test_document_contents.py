@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.store.document_contents import decoded, encoded
-from connectors.document import EVERYBODY, Document, Person, Place, Section, Span
+from connectors.access import EVERYBODY
+from connectors.document import Document, Person, Place, Section, Span
 from tests.support.store import document
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

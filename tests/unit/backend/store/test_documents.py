@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.store import documents
-from connectors.document import EVERYBODY, NOBODY, Access, Readers
+from connectors.access import EVERYBODY, NOBODY, Access, Readers
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import AccessAmended, ContentLost, Removed
 from tests.support.store import Store, damage_texts, document, kept_texts, lose_texts, store_at

@@ -23,8 +23,17 @@ from backend.sync.run_lease import StallLimit, StoppedError
 from backend.sync.run_steps import MOST_OPEN
 from backend.sync.wakeup_messages import WakeupMessage
 from backend.sync.worker_threads import WorkerThreads
-from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
-from connectors.document import EVERYBODY, Access, Document
+from connectors.access import EVERYBODY, Access
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    Unreadable,
+)
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.ingestion.batch_worker import BatchWorker
@@ -65,7 +74,7 @@ class Shelf:
     before: Callable[[int], Change | None] = nothing
     again_asked: list[str] = field(default_factory=list)
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         del since
         held = known([each.id for each in self.documents])
         for number, each in enumerate(self.documents):
@@ -75,15 +84,15 @@ class Shelf:
                 yield each
             yield Checkpoint(str(number))
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         there = {each.id: each for each in self.documents}
         for each in document_ids:
             self.again_asked.append(each)
             yield there.get(each, Deletion(each))
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         for each in self.documents:
-            yield Listed(each.id, each.access)
+            yield DocumentListing(each.id, each.access)
 
     def check(self) -> Iterator[Check]:
         yield from ()
@@ -514,10 +523,10 @@ def test_who_comes_back_late_writes_nothing(office: Office) -> None:
     shelf = office.shelves["desk"]
     listing = shelf.listing
 
-    def late() -> Iterator[Listed]:
+    def late() -> Iterator[DocumentListing]:
         hanging.set()
         back.wait(SOON)
-        yield Listed("desk:0000", Access.to(["user:mallory@example.com"]))
+        yield DocumentListing("desk:0000", Access.to(["user:mallory@example.com"]))
 
     shelf.listing = late  # type: ignore[method-assign]
     due_again(office, "permissions")

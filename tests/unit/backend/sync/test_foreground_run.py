@@ -20,8 +20,17 @@ from backend.store.sources import Source
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import remove, sync
 from backend.sync.process_identity import SILENCE_LIMIT, is_gone, this_process
-from connectors.connector import Change, Check, Checkpoint, Deletion, Known, Listed, Unreadable
-from connectors.document import Access, Document, Readers
+from connectors.access import Access, Readers
+from connectors.connector import (
+    Change,
+    Check,
+    Checkpoint,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    Unreadable,
+)
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -56,7 +65,7 @@ class Shelf:
     source: str = "desk"
     asked: list[Checkpoint | None] = field(default_factory=list)
 
-    def changes(self, since: Checkpoint | None, known: Known) -> Iterator[Change]:
+    def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         self.asked.append(since)
         held = known([each.id for each in self.documents])
         for number, each in enumerate(self.documents):
@@ -66,11 +75,11 @@ class Shelf:
                 yield each
             yield Checkpoint(str(number))
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[DocumentListing]:
         for each in self.documents:
-            yield Listed(each.id, each.access)
+            yield DocumentListing(each.id, each.access)
 
-    def again(self, document_ids: Sequence[str]) -> Iterator[Change]:
+    def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         there = {each.id: each for each in self.documents}
         for each in document_ids:
             yield there.get(each, Deletion(each))

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 from backend.store.documents import StoredDocument
 from backend.web.document_view import LONGEST, Author, Passage, Shown, shown
-from connectors.document import Access, Document, Person, Place, Section, Span
+from connectors.access import Access
+from connectors.document import Document, Person, Place, Section, Span
 from connectors.extraction import media_types
 
 MOMENT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,8 +6,8 @@ import pytest
 
 from backend.web.source_forms import Field, form_of, kinds
 from connectors.errors import ActionRequiredError
-from connectors.registry import KINDS
-from connectors.settings_form import Form, Secret
+from connectors.registry import SOURCE_KINDS
+from connectors.settings_form import Form, SecretField
 
 
 def _all(fields: Sequence[Field]) -> Iterator[Field]:
@@ -23,26 +23,28 @@ def _fields(kind: str, **settings: object) -> dict[str, Field]:
 
 
 def test_every_kind_can_be_chosen() -> None:
-    assert [one.kind for one in kinds()] == list(KINDS)
+    assert [one.kind for one in kinds()] == list(SOURCE_KINDS)
     assert all(one.title and one.help for one in kinds())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOURCE_KINDS)
 def test_every_value_of_a_kind_has_one_field(kind: str) -> None:
-    known = KINDS[kind]
-    named = [f"settings.{'.'.join(one.path)}" for one in Form.of(known.settings).entries()]
-    named += [f"credential.{'.'.join(one.path)}" for one in Form.of(known.credential).entries()]
+    known = SOURCE_KINDS[kind]
+    named = [f"settings.{'.'.join(one.path)}" for one in Form.from_model(known.settings).entries()]
+    named += [
+        f"credential.{'.'.join(one.path)}" for one in Form.from_model(known.credential).entries()
+    ]
     fields = _fields(kind)
     assert set(named) <= set(fields)
     assert len({one.id for one in fields.values()}) == len(fields)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOURCE_KINDS)
 def test_every_secret_is_a_password_and_empty(kind: str) -> None:
     secret = {
         f"credential.{'.'.join(one.path)}"
-        for one in Form.of(KINDS[kind].credential).entries()
-        if isinstance(one.shape, Secret)
+        for one in Form.from_model(SOURCE_KINDS[kind].credential).entries()
+        if isinstance(one.field, SecretField)
     }
     fields = _fields(kind)
     assert {path for path, one in fields.items() if one.control == "secret"} == secret
@@ -66,7 +68,7 @@ def test_what_must_be_given_stands_first_and_a_variant_is_chosen() -> None:
     assert [one.option.name for one in sign_in.groups if one.option.is_chosen] == ["none"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOURCE_KINDS)
 def test_what_must_be_chosen_is_chosen_and_its_fields_are_shown(kind: str) -> None:
     for one in _fields(kind).values():
         if one.control == "variants" and one.is_required:

@@ -2,7 +2,7 @@ import pytest
 
 from connectors.extraction.csv_tsv import read_csv, read_tsv
 from connectors.extraction.encoding import decode
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -55,7 +55,7 @@ def test_text_without_any_delimiter_is_plain_text() -> None:
 
 
 def test_blank_rows_alone_are_nothing() -> None:
-    with pytest.raises(CannotRead, match="blank"):
+    with pytest.raises(ExtractionError, match="blank"):
         read_csv(b",,\n,,\n")
 
 

@@ -8,11 +8,11 @@ from docx.oxml.ns import nsdecls
 
 from connectors.document import Person
 from connectors.extraction.docx import read_docx
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from tests.support.files import word, word_document
 
 
-def outline(read: Extracted) -> list[tuple[tuple[str, ...], str, str]]:
+def outline(read: ExtractionResult) -> list[tuple[tuple[str, ...], str, str]]:
     return [(one.place.heading_path, one.kind, one.text) for one in read.sections]
 
 
@@ -103,12 +103,12 @@ def test_deleted_text_is_not_read() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, says: str) -> None:
-    with pytest.raises(CannotRead, match=says):
+    with pytest.raises(ExtractionError, match=says):
         read_docx(data)
 
 
 def test_a_workbook_under_a_wrong_name_is_no_word_document() -> None:
     file = BytesIO()
     docx.Document().save(file)
-    with pytest.raises(CannotRead):
+    with pytest.raises(ExtractionError):
         read_docx(file.getvalue().replace(b"word/document.xml", b"word/documint.xml"))

@@ -7,15 +7,15 @@ from connectors.document import Person
 from connectors.extraction import eml as mail_module
 from connectors.extraction.eml import read_eml
 from connectors.extraction.registry import extract
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from tests.support.files import email, pdf, word_document
 
 
-def read(data: bytes) -> Extracted:
+def read(data: bytes) -> ExtractionResult:
     return read_eml(data, extract)
 
 
-def outline(mail: Extracted) -> list[tuple[tuple[str, ...], str]]:
+def outline(mail: ExtractionResult) -> list[tuple[tuple[str, ...], str]]:
     return [(one.place.heading_path, one.text) for one in mail.sections]
 
 
@@ -103,7 +103,7 @@ def test_a_subject_alone_is_the_text() -> None:
     ],
 )
 def test_what_is_no_mail_says_why(data: bytes, says: str) -> None:
-    with pytest.raises(CannotRead, match=says):
+    with pytest.raises(ExtractionError, match=says):
         read(data)
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.extraction.encoding import decode, is_wide, looks_like_text
-from connectors.extraction.result import CannotRead
+from connectors.extraction.encoding import decode, is_utf16_or_utf32, looks_like_text
+from connectors.extraction.result import ExtractionError
 
 JAPANESE = "第三章 経費精算の手順。出張費は月末までに申請してください。カタカナとひらがな。"
 CHINESE = "员工手册第三章：报销流程。请在月底之前提交差旅费用。"
@@ -76,7 +76,7 @@ def test_lines_end_in_newlines_and_nul_keeps_its_place() -> None:
 
 
 def test_bytes_of_no_encoding_are_no_text() -> None:
-    with pytest.raises(CannotRead, match="control characters"):
+    with pytest.raises(ExtractionError, match="control characters"):
         decode(bytes(range(256)) * 4)
 
 
@@ -88,16 +88,16 @@ def test_what_is_text_is_told_from_its_first_bytes() -> None:
 
 
 def test_wide_encodings_are_told_with_and_without_a_mark() -> None:
-    assert is_wide(codecs.BOM_UTF16_LE + b"a\0")
-    assert is_wide("From: a".encode("utf-16-be"))
-    assert not is_wide(codecs.BOM_UTF8 + b"From: a")
+    assert is_utf16_or_utf32(codecs.BOM_UTF16_LE + b"a\0")
+    assert is_utf16_or_utf32("From: a".encode("utf-16-be"))
+    assert not is_utf16_or_utf32(codecs.BOM_UTF8 + b"From: a")
 
 
 @given(st.binary(max_size=400))
 def test_whatever_is_decoded_can_be_encoded(data: bytes) -> None:
     try:
         text = decode(data)
-    except CannotRead:
+    except ExtractionError:
         return
     assert "\0" not in text
     assert "\r" not in text

@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 from connectors.document import Person
-from connectors.extraction.html import html_sections, read_html
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.html import extract_html_sections, read_html
+from connectors.extraction.result import ExtractionError, ExtractionResult
 
 PAGE = """\
 <!DOCTYPE html><html><head><meta charset="utf-8"><title>Travel &amp; lodging</title>
@@ -28,7 +28,7 @@ PAGE = """\
 """
 
 
-def outline(read: Extracted) -> list[tuple[tuple[str, ...], str, str]]:
+def outline(read: ExtractionResult) -> list[tuple[tuple[str, ...], str, str]]:
     return [(one.place.heading_path, one.kind, one.text) for one in read.sections]
 
 
@@ -84,7 +84,7 @@ def test_a_table_that_arranges_the_page_is_read_as_text() -> None:
     ],
 )
 def test_a_page_that_cannot_be_read_says_why(page: str, says: str) -> None:
-    with pytest.raises(CannotRead, match=says):
+    with pytest.raises(ExtractionError, match=says):
         read_html(page.encode())
 
 
@@ -96,7 +96,7 @@ def test_spans_that_make_no_sense_do_no_harm(span: str) -> None:
 
 def test_a_small_page_cannot_make_endless_cells() -> None:
     row = '<tr><td colspan="100">x</td></tr>'
-    with pytest.raises(CannotRead, match="2,000,000 cells"):
+    with pytest.raises(ExtractionError, match="2,000,000 cells"):
         read_html(f"<table>{row * 20_001}</table>".encode())
 
 
@@ -113,5 +113,5 @@ def test_an_endless_heading_is_text() -> None:
 
 
 def test_a_page_inside_another_document_may_be_empty() -> None:
-    assert html_sections(" ") == ()
-    assert [one.text for one in html_sections("<p>hello</p>")] == ["hello"]
+    assert extract_html_sections(" ") == ()
+    assert [one.text for one in extract_html_sections("<p>hello</p>")] == ["hello"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from connectors.document import Person, Section
 from connectors.extraction.encoding import decode
 from connectors.extraction.markdown import read_markdown
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 
 PAGE = """\
 Before any heading.
@@ -110,7 +110,7 @@ def test_what_only_looks_like_front_matter_stays_in_the_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["---\ntitle: only this\n---\n", "   \n\n", "\ufeff"])
 def test_nothing_to_read_is_said(text: str) -> None:
-    with pytest.raises(CannotRead, match="no text"):
+    with pytest.raises(ExtractionError, match="no text"):
         read_markdown(text.encode())
 
 
@@ -142,7 +142,7 @@ def test_every_section_is_its_span_and_no_line_of_text_is_lost(blocks: list[str]
     try:
         text = decode(data)
         read = read_markdown(data)
-    except CannotRead:
+    except ExtractionError:
         # Only rules, front matter or control characters: nothing a section could hold.
         assume(False)  # noqa: FBT003
         raise

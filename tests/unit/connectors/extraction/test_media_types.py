@@ -1,7 +1,7 @@
 import pytest
 
 from connectors.extraction import media_types
-from connectors.extraction.media_types import media_type_of
+from connectors.extraction.media_types import detect_media_type
 from tests.support.files import pdf, word_document, workbook
 
 
@@ -31,10 +31,10 @@ from tests.support.files import pdf, word_document, workbook
 def test_the_name_and_the_first_bytes_tell_the_format(
     name: str, head: bytes, expected: str
 ) -> None:
-    assert media_type_of(name, head) == expected
+    assert detect_media_type(name, head) == expected
 
 
 def test_office_files_and_pdfs_are_known_by_their_bytes() -> None:
-    assert media_type_of("a.docx", word_document("x")) == media_types.DOCX
-    assert media_type_of("a.xlsx", workbook({"s": [["x"]]})) == media_types.XLSX
-    assert media_type_of("misnamed.txt", pdf("x")) == media_types.PDF
+    assert detect_media_type("a.docx", word_document("x")) == media_types.DOCX
+    assert detect_media_type("a.xlsx", workbook({"s": [["x"]]})) == media_types.XLSX
+    assert detect_media_type("misnamed.txt", pdf("x")) == media_types.PDF

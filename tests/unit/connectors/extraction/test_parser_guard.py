@@ -3,15 +3,15 @@ import warnings
 
 import pytest
 
-from connectors.extraction.parser_guard import parsing
-from connectors.extraction.result import CannotRead
+from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.result import ExtractionError
 
 
 @pytest.mark.parametrize(
     "error", [KeyError("x"), RecursionError("deep"), SyntaxError("xml"), OSError("x")]
 )
 def test_what_a_parser_raises_becomes_a_reason(error: Exception) -> None:
-    with pytest.raises(CannotRead, match="not a whole PDF: "), parsing("PDF"):
+    with pytest.raises(ExtractionError, match="not a whole PDF: "), convert_parser_errors("PDF"):
         raise error
 
 
@@ -19,13 +19,16 @@ def test_errors_of_its_own_are_named() -> None:
     class Strange(Exception):
         pass
 
-    with pytest.raises(CannotRead, match="not a whole PDF: Strange"), parsing("PDF", Strange):
+    with (
+        pytest.raises(ExtractionError, match="not a whole PDF: Strange"),
+        convert_parser_errors("PDF", Strange),
+    ):
         raise Strange
 
 
 def test_a_reason_that_is_already_known_passes() -> None:
-    with pytest.raises(CannotRead, match=r"^a password$"), parsing("PDF"):
-        raise CannotRead("a password")
+    with pytest.raises(ExtractionError, match=r"^a password$"), convert_parser_errors("PDF"):
+        raise ExtractionError("a password")
 
 
 def test_warnings_break_nothing_in_any_thread_and_return_afterwards() -> None:
@@ -33,12 +36,12 @@ def test_warnings_break_nothing_in_any_thread_and_return_afterwards() -> None:
     inside, leave = threading.Barrier(2), threading.Event()
 
     def read() -> None:
-        with parsing("PDF"):
+        with convert_parser_errors("PDF"):
             inside.wait()
             leave.wait()
 
     thread = threading.Thread(target=read)
-    with parsing("PDF"):
+    with convert_parser_errors("PDF"):
         thread.start()
         inside.wait()
     # the other reader is still at work

@@ -3,7 +3,7 @@ from fpdf import FPDF
 
 from connectors.extraction import pdf as pdf_module
 from connectors.extraction.pdf import read_pdf
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from tests.support.files import pdf
 
 
@@ -23,12 +23,12 @@ def test_a_title_that_a_program_put_there_is_none(title: str) -> None:
 
 
 def test_a_scan_is_unreadable() -> None:
-    with pytest.raises(CannotRead, match="no text; a scanned document"):
+    with pytest.raises(ExtractionError, match="no text; a scanned document"):
         read_pdf(pdf("", ""))
 
 
 def test_a_password_is_named_as_the_reason() -> None:
-    with pytest.raises(CannotRead, match="protected by a password"):
+    with pytest.raises(ExtractionError, match="protected by a password"):
         read_pdf(pdf("secret", password="sesame"))
 
 
@@ -47,7 +47,7 @@ def test_a_file_that_is_only_protected_against_copying_is_read() -> None:
     ],
 )
 def test_a_broken_file_is_unreadable(data: bytes) -> None:
-    with pytest.raises(CannotRead):
+    with pytest.raises(ExtractionError):
         read_pdf(data)
 
 
@@ -67,11 +67,11 @@ def test_a_broken_page_does_not_hide_the_others() -> None:
 
 def test_time_spent_on_one_file_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_module, "_CPU_SECONDS", -1.0)
-    with pytest.raises(CannotRead, match="more than -1 seconds"):
+    with pytest.raises(ExtractionError, match="more than -1 seconds"):
         read_pdf(pdf("x"))
 
 
 def test_pages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_module, "_MOST_PAGES", 1)
-    with pytest.raises(CannotRead, match="more than 1 pages"):
+    with pytest.raises(ExtractionError, match="more than 1 pages"):
         read_pdf(pdf("a", "b"))

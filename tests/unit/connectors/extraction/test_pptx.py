@@ -7,7 +7,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from connectors.extraction.pptx import read_pptx
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from tests.support.files import presentation, slides
 
 
@@ -63,5 +63,5 @@ def test_tables_groups_charts_and_properties() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, says: str) -> None:
-    with pytest.raises(CannotRead, match=says):
+    with pytest.raises(ExtractionError, match=says):
         read_pptx(data)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from connectors.document import Section
 from connectors.extraction import registry
-from connectors.extraction.media_types import media_type_of
-from connectors.extraction.registry import can_read, extract
-from connectors.extraction.result import CannotRead
+from connectors.extraction.media_types import detect_media_type
+from connectors.extraction.registry import extract, is_supported
+from connectors.extraction.result import ExtractionError
 from tests.support.files import email, pdf, slides, word_document, workbook
 
 FILES = {
@@ -30,8 +30,8 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_format_is_read_through_the_one_door(name: str) -> None:
-    media_type = media_type_of(name, FILES[name])
-    assert can_read(media_type)
+    media_type = detect_media_type(name, FILES[name])
+    assert is_supported(media_type)
     assert extract(FILES[name], media_type).sections
 
 
@@ -39,14 +39,14 @@ def sections_of(data: bytes, media_type: str) -> tuple[Section, ...]:
     """What is read of a file; nothing where it is refused."""
     try:
         return extract(data, media_type).sections
-    except CannotRead:
+    except ExtractionError:
         return ()
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("length", [1, 10, 100, 1000])
 def test_a_file_cut_short_is_read_or_refused(name: str, length: int) -> None:
-    sections = sections_of(FILES[name][:length], media_type_of(name, FILES[name]))
+    sections = sections_of(FILES[name][:length], detect_media_type(name, FILES[name]))
     assert all(one.text.strip() for one in sections)
 
 
@@ -61,20 +61,22 @@ def test_bytes_of_another_format_are_read_as_text_or_refused(name: str, media_ty
 @settings(deadline=None, max_examples=60)
 def test_a_damaged_file_is_read_or_refused(name: str, at: int, damage: bytes) -> None:
     data = FILES[name][:at] + damage + FILES[name][at + len(damage) :]
-    sections = sections_of(data, media_type_of(name, FILES[name]))
+    sections = sections_of(data, detect_media_type(name, FILES[name]))
     assert all(one.text.encode() and "\0" not in one.text for one in sections)
 
 
 @pytest.mark.parametrize("media_type", ["image/png", "application/rtf", "application/octet-stream"])
 def test_other_formats_are_not_read_yet(media_type: str) -> None:
-    assert not can_read(media_type)
-    with pytest.raises(CannotRead, match=f"^{media_type} is not a format that Quarry reads yet$"):
+    assert not is_supported(media_type)
+    with pytest.raises(
+        ExtractionError, match=f"^{media_type} is not a format that Quarry reads yet$"
+    ):
         extract(b"x", media_type)
 
 
 def test_an_empty_file_of_any_format_is_unreadable() -> None:
     for media_type in registry._READERS:
-        with pytest.raises(CannotRead, match="the file is empty"):
+        with pytest.raises(ExtractionError, match="the file is empty"):
             extract(b"", media_type)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from connectors.document import Span
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.extraction.text import read_text
 
 
@@ -16,5 +16,5 @@ def test_a_text_is_one_section_at_its_span() -> None:
     [(b"", "is empty"), (b" \n\t\n", "only blank space"), (b"\xef\xbb\xbf", "empty")],
 )
 def test_nothing_to_read_is_said(data: bytes, says: str) -> None:
-    with pytest.raises(CannotRead, match=says):
+    with pytest.raises(ExtractionError, match=says):
         read_text(data)

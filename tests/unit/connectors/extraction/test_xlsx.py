@@ -8,12 +8,14 @@ import openpyxl
 import pytest
 
 from connectors.extraction import xlsx as workbook_module
-from connectors.extraction.result import CannotRead, Extracted
+from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.extraction.xlsx import read_xlsx
 from tests.support.files import Cell, saved, workbook
 
 
-def outline(read: Extracted) -> list[tuple[tuple[str, ...], tuple[int, int] | None, str, str]]:
+def outline(
+    read: ExtractionResult,
+) -> list[tuple[tuple[str, ...], tuple[int, int] | None, str, str]]:
     return [(one.place.heading_path, one.place.rows, one.kind, one.text) for one in read.sections]
 
 
@@ -94,7 +96,7 @@ def test_properties() -> None:
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, says: str) -> None:
-    with pytest.raises(CannotRead, match=says):
+    with pytest.raises(ExtractionError, match=says):
         read_xlsx(data)
 
 
@@ -104,7 +106,7 @@ def test_one_far_cell_is_read_and_endless_cells_are_not(monkeypatch: pytest.Monk
     (section,) = read_xlsx(saved(made)).sections
     assert section.place.rows == (50_000, 50_000)
     monkeypatch.setattr(workbook_module, "_MOST_CELLS", 49_999)
-    with pytest.raises(CannotRead, match="more than 49,999 cells"):
+    with pytest.raises(ExtractionError, match="more than 49,999 cells"):
         read_xlsx(saved(made))
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.errors import ActionRequiredError
 from connectors.files.access_rules import OPEN_TO_ALL, parse_access_rules
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.files.glob_patterns import Choice, Glob, any_matches
+from connectors.files.glob_patterns import GlobPattern, PathFilter, matches_any
 
 
 def parts(path: str) -> list[str]:
@@ -40,7 +40,7 @@ def parts(path: str) -> list[str]:
     ],
 )
 def test_a_glob_is_matched_from_the_root(pattern: str, path: str, expected: bool) -> None:  # noqa: FBT001
-    assert Glob.of(pattern).matches(parts(path)) is expected
+    assert GlobPattern.parse(pattern).matches(parts(path)) is expected
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_glob_is_matched_from_the_root(pattern: str, path: str, expected: bool
 )
 def test_what_is_no_glob_is_refused_with_a_reason(pattern: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        Glob.of(pattern)
+        GlobPattern.parse(pattern)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_folder_is_covered_when_all_below_it_is_meant(
     folder: str,
     expected: bool,  # noqa: FBT001
 ) -> None:
-    assert Glob.of(pattern).covers(parts(folder)) is expected
+    assert GlobPattern.parse(pattern).covers(parts(folder)) is expected
 
 
 NAMES = st.text(alphabet="ab.", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
@@ -89,35 +89,35 @@ PATHS = st.lists(NAMES, min_size=1, max_size=5)
 
 @given(PATHS)
 def test_a_path_written_as_a_pattern_matches_itself(path: list[str]) -> None:
-    assert Glob.of("/".join(path)).matches(path)
-    assert Glob.of("**").matches(path)
-    assert Glob.of(f"**/{path[-1]}").matches(path)
+    assert GlobPattern.parse("/".join(path)).matches(path)
+    assert GlobPattern.parse("**").matches(path)
+    assert GlobPattern.parse(f"**/{path[-1]}").matches(path)
 
 
 @given(PATHS, PATHS)
 def test_what_a_glob_covers_it_matches(folder: list[str], below: list[str]) -> None:
-    glob = Glob.of("/".join(folder))
+    glob = GlobPattern.parse("/".join(folder))
     assert glob.covers(folder)
     assert glob.matches([*folder, *below])
 
 
 def test_many_stars_take_no_longer_than_the_path_is_long() -> None:
-    glob = Glob.of("/".join(["**", "a"] * 200 + ["b"]))
+    glob = GlobPattern.parse("/".join(["**", "a"] * 200 + ["b"]))
     assert not glob.matches(["a"] * 2000)
-    assert not Glob.of("*a" * 100 + "b").matches(["a" * 250])
+    assert not GlobPattern.parse("*a" * 100 + "b").matches(["a" * 250])
 
 
 def test_any_of_several() -> None:
-    globs = [Glob.of("*.md"), Glob.of("*.txt")]
-    assert any_matches(globs, ["a.txt"])
-    assert not any_matches(globs, ["a.pdf"])
+    globs = [GlobPattern.parse("*.md"), GlobPattern.parse("*.txt")]
+    assert matches_any(globs, ["a.txt"])
+    assert not matches_any(globs, ["a.pdf"])
 
 
 def test_a_choice_takes_what_is_included_and_not_left_out() -> None:
-    choice = Choice.of(["docs"], ["**/*.txt"])
+    choice = PathFilter.parse(["docs"], ["**/*.txt"])
     assert choice.takes(["docs", "a.md"])
     assert not choice.takes(["docs", "a.txt"])
     assert not choice.takes(["a.md"])
-    assert Choice.of([], ["**/*.txt"]).takes(["a.md"])
+    assert PathFilter.parse([], ["**/*.txt"]).takes(["a.md"])
     with pytest.raises(ValueError, match="empty pattern"):
-        Choice.of([], [""])
+        PathFilter.parse([], [""])

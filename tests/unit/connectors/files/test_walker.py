@@ -6,8 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.files import walker
-from connectors.files.paths import Parts
-from connectors.files.walker import Closed, File, NoFile, Restless, TooLarge, head, read, walk
+from connectors.files.paths import PathParts
+from connectors.files.walker import (
+    File,
+    FileChangedError,
+    FileTooLargeError,
+    InaccessiblePath,
+    NotRegularFileError,
+    read_file,
+    read_head,
+    walk_files,
+)
 
 
 def made(root: Path, *paths: str) -> None:
@@ -17,12 +26,12 @@ def made(root: Path, *paths: str) -> None:
         file.write_text(path)
 
 
-def every(_parts: Parts) -> bool:
+def every(_parts: PathParts) -> bool:
     return True
 
 
-def walked(root: Path, after: Parts = ()) -> list[str]:
-    return ["/".join(found.parts) for found in walk(root, every, after)]
+def walked(root: Path, after: PathParts = ()) -> list[str]:
+    return ["/".join(found.parts) for found in walk_files(root, every, after)]
 
 
 FILES = ["a/b/1", "a/b/2", "a/c", "a.md", "b", "c/d/e/f", "c/d.md", "ä"]
@@ -56,7 +65,7 @@ def test_what_comes_after_is_what_a_whole_walk_yields_later(
     files = [path for path in paths if not any(p[: len(path)] == path != p for p in paths)]
     made(root, *map("/".join, files))
     for after in paths:
-        later = [found.parts for found in walk(root, every, after)]
+        later = [found.parts for found in walk_files(root, every, after)]
         # a folder that has taken the place of the last file is read as well
         assert later == sorted(path for path in files if path > after)
 
@@ -75,7 +84,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 def test_only_what_may_be_entered_is_looked_at(tmp_path: Path) -> None:
     made(tmp_path, *FILES)
-    found = walk(tmp_path, lambda parts: parts[0] != "c")
+    found = walk_files(tmp_path, lambda parts: parts[0] != "c")
     assert [item.parts[0] for item in found] == ["a", "a", "a", "a.md", "b", "ä"]
 
 
@@ -88,17 +97,17 @@ def test_a_tree_deeper_than_any_path_is_walked_as_far_as_paths_reach(tmp_path: P
         os.close(here)
         here = inner
     os.close(here)
-    (item,) = walk(tmp_path, every)
-    assert isinstance(item, Closed)
+    (item,) = walk_files(tmp_path, every)
+    assert isinstance(item, InaccessiblePath)
     assert "too long" in str(item.error)
 
 
 def test_content_and_head(tmp_path: Path) -> None:
     made(tmp_path, "a/b")
-    assert read(tmp_path, ("a", "b"), 3).data == b"a/b"
-    assert head(tmp_path, ("a", "b"), 1) == b"a"
-    with pytest.raises(TooLarge):
-        read(tmp_path, ("a", "b"), 2)
+    assert read_file(tmp_path, ("a", "b"), 3).data == b"a/b"
+    assert read_head(tmp_path, ("a", "b"), 1) == b"a"
+    with pytest.raises(FileTooLargeError):
+        read_file(tmp_path, ("a", "b"), 2)
 
 
 def test_a_link_put_in_the_place_of_a_file_or_folder_leads_nowhere(tmp_path: Path) -> None:
@@ -109,13 +118,13 @@ def test_a_link_put_in_the_place_of_a_file_or_folder_leads_nowhere(tmp_path: Pat
     (root / "folder").symlink_to(tmp_path / "out")
     for parts in (("file",), ("folder", "secret")):
         with pytest.raises(OSError, match=r"symbolic|directory"):
-            read(root, parts, 100)
+            read_file(root, parts, 100)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(NoFile):
-        read(tmp_path, ("pipe",), 100)
+    with pytest.raises(NotRegularFileError):
+        read_file(tmp_path, ("pipe",), 100)
 
 
 def test_a_file_that_is_written_all_the_time_is_given_up(
@@ -132,13 +141,13 @@ def test_a_file_that_is_written_all_the_time_is_given_up(
         return data
 
     monkeypatch.setattr(walker, "_read", slow)
-    with pytest.raises(Restless):
-        read(tmp_path, ("log",), 1000)
+    with pytest.raises(FileChangedError):
+        read_file(tmp_path, ("log",), 1000)
 
 
 def test_a_walk_looks_at_a_folder_when_it_comes_to_it(tmp_path: Path) -> None:
     made(tmp_path, *(f"{n}/x" for n in range(50)))
-    found = walk(tmp_path, every)
+    found = walk_files(tmp_path, every)
     first = next(found)
     assert isinstance(first, File)
     made(tmp_path, "9/y")

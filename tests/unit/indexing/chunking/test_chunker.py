@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.document import EVERYBODY, NOBODY, Document, Metadata, Person, Place, Section, Span
+from connectors.access import EVERYBODY, NOBODY
+from connectors.document import Document, Metadata, Person, Place, Section, Span
 from indexing.chunking.chunk import Chunk
 from indexing.chunking.chunker import chunks_of, content_hash
 from indexing.embedding.embedder import Embedder

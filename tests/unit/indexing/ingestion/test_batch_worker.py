@@ -7,8 +7,8 @@ from threading import Barrier
 
 import pytest
 
+from connectors.access import Access
 from connectors.connector import Deletion, Unreadable
-from connectors.document import Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -19,15 +19,16 @@ from sqlalchemy import func, select
 from backend.store import batches, failures, sources, tables
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.failures import Failure
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.connector import (
     Change,
     Checkpoint,
     Deletion,
-    Listed,
+    DocumentListing,
     Unchanged,
     Unreadable,
 )
-from connectors.document import EVERYBODY, NOBODY, Access, Document, Person, Section
+from connectors.document import Document, Person, Section
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -111,7 +112,9 @@ class Desk:
         for _ in index_changes(self.database, self.pipeline_of("web"), [change], RunCounters()):
             pass
 
-    def reconcile(self, *listed: Listed, when_empty: EmptyListing = EmptyListing.REFUSE) -> Report:
+    def reconcile(
+        self, *listed: DocumentListing, when_empty: EmptyListing = EmptyListing.REFUSE
+    ) -> Report:
         self.listings += 1
         number = self.listings
         return self.run(
@@ -329,7 +332,7 @@ def test_an_id_that_no_database_takes_is_reported_by_an_escaped_name(desk: Desk)
         UnreadableItem("desk:\\udcff.txt", "its name is not valid text"),
         UnreadableItem("desk:\\udcfe", "its name is not valid text"),
     )
-    desk.reconcile(Listed("desk:\udcff.txt", EVERYBODY))
+    desk.reconcile(DocumentListing("desk:\udcff.txt", EVERYBODY))
     assert desk.failures.keys() == {"desk:\\udcff.txt"}
 
 
@@ -486,7 +489,7 @@ def test_a_report_times_every_stage(desk: Desk) -> None:
 def test_a_listing_amends_access_and_deletes_what_it_lacks(desk: Desk) -> None:
     desk.index(*(document(f"desk:{name}") for name in "abc"), unreadable("desk:d"))
     embedded = list(desk.embedder.calls)
-    report = desk.reconcile(Listed("desk:a", HR), Listed("desk:b", EVERYBODY))
+    report = desk.reconcile(DocumentListing("desk:a", HR), DocumentListing("desk:b", EVERYBODY))
     assert counts(report) == {"amended": 1, "deleted": 1}
     assert desk.writer.held.keys() == {"desk:a", "desk:b"}
     assert desk.ledger.entries(["desk:a"])["desk:a"].access == HR
@@ -499,7 +502,7 @@ def test_what_is_listed_and_was_never_read_is_to_be_read_and_what_failed_stays_a
     desk: Desk,
 ) -> None:
     desk.index(document("desk:a"), unreadable("desk:b"))
-    listed = [Listed(f"desk:{name}", EVERYBODY) for name in "abc"]
+    listed = [DocumentListing(f"desk:{name}", EVERYBODY) for name in "abc"]
     assert counts(desk.reconcile(*listed)) == {}
     assert {each: trouble.tries for each, trouble in desk.failures.items()} == {
         "desk:b": 1,
@@ -512,13 +515,13 @@ def test_what_is_listed_and_was_never_read_is_to_be_read_and_what_failed_stays_a
 def test_a_listing_leaves_other_sources_alone(desk: Desk) -> None:
     desk.index_other_source()
     desk.index(document())
-    desk.reconcile(Listed("desk:a", EVERYBODY))
+    desk.reconcile(DocumentListing("desk:a", EVERYBODY))
     assert desk.writer.held.keys() == {"desk:a", "web:a"}
 
 
 def test_a_document_that_nobody_may_read_any_more_is_amended_not_deleted(desk: Desk) -> None:
     desk.index(document())
-    assert counts(desk.reconcile(Listed("desk:a", NOBODY))) == {"amended": 1}
+    assert counts(desk.reconcile(DocumentListing("desk:a", NOBODY))) == {"amended": 1}
     assert desk.writer.held["desk:a"].chunks[0].access == NOBODY
 
 
@@ -537,8 +540,8 @@ def test_an_empty_listing_is_refused_until_it_is_accepted(desk: Desk) -> None:
 def test_a_listing_that_breaks_off_deletes_nothing(desk: Desk) -> None:
     desk.index(document("desk:a"), document("desk:b"))
 
-    def listing() -> Iterator[Listed]:
-        yield Listed("desk:a", EVERYBODY)
+    def listing() -> Iterator[DocumentListing]:
+        yield DocumentListing("desk:a", EVERYBODY)
         raise TemporarilyUnavailableError("the server is away", retry_after=timedelta(minutes=1))
 
     with pytest.raises(TemporarilyUnavailableError):
@@ -685,7 +688,7 @@ def _sync(desk: Desk, writer: IndexWriter, state: dict[str, tuple[str, Access]])
         known = desk.ledger.versions([each.id for each in wanted])
         yield from (each for each in wanted if known.get(each.id) != each.version)
 
-    listing = [Listed(each.id, each.access) for each in wanted]
+    listing = [DocumentListing(each.id, each.access) for each in wanted]
     for _ in pipeline.repair(counters):
         pass
     for _ in index_changes(desk.database, pipeline, changes(), counters):
@@ -746,7 +749,7 @@ def test_an_index_ahead_of_the_ledger_stops_the_run_before_the_ledger_is_told(de
 def test_a_listing_cannot_touch_another_source(desk: Desk) -> None:
     desk.index_other_source()
     with pytest.raises(ValueError, match="not an id of 'desk'"):
-        desk.reconcile(Listed("web:a", NOBODY))
+        desk.reconcile(DocumentListing("web:a", NOBODY))
     assert desk.ledger.entries(["web:a"])["web:a"].access == EVERYBODY
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.access import EVERYBODY, NOBODY, Access
 from indexing.index.protocols import IndexedDocument
 from indexing.ingestion.reconciliation import Difference, find_differences
 

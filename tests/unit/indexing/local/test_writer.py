@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectors.document import EVERYBODY, NOBODY, Access
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
 from indexing.index.validation import prepare_batches

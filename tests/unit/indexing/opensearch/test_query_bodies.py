@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import DateRange, Filters
 from indexing.opensearch import query_bodies
 from indexing.opensearch.naming import document_key

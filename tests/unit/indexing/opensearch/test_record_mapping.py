@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.document import Access, Person, Span
+from connectors.access import Access
+from connectors.document import Person, Span
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Replace
 from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches

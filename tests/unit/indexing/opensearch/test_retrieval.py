@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index.protocols import IndexQuery
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.retrieval import (

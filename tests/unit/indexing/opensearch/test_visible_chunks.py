@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters
 from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectors.document import NOBODY, Access
+from connectors.access import NOBODY, Access
 from indexing.index.protocols import Amend, Delete, IndexChange, Written
 from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch.record_mapping import (

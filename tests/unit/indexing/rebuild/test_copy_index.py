@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectors.document import NOBODY, Readers
+from connectors.access import NOBODY, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index.protocols import (

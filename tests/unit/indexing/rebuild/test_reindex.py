@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from connectors.document import EVERYBODY, NOBODY, Access, Document, Section
+from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.document import Document, Section
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.chunker import chunks_of
 from indexing.embedding.embedder import Vectors

@@ -11,7 +11,7 @@ from backend.container import Container
 from backend.store import run_transitions, sources
 from backend.store.tables import metadata
 from backend.sync.process_identity import is_gone, this_process
-from connectors.registry import KINDS
+from connectors.registry import SOURCE_KINDS
 from indexing.ingestion.ledger import Failed
 from tests.unit.backend.api.conftest import client_of, make_container
 
@@ -51,7 +51,7 @@ def _add(http: TestClient, **more: object) -> Any:
 
 def test_every_kind_tells_what_it_asks(http: TestClient) -> None:
     told = {one["kind"]: one for one in http.get("/api/admin/kinds").json()}
-    assert list(told) == list(KINDS)
+    assert list(told) == list(SOURCE_KINDS)
     assert told["folder"]["credential"] is None
     assert told["git"]["settings"]["required"] == ["url", "readers"]
     token = told["git"]["credential"]["$defs"]["Token"]["properties"]["token"]

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from backend.api.app import create_app
 from backend.api.authentication import LocalAsker
 from backend.container import Container
-from connectors.document import Readers
+from connectors.access import Readers
 from tests.support.scripted_model import (
     Call,
     Manner,

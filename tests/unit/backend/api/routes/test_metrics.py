@@ -13,7 +13,7 @@ from backend.api.app import create_app
 from backend.api.authentication import Asker
 from backend.api.warmup import Readiness
 from backend.version import read_version
-from connectors.document import Readers
+from connectors.access import Readers
 from tests.unit.backend.api.conftest import (
     SOURCE,
     client_of,

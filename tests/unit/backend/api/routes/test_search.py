@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from backend.container import Container
 from backend.schemas.search import SearchResponse
 from backend.search import facets
-from connectors.document import Readers
+from connectors.access import Readers
 from indexing.index import person_keys
 from indexing.index.protocols import Filters
 from tests.unit.backend.api.conftest import SOURCE, client_of

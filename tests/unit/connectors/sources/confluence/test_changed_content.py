@@ -15,7 +15,7 @@ from backend.store import runs, schedule
 from backend.store.database import sqlite_url
 from backend.sync.due_work import Engine
 from backend.sync.worker_threads import WorkerThreads
-from connectors.document import Readers
+from connectors.access import Readers
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
 from tests.support.office import Office

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from connectors.access import NOBODY, Access
 from connectors.connector import Capability, Deletion
-from connectors.document import NOBODY, Access, Document, Person
+from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
@@ -161,7 +162,7 @@ def test_an_attachment_is_a_document_of_its_own_below_its_page(kind: Callable[..
         held = Held()
         source = place.connect(largest_attachment=1000)
         run(source, held)
-        again = list(source.again(["wiki:att31", "wiki:att99"]))
+        again = list(source.refetch(["wiki:att31", "wiki:att99"]))
         listed = {one.document_id for one in source.listing()}
     plan = held.documents["wiki:att31"]
     assert [each.text for each in plan.sections] == ["Buy a lathe."]
@@ -322,7 +323,7 @@ def test_trashed_archived_and_hidden_pages_are_gone(kind: Callable[..., Site]) -
         room.change(2, status="archived")
         room.change(3, hidden=True)
         held.prune(source.listing())
-        again = list(source.again(["wiki:1", "wiki:2", "wiki:3"]))
+        again = list(source.refetch(["wiki:1", "wiki:2", "wiki:3"]))
     assert held.documents.keys() == {"wiki:4"}
     assert again == [Deletion("wiki:1"), Deletion("wiki:2"), Deletion("wiki:3")]
 
@@ -434,7 +435,7 @@ def test_attachments_that_are_not_told_make_their_page_be_tried_again(
         run(source, held)
         assert [one.item for one in held.unreadable.values()] == ["HB: Lathe"]
         room.change(1, files_answer=200)
-        again = documents(source.again(list(held.unreadable)))
+        again = documents(source.refetch(list(held.unreadable)))
     assert [one.id for one in again] == ["wiki:1", "wiki:att31"]
 
 
@@ -473,7 +474,7 @@ def test_a_rate_limit_is_waited_for_as_told(kind: Callable[..., Site]) -> None:
 def test_ids_that_are_none_of_its_own_are_gone(kind: Callable[..., Site]) -> None:
     ids = ["wiki:9", "wiki:x", "wiki:", "other:1", "wiki:att", "wiki:1/../2", "wiki:" + "9" * 30]
     with served(kind(handbook(lathe()))) as place:
-        assert list(place.connect().again(ids)) == [Deletion(one) for one in ids]
+        assert list(place.connect().refetch(ids)) == [Deletion(one) for one in ids]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
                 run(source, held)
             except (ActionRequiredError, TemporarilyUnavailableError):
                 run(source, held)
-            for one in source.again(list(held.unreadable)):
+            for one in source.refetch(list(held.unreadable)):
                 held.take(one)
             assert held.versions == right.versions, before
             assert all(
@@ -102,7 +102,7 @@ def test_what_is_refused_when_it_is_asked_for_anew_is_not_taken_for_deleted(
     service = kind(handbook(lathe(files=(File(id=31, title="a.txt", data=b"x"),))))
     with served(service) as place:
         service.left, service.trouble = 2, lambda _: refused()
-        (told,) = place.connect().again([f"wiki:{own}"])
+        (told,) = place.connect().refetch([f"wiki:{own}"])
     assert isinstance(told, Unreadable)
     assert told.document_id == f"wiki:{own}"
     assert "may not read" in told.reason
@@ -118,7 +118,7 @@ def test_what_changed_and_is_refused_meanwhile_is_tried_again(kind: Callable[...
         service.left, service.trouble = 3, Once(refused())
         run(source, held)
         assert held.unreadable.keys() == {"wiki:1"}
-        (found,) = documents(source.again(["wiki:1"]))
+        (found,) = documents(source.refetch(["wiki:1"]))
     assert found.version != held.versions["wiki:1"]
 
 
@@ -207,4 +207,4 @@ def test_a_page_that_was_trashed_is_deleted_when_asked_for(kind: Callable[..., S
     room = handbook(lathe(at=LONG_AGO))
     with served(kind(room)) as place:
         room.change(1, status="trashed")
-        assert list(place.connect().again(["wiki:1"])) == [Deletion("wiki:1")]
+        assert list(place.connect().refetch(["wiki:1"])) == [Deletion("wiki:1")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.sources.confluence.storage_format import parse_sections, to_html
 
 PEOPLE = {"557058:ann": "Ann Lee", "8a7f-bob": "Bob Ek"}
@@ -148,7 +148,7 @@ def test_no_entity_is_fetched_or_multiplied() -> None:
 
 @pytest.mark.parametrize("depth", [250, 2000])
 def test_what_is_nested_too_deeply_is_told(depth: int) -> None:
-    with pytest.raises(CannotRead, match="nested too deeply"):
+    with pytest.raises(ExtractionError, match="nested too deeply"):
         text("<div>" * depth + "x" + "</div>" * depth)
 
 

@@ -8,10 +8,18 @@ from typing import TypeVar
 
 import pytest
 
-from connectors.connector import Change, Checkpoint, Deletion, Listed, Unchanged, Unreadable
-from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
+from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.connector import (
+    Change,
+    Checkpoint,
+    Deletion,
+    DocumentListing,
+    Unchanged,
+    Unreadable,
+)
+from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.files.walker import Closed
+from connectors.files.walker import InaccessiblePath
 from connectors.sources.folder import connector as folder_module
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
 from tests.support.files import email, pdf
@@ -178,7 +186,7 @@ def test_the_access_file_says_who_may_read_and_is_not_indexed(tmp_path: Path) ->
     }
     assert {key: one.access for key, one in documents(folder(tmp_path)).items()} == expected
     listed = list(folder(tmp_path).listing())
-    assert listed == [Listed(key, access) for key, access in expected.items()]
+    assert listed == [DocumentListing(key, access) for key, access in expected.items()]
 
 
 def test_the_listing_tells_new_rules_for_unchanged_files(tmp_path: Path) -> None:
@@ -186,7 +194,7 @@ def test_the_listing_tells_new_rules_for_unchanged_files(tmp_path: Path) -> None
     held = versions(folder(tmp_path))
     put(tmp_path, {"access.yaml": "rules: []"})
     assert not of(Document, run(folder(tmp_path), held))
-    assert list(folder(tmp_path).listing()) == [Listed("kb:a.md", NOBODY)]
+    assert list(folder(tmp_path).listing()) == [DocumentListing("kb:a.md", NOBODY)]
 
 
 def test_a_malformed_access_file_stops_everything_before_the_first_file(tmp_path: Path) -> None:
@@ -409,7 +417,7 @@ def test_what_cannot_be_listed_never_looks_deleted(
     error: OSError, raised: type[Exception], says: str
 ) -> None:
     with pytest.raises(raised, match=says):
-        folder_module._check_closed(Closed(("hr",), error))
+        folder_module._check_closed(InaccessiblePath(("hr",), error))
 
 
 def test_an_absurd_time_is_left_out(tmp_path: Path) -> None:
@@ -431,4 +439,4 @@ def test_settings_are_checked_and_the_path_is_made_whole(
 def test_what_is_no_path_of_a_file_is_gone(tmp_path: Path) -> None:
     ids = [f"docs:{own}" for own in ("", "..", "../etc/passwd", "a\0b", "/%00", "/", "gone.md")]
     connector = FolderConnector("docs", FolderSettings(path=tmp_path))
-    assert list(connector.again(ids)) == [Deletion(each) for each in ids]
+    assert list(connector.refetch(ids)) == [Deletion(each) for each in ids]

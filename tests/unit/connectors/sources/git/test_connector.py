@@ -9,15 +9,16 @@ from typing import TypeVar
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.connector import (
     Change,
     Checkpoint,
     Connector,
     Deletion,
-    Listed,
+    DocumentListing,
     Unreadable,
 )
-from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
+from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
@@ -160,7 +161,7 @@ def test_links_other_repositories_hidden_files_and_litter_are_left_out(kb: Repos
     stream = f"commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nx\nfrom {commit}\n"
     kb.import_([stream.encode(), f"M 160000 {commit} other\n".encode()])
     assert told(run(git(kb))) == ["Document e.md"]
-    assert list(git(kb).listing()) == [Listed("kb:e.md", EVERYBODY)]
+    assert list(git(kb).listing()) == [DocumentListing("kb:e.md", EVERYBODY)]
 
 
 def test_a_file_that_becomes_a_link_is_gone(kb: Repository) -> None:
@@ -199,7 +200,7 @@ def test_other_globs_begin_from_the_start(kb: Repository) -> None:
 def test_a_name_that_is_no_unicode_is_kept_apart(kb: Repository) -> None:
     kb.commit(Write(b"caf\xe9.md", b"1"), Write("café.md", b"2"))
     assert set(documents(git(kb))) == {"kb:/caf%E9.md", "kb:café.md"}
-    (one,) = git(kb).again(["kb:/caf%E9.md"])
+    (one,) = git(kb).refetch(["kb:/caf%E9.md"])
     assert isinstance(one, Document)
     assert one.link.endswith("/caf%E9.md")
 
@@ -549,7 +550,7 @@ def test_without_the_program_its_owner_is_told(
 def test_ids_of_no_file_are_deletions(kb: Repository) -> None:
     kb.commit(*put(a="1"), Write("x/b.md", b"1"))
     ids = ["kb:x", "kb:../a.md", "kb:", "kb:/%00", "kb:-a", "kb:.hidden"]
-    assert list(git(kb).again(ids)) == [Deletion(one) for one in ids]
+    assert list(git(kb).refetch(ids)) == [Deletion(one) for one in ids]
 
 
 def test_a_checkpoint_names_the_commit(kb: Repository) -> None:

@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.connector import Capability, Checkpoint, Deletion, Unreadable
-from connectors.document import EVERYBODY, NOBODY, Access, Document, Person
+from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.held import Held, documents, run
@@ -175,7 +176,7 @@ def test_a_renamed_repository_keeps_its_ids_under_either_name() -> None:
         repo.name, repo.formerly = "acme/manual", "acme/handbook"
         assert documents(run(source, held)) == []
         assert readers(source).keys() == readers(place.connect("acme/manual")).keys()
-        again = list(source.again(["hub:1/1"]))
+        again = list(source.refetch(["hub:1/1"]))
     assert [one.parents for one in again if isinstance(one, Document)] == [("acme", "manual")]
 
 
@@ -207,7 +208,7 @@ def test_where_issues_are_off_pull_requests_are_read_all_the_same() -> None:
         (one,) = documents(run(source, held))
         assert "Yes." in [each.text for each in one.sections]
         assert documents(run(source, held)) == []
-        assert list(source.again([one.id, "hub:1/1"])) == [one, Deletion("hub:1/1")]
+        assert list(source.refetch([one.id, "hub:1/1"])) == [one, Deletion("hub:1/1")]
 
 
 @pytest.mark.parametrize("left_out", ["issues", "pull requests"])
@@ -221,7 +222,7 @@ def test_only_what_was_chosen_is_read(left_out: str) -> None:
         run(part, held)
         assert held.documents.keys() == set(kinds.values()) - {kinds[left_out]}
         assert readers(part).keys() == held.documents.keys()
-        assert list(part.again([kinds[left_out]])) == [Deletion(kinds[left_out])]
+        assert list(part.refetch([kinds[left_out]])) == [Deletion(kinds[left_out])]
         # with other settings what was left out comes in, old as it is
         run(place.connect("acme/handbook"), held)
     assert held.documents.keys() == set(kinds.values())
@@ -339,7 +340,7 @@ def test_ids_that_are_none_of_its_own_are_gone() -> None:
     ids = ["hub:9/1", "hub:1/2", "hub:1/x", "hub:", "other:1/1", "hub:1/" + "9" * 30]
     ids += [f"hub:1/{own}" for own in ("discussions/5", "discussions/x", "wiki/a.md", "files/a.md")]
     with served(GitHub(handbook())) as place:
-        gone = list(place.connect("acme/handbook").again(ids))
+        gone = list(place.connect("acme/handbook").refetch(ids))
     assert len(gone) == len(ids)
     assert set(gone) == {Deletion(one) for one in ids}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from connectors.access import EVERYBODY, Access
 from connectors.connector import Change, Checkpoint
-from connectors.document import EVERYBODY, Access
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.connector import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run, taking
@@ -78,7 +78,7 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
                 run(source, held)
             except (ActionRequiredError, TemporarilyUnavailableError):
                 run(source, held)
-            for one in source.again(list(held.unreadable)):
+            for one in source.refetch(list(held.unreadable)):
                 held.take(one)
             assert held.versions == right.versions, before
 

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from connectors.access import EVERYBODY
 from connectors.connector import Checkpoint, Deletion, Unreadable
-from connectors.document import EVERYBODY, Person
+from connectors.document import Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.client import get_graphql_url
 from connectors.sources.github.connector import GitHubConnector
@@ -58,7 +59,7 @@ def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> Non
     with served(GitHub(handbook(one))) as place:
         settings = {"contents": ("discussions",), "accounts": ("ann=ann@example.com",)}
         found = only(place.connect("acme/handbook", **settings))
-        assert list(talk(place).again([found.id])) == [replace(found, owners=(Person("ann"),))]
+        assert list(talk(place).refetch([found.id])) == [replace(found, owners=(Person("ann"),))]
     assert (found.id, found.title) == ("hub:1/discussions/9", "Why does the lathe stop?")
     assert found.link == "https://github.test/acme/handbook/discussions/9"
     assert found.parents == ("acme", "handbook", "discussions")
@@ -172,7 +173,7 @@ def test_a_deleted_discussion_is_gone_from_the_listing_and_when_asked_for() -> N
         assert len(readers(source)) == 2
         del repo.discussions[1]
         assert readers(source).keys() == {"hub:1/discussions/2"}
-        assert list(source.again(["hub:1/discussions/1"])) == [Deletion("hub:1/discussions/1")]
+        assert list(source.refetch(["hub:1/discussions/1"])) == [Deletion("hub:1/discussions/1")]
 
 
 def test_one_whose_comments_cannot_be_had_is_unreadable_by_itself() -> None:

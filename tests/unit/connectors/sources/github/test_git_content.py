@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from connectors.access import EVERYBODY, Access
 from connectors.connector import Checkpoint, Deletion, Unreadable
-from connectors.document import EVERYBODY, Access, Person
+from connectors.document import Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.address_guard import AddressNotAllowedError
 from connectors.sources.github.connector import GitHubConnector
@@ -57,7 +58,7 @@ def test_a_wiki_page_is_a_document_named_as_the_page(service: GitHub, pages: Rep
     pages.commit(page, by="Bo Yu <bo@example.com>", at=3 * DAY)
     with served(service) as place:
         one = only(wiki(place))
-        assert list(wiki(place).again([one.id])) == [one]
+        assert list(wiki(place).refetch([one.id])) == [one]
     assert (one.id, one.title) == ("hub:1/wiki/machines/Oil-the-lathe.md", "Oil the lathe")
     assert one.link == "https://github.test/acme/handbook/wiki/Oil-the-lathe"
     assert one.parents == ("acme", "handbook", "wiki", "machines")
@@ -90,7 +91,7 @@ def test_a_wiki_without_a_page_or_none_at_all_is_no_trouble(
         source, held = wiki(place), Held()
         assert documents(run(source, held)) == []
         assert readers(source) == {}
-        assert list(source.again(["hub:1/wiki/a.md"])) == [Deletion("hub:1/wiki/a.md")]
+        assert list(source.refetch(["hub:1/wiki/a.md"])) == [Deletion("hub:1/wiki/a.md")]
         assert [one.fault for one in source.check()] == [None, None, None]
         pages = of_git(tmp_path, "acme/handbook.wiki")
         assert documents(run(source, held)) == []
@@ -112,7 +113,7 @@ def test_a_file_is_a_document_that_is_read_at_the_branch(service: GitHub, code: 
     code.commit(Write("docs/a b.md", b"# Leave\n\nThirty days."), at=3 * DAY)
     with served(service) as place:
         one = only(files(place))
-        assert list(files(place).again([one.id])) == [one]
+        assert list(files(place).refetch([one.id])) == [one]
     assert (one.id, one.title) == ("hub:1/files/docs/a b.md", "Leave")
     assert one.link == "https://github.test/acme/handbook/blob/main/docs/a%20b.md"
     assert one.parents == ("acme", "handbook", "docs")
@@ -130,7 +131,7 @@ def test_globs_choose_the_files(service: GitHub, code: Repository) -> None:
         assert held.documents.keys() == {"hub:1/files/a.md", "hub:1/files/docs/c.md"}
         assert readers(source).keys() == held.documents.keys()
         left_out = "hub:1/files/drafts/d.md"
-        assert list(source.again([left_out])) == [Deletion(left_out)]
+        assert list(source.refetch([left_out])) == [Deletion(left_out)]
         # with other globs what was left out comes in, old as it is
         assert [one.id for one in documents(run(files(place), held))] == [
             "hub:1/files/b.py",

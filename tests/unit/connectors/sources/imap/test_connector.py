@@ -11,8 +11,9 @@ from typing import cast
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from connectors.access import NOBODY, Access
 from connectors.connector import Capability, Change, Checkpoint, Deletion, Unreadable
-from connectors.document import NOBODY, Access, Document
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.imap import session as session_module
 from connectors.sources.imap import socket as socket_module

@@ -1,6 +1,6 @@
 import pytest
 
-from connectors.files.glob_patterns import Glob
+from connectors.files.glob_patterns import GlobPattern
 from connectors.sources.imap.folders import parse_folder, select_folders
 from connectors.sources.imap.response_parser import MalformedResponseError
 
@@ -11,8 +11,8 @@ def listed(*answers: bytes) -> list[str]:
 
 def names(answers: tuple[bytes, ...], include: str = "", exclude: str = "") -> list[str]:
     found = [parse_folder([one]) for one in answers]
-    includes = [Glob.of(include)] if include else []
-    excludes = [Glob.of(exclude)] if exclude else []
+    includes = [GlobPattern.parse(include)] if include else []
+    excludes = [GlobPattern.parse(exclude)] if exclude else []
     return ["/".join(one.path) for one in select_folders(found, includes, excludes)]
 
 

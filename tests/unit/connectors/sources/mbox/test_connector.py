@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from connectors.access import NOBODY, Access
 from connectors.connector import Capability, Change, Checkpoint, Deletion
-from connectors.document import NOBODY, Access, Document
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.mbox.connector import MboxConnector, MboxSettings
 from tests.support.services.imap import message
@@ -126,7 +127,7 @@ def test_a_file_that_is_written_anew_while_it_is_read_is_not_believed(tmp_path: 
 def test_what_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "mail").write_bytes(mbox(FIRST))
     source = connector(tmp_path)
-    assert list(source.again(["old:gone@x"])) == [Deletion("old:gone@x")]
+    assert list(source.refetch(["old:gone@x"])) == [Deletion("old:gone@x")]
     with pytest.raises(ActionRequiredError, match="does not exist"):
         list(connector(tmp_path / "nothing").changes(None, lambda _: {}))
     faults = {one.capability: one.fault for one in connector(tmp_path / "nothing").check()}

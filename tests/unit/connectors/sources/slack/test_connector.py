@@ -16,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 from connectors.connector import Change, Checkpoint, Deletion, Unreadable
 from connectors.document import Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.registry import connect
+from connectors.registry import create_connector
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import Api
 from tests.contract.connector_worlds.held import Held, documents, run
@@ -421,7 +421,7 @@ def test_an_error_asks_for_what_mends_it(
     for ask in (
         lambda: run(slack(url), Held()),
         lambda: list(slack(url).listing()),
-        lambda: list(slack(url).again(["s:C1/1.0"])),
+        lambda: list(slack(url).refetch(["s:C1/1.0"])),
     ):
         with pytest.raises(error, match=says):
             ask()
@@ -474,7 +474,7 @@ def test_what_is_asked_for_by_name_but_is_none_of_ours_is_gone(
     root = service.post("C1", "root")
     answer = service.post("C1", "answer", to=root)
     ids = ["s:C9/1.000001", f"s:C1/{answer}", "s:C1/x", "s:", "other", "s:C1/1.000001"]
-    assert list(slack(url).again(ids)) == [Deletion(one) for one in ids]
+    assert list(slack(url).refetch(ids)) == [Deletion(one) for one in ids]
 
 
 def test_channels_are_chosen_by_name_id_and_kind(service: SlackService, url: str) -> None:
@@ -555,8 +555,8 @@ def test_settings_that_cannot_stand_say_why(settings_: dict[str, Any], says: str
 
 def test_the_api_is_not_asked_without_a_token() -> None:
     with pytest.raises(ActionRequiredError, match="enter one, or read an export"):
-        connect("slack", "s", {})
-    made = connect("slack", "s", {}, {"token": "xoxb-1"})
+        create_connector("slack", "s", {})
+    made = create_connector("slack", "s", {}, {"token": "xoxb-1"})
     assert isinstance(made, SlackConnector)
     assert made.source == "s"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from connectors.access import NOBODY, Access
 from connectors.connector import Checkpoint
-from connectors.document import NOBODY, Access
 from connectors.errors import ActionRequiredError
 from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import Api, Export

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from connectors.document import EVERYBODY, NOBODY, Access, Document
+from connectors.access import EVERYBODY, NOBODY, Access
+from connectors.document import Document
 from connectors.errors import TemporarilyUnavailableError
-from connectors.extraction.result import CannotRead
+from connectors.extraction.result import ExtractionError
 from connectors.http_client.address_guard import LOOPBACK
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
@@ -225,7 +226,7 @@ def test_a_file_is_not_followed_elsewhere() -> None:
         account = SlackAccount(
             source="s", api_url=f"{door.url}/api", token=TOKEN, allowed_networks=LOOPBACK
         )
-        with SlackClient(account) as client, pytest.raises(CannotRead, match="files:read"):
+        with SlackClient(account) as client, pytest.raises(ExtractionError, match="files:read"):
             client.download(f"{door.url}/plan.txt", 100)
         assert other.log == []
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from connectors.access import EVERYBODY
 from connectors.connector import Change, Checkpoint, Deletion, Unreadable
-from connectors.document import EVERYBODY, Document
+from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.sources.website.connector import WebsiteConnector

@@ -1,0 +1,41 @@
+"""Clean text and times that come from outside, so that they can be stored and shown."""
+
+import re
+from datetime import UTC, datetime
+
+_LONGEST_TITLE = 300
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def replace_unstorable(text: str) -> str:
+    """Replace NUL and lone surrogates, which UTF-8 or a database cannot hold, by U+FFFD one for one."""
+    return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def to_one_line(text: str) -> str:
+    return " ".join(replace_unstorable(text).split())
+
+
+def shorten_title(text: str) -> str:
+    """Cut a title that is too long for a page or a prompt."""
+    return text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]}…"
+
+
+def to_utc(moment: datetime | None) -> datetime | None:
+    """Convert a time to UTC. One without a zone counts as UTC; one that UTC cannot express is None."""
+    if moment is None:
+        return None
+    if moment.utcoffset() is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
+def parse_time(text: str) -> datetime | None:
+    """Parse an ISO 8601 text and return the time in UTC, or None if it is not one."""
+    try:
+        return to_utc(datetime.fromisoformat(text.strip()))
+    except ValueError:
+        return None
