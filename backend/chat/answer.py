@@ -1,4 +1,4 @@
-"""An answer from beginning to end: without a model from the best sentences, with one checked."""
+"""Answer without a model from the best sentences; verify the citations of an answer by a model."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +13,10 @@ from backend.chat.citations.verification import (
     find_support,
     split_passages,
 )
-from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed, TextPiece
+from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
 from backend.chat.extractive.answer import AnswerSentence, extract_answer
-from backend.chat.llm_loop import ChatTurn, Search
-from backend.search.events import SearchDone, SearchEvent
-from backend.search.models import Budgets, InferenceSection, SearchRequest, SearchResult
+from backend.chat.llm_loop import ChatTurn, Search, follow_search
+from backend.search.models import Budgets, InferenceSection, SearchRequest
 from backend.search.result_format import DocumentNumbers
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -29,16 +28,16 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 NOTHING_ANSWERS = "Nothing in the documents that you may read answers this."
 Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
 CHECKING_SECONDS = 10.0
-"""For the check of citations, also when the answer used all of its time."""
+"""Time to check citations, even if the answer has used all of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractiveParts:
-    """With what a turn is answered where there is no language model."""
+class ExtractiveDependencies:
+    """What answers a turn without a language model."""
 
     search: Search
     numbers: DocumentNumbers
-    """The same that the search has; made for this turn."""
+    """Shared with the search; made for this turn."""
     embedder: Embedder
     understanding: Understanding
     budgets: Budgets
@@ -46,38 +45,42 @@ class ExtractiveParts:
 
 
 def answer_from_sentences(
-    turn: ChatTurn, parts: ExtractiveParts, state: ChatStateContainer
+    turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    """Answer with the best sentences found; the last event is AnswerDone or Failed."""
+    """Answer with the best sentences found; the last event is AnswerDone or TurnFailed."""
     try:
-        yield from _extractive(turn, parts, state)
+        yield from _answer(turn, dependencies, state)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
-        yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
+        yield state.fail(TurnFailed(f"The search did not answer. {error}", "Ask again."))
     except ActionRequiredError as error:
-        yield state.fail(Failed("The search cannot answer.", str(error)))
+        yield state.fail(TurnFailed("The search cannot answer.", str(error)))
     finally:
         state.stop_if_running()
 
 
-def _extractive(
-    turn: ChatTurn, parts: ExtractiveParts, state: ChatStateContainer
+def _answer(
+    turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
     request = SearchRequest(
         message=turn.message,
         readers=turn.readers,
-        deadline=turn.deadline.limited_to(parts.search_seconds),
-        budgets=parts.budgets,
+        deadline=turn.deadline.limited_to(dependencies.search_seconds),
+        budgets=dependencies.budgets,
         history=turn.history,
         filters=turn.filters,
     )
-    result = yield from _searched(parts.search(request))
-    state.add_found(result)
-    told = extract_answer(
-        turn.message, result.sections, parts.embedder, parts.understanding, turn.deadline
+    result = yield from follow_search(dependencies.search(request))
+    state.add_results(result)
+    answer = extract_answer(
+        turn.message,
+        result.sections,
+        dependencies.embedder,
+        dependencies.understanding,
+        turn.deadline,
     )
-    citations = [_citation(one, parts.numbers) for one in told]
+    citations = [_citation(one, dependencies.numbers) for one in answer]
     text = []
-    for piece in _pieces(told, citations):
+    for piece in _pieces(answer, citations):
         if isinstance(piece, TextPiece):
             text.append(piece.text)
             state.add_answer(piece.text)
@@ -86,7 +89,7 @@ def _extractive(
         yield piece
     done = AnswerDone(
         text="".join(text),
-        plain=" ".join(one.text for one in told) or NOTHING_ANSWERS,
+        plain=" ".join(one.text for one in answer) or NOTHING_ANSWERS,
         citations=tuple(citations),
         model=None,
     )
@@ -94,37 +97,29 @@ def _extractive(
     yield done
 
 
-def _searched(events: Iterator[SearchEvent]) -> Generator[ChatEvent, None, SearchResult]:
-    for event in events:
-        yield event
-        if isinstance(event, SearchDone):
-            return event.result
-    raise ValueError("the search ended without SearchDone")
-
-
-def _citation(told: AnswerSentence, numbers: DocumentNumbers) -> Citation:
-    candidate = told.candidate
+def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
+    candidate = sentence.candidate
     chunk = candidate.chunk
     return Citation(
         number=numbers.assign(chunk.document_id),
         document_id=chunk.document_id,
         title=chunk.title,
         link=chunk.link,
-        sentence=told.text,
-        claim=told.text,
+        sentence=sentence.text,
+        claim=sentence.text,
         support=Support(
-            candidate.text, chunk.section, candidate.span, told.score, Verdict.SUPPORTED
+            candidate.text, chunk.section, candidate.span, sentence.score, Verdict.SUPPORTED
         ),
     )
 
 
 def _pieces(
-    told: Sequence[AnswerSentence], citations: Sequence[Citation]
+    sentences: Sequence[AnswerSentence], citations: Sequence[Citation]
 ) -> Iterator[TextPiece | CitationInfo]:
-    if not told:
+    if not sentences:
         yield TextPiece(NOTHING_ANSWERS)
     seen: set[int] = set()
-    for at, (one, citation) in enumerate(zip(told, citations, strict=True)):
+    for at, (one, citation) in enumerate(zip(sentences, citations, strict=True)):
         yield TextPiece(f"{' ' if at else ''}{one.text} ")
         if citation.number not in seen:
             seen.add(citation.number)
@@ -134,24 +129,24 @@ def _pieces(
 
 @dataclass(frozen=True, slots=True)
 class CitationChecker:
-    """Finds, for each cited sentence, what in its document bears it out."""
+    """Finds, for each cited sentence, what in its document supports it."""
 
     embedder: Embedder
     understanding: Understanding
     state: ChatStateContainer
     files: Mapping[str, Document] = field(default_factory=dict)
-    """Those that the model read whole, by their ids."""
+    """Files that the model read whole, by their ids."""
 
-    def checked(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
-        """The same events, the citations of the answer with their support.
+    def check_citations(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+        """Pass on the events, and add to the citations of the answer their support.
 
-        Where the embedder fails, the answer is told with its citations unchecked.
+        If the embedder fails, the citations stay unchecked.
         """
         for event in events:
             yield self._check(event) if isinstance(event, AnswerDone) else event
 
     def _check(self, answer: AnswerDone) -> AnswerDone:
-        sections = self.state.record().sections
+        sections = self.state.snapshot().sections
         claims = [
             (citation.claim, self._passages(citation, sections)) for citation in answer.citations
         ]

@@ -1,4 +1,4 @@
-"""The record of a turn, whole at every moment: also when it is stopped, or fails."""
+"""Record a turn so that it is complete at every moment, also when it is stopped or fails."""
 
 import threading
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backend.chat.citations.citation_processor import CitationInfo, CitedDocument, CitedText
-from backend.chat.events import AnswerDone, Failed
+from backend.chat.events import AnswerDone, TurnFailed
 from backend.search.models import InferenceSection, SearchResult
 
 
@@ -14,30 +14,30 @@ class TurnStatus(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     STOPPED = "stopped"
-    """Broken off by whoever followed it."""
+    """Closed by whoever read its events."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRecord:
-    """A turn as it stood at one moment."""
+    """A snapshot of a turn."""
 
     status: TurnStatus
     text: str
     """The answer so far, citations linked."""
     reasoning: str
     documents: Mapping[int, CitedDocument]
-    """All that the model was shown, by citation number."""
+    """All documents that the model was shown, by citation number."""
     sections: Mapping[int, tuple[InferenceSection, ...]]
-    """What was found of them, by citation number; none for a file that was put in whole."""
+    """Their sections, by citation number; none for a file that was put in whole."""
     citations: tuple[CitationInfo, ...]
-    """First citations so far, in the order of the text."""
+    """The first citation of each document so far, in the order of the text."""
     answer: AnswerDone | None
-    failure: Failed | None
+    failure: TurnFailed | None
 
 
 class ChatStateContainer:
-    """Written by the thread that runs the turn, read by any."""
+    """The record of a turn: written by the thread that runs it, read by any."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class ChatStateContainer:
         self._sections: dict[int, list[InferenceSection]] = {}
         self._citations: list[CitationInfo] = []
         self._answer: AnswerDone | None = None
-        self._failure: Failed | None = None
+        self._failure: TurnFailed | None = None
 
     def add_answer(self, piece: CitedText) -> None:
         with self._lock:
@@ -65,7 +65,7 @@ class ChatStateContainer:
         with self._lock:
             self._documents = {**documents, **self._documents}
 
-    def add_found(self, result: SearchResult) -> None:
+    def add_results(self, result: SearchResult) -> None:
         with self._lock:
             for doc, section in zip(result.docs, result.sections, strict=True):
                 document = CitedDocument(doc.document_id, doc.title, doc.link)
@@ -76,8 +76,8 @@ class ChatStateContainer:
         with self._lock:
             self._status, self._answer = TurnStatus.FINISHED, answer
 
-    def fail(self, failure: Failed) -> Failed:
-        """Note the failure, and give it back to be told."""
+    def fail(self, failure: TurnFailed) -> TurnFailed:
+        """Record the failure, and return it."""
         with self._lock:
             self._status, self._failure = TurnStatus.FAILED, failure
         return failure
@@ -92,7 +92,7 @@ class ChatStateContainer:
         with self._lock:
             return bool(self._text)
 
-    def record(self) -> ChatRecord:
+    def snapshot(self) -> ChatRecord:
         with self._lock:
             return ChatRecord(
                 status=self._status,

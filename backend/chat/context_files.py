@@ -1,11 +1,10 @@
-"""Files that come with a message: put in whole if all of them fit, else the search's scope."""
+"""Files that come with a message: put in whole if all fit, else used as a search filter."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backend.chat.citations.citation_processor import CitedDocument
-from backend.search.result_format import DocumentNumbers
+from backend.search.result_format import DocumentNumbers, to_json
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
 
@@ -15,7 +14,7 @@ SHARE_OF_WINDOW = 0.6
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextFile:
     document_id: str
-    """Its id in the index, by which it can become the scope of the search."""
+    """Its id in the index, by which a search can be restricted to it."""
     name: str
     text: str
     link: str = ""
@@ -23,7 +22,7 @@ class ContextFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextFileMetadata:
-    """A file that was put in whole, under the number by which it is cited."""
+    """A file that was put in whole, with its citation number."""
 
     number: int
     document_id: str
@@ -33,13 +32,13 @@ class ContextFileMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ContextFiles:
-    """All or nothing: either every file is read whole, or none is and the search looks in them."""
+    """All or nothing: either every file is put in whole, or the search is restricted to them."""
 
     files: tuple[ContextFile, ...]
     use_as_search_filter: bool
 
-    def narrow(self, filters: Filters) -> Filters:
-        """`filters`, within the files where they are the scope."""
+    def restrict(self, filters: Filters) -> Filters:
+        """Restrict `filters` to the files if they are used as a search filter."""
         if not self.use_as_search_filter:
             return filters
         scope = frozenset(file.document_id for file in self.files)
@@ -50,7 +49,7 @@ class ContextFiles:
 def resolve_context_user_files(
     files: Sequence[ContextFile], window: int, count_tokens: CountTokens
 ) -> ContextFiles:
-    """Whether the files together fit 60 % of the window; a file that is named twice counts once.
+    """Decide whether the files together fit 60 % of the window; a file given twice counts once.
 
     Args:
         window: tokens of the model's prompt.
@@ -58,14 +57,14 @@ def resolve_context_user_files(
     distinct = tuple({file.document_id: file for file in files}.values())
     left = SHARE_OF_WINDOW * window
     for file in distinct:
-        left -= count_tokens(_shown(1, file)) if left >= 0 else 0
+        left -= count_tokens(_format_file(1, file)) if left >= 0 else 0
     return ContextFiles(distinct, use_as_search_filter=left < 0)
 
 
 def load_in_memory_chat_files(
     context: ContextFiles, numbers: DocumentNumbers
 ) -> tuple[ContextFileMetadata, ...]:
-    """The files that are read whole, numbered before anything else is; none if they do not fit."""
+    """Number the files that are put in whole, before anything else is numbered; none if they do not fit."""
     if context.use_as_search_filter:
         return ()
     return tuple(
@@ -86,11 +85,10 @@ def build_context_file_citation_mapping(
 
 
 def files_for_model(context: ContextFiles, loaded: Sequence[ContextFileMetadata]) -> str:
-    """JSON lines, one a file, shaped like the results of a search."""
+    """Format files as JSON lines, shaped like search results."""
     pairs = zip(loaded, context.files, strict=True) if loaded else ()
-    return "\n".join(_shown(metadata.number, file) for metadata, file in pairs)
+    return "\n".join(_format_file(metadata.number, file) for metadata, file in pairs)
 
 
-def _shown(number: int, file: ContextFile) -> str:
-    value = {"document": number, "title": file.name, "content": file.text}
-    return json.dumps(value, ensure_ascii=False)
+def _format_file(number: int, file: ContextFile) -> str:
+    return to_json({"document": number, "title": file.name, "content": file.text})

@@ -1,4 +1,4 @@
-"""What a turn tells while it runs. The last event is AnswerDone or Failed."""
+"""The events of a turn. The last one is AnswerDone or TurnFailed."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from backend.search.events import SearchEvent
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStep:
-    """A piece of what the model thinks before it answers."""
+    """A piece of the model's reasoning before its answer."""
 
     text: str
 
@@ -24,7 +24,7 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A place of the answer where a document is cited."""
+    """A citation of a document in the answer."""
 
     number: int
     document_id: str
@@ -33,30 +33,32 @@ class Citation:
     sentence: str
     """The cited sentence, without markers."""
     claim: str
-    """The part of it for which this citation stands; the whole where it has one citation only."""
+    """The part of it that this citation supports; all of it if it has one citation only."""
     support: Support | None = None
-    """What in the document bears the claim out; None until it was looked for, or if nothing does."""
+    """What in the document supports the claim; None if unchecked or if there is nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerDone:
     text: str
-    """The whole answer, as its pieces told it."""
+    """The whole answer, as in its pieces."""
     plain: str
     """The same without citations."""
     citations: tuple[Citation, ...]
     """In the order of the text."""
     model: str | None
-    """None where no language model was asked."""
+    """None if the answer is extractive."""
     cut: bool = False
-    """The model reached the length that it is allowed; more was to come."""
+    """The model reached its token limit before the end of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class TurnFailed:
     message: str
     advice: str
     """What the asker can do about it."""
 
 
-ChatEvent: TypeAlias = SearchEvent | ReasoningStep | CitationInfo | TextPiece | AnswerDone | Failed
+ChatEvent: TypeAlias = (
+    SearchEvent | ReasoningStep | CitationInfo | TextPiece | AnswerDone | TurnFailed
+)

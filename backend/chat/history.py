@@ -1,4 +1,4 @@
-"""What is said to the model in a turn, always within its window."""
+"""The messages to the model in a turn, always within its context window."""
 
 import itertools
 import json
@@ -16,21 +16,22 @@ from backend.chat.prompts import (
 )
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import Budgets
+from connectors.errors import QuarryError
 from indexing.embedding.token_counting import CountTokens
 
 MESSAGE_TOKENS = 8
-"""What a message costs beside its text: role, separators, ids."""
-LEAST_RESULTS = 200
-"""Tokens; with less room than this for what is found, no answer can be given."""
+"""Tokens of a message in addition to its text: role, separators, ids."""
+MIN_RESULT_TOKENS = 200
+"""With less space than this for search results, no answer can be given."""
 
 
-class MessageTooLongError(Exception):
-    """The message, with its files, leaves no room in the model's window."""
+class MessageTooLongError(QuarryError):
+    """The message with its files leaves no space in the model's context window."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolExchange:
-    """Calls of the model, and their results."""
+    """Tool calls of the model, and their results."""
 
     calls: CallMessage
     results: tuple[ToolResult, ...]
@@ -38,26 +39,26 @@ class ToolExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStart:
-    """What a turn begins with."""
+    """What a turn starts with."""
 
-    duties: tuple[str, ...]
+    instructions: tuple[str, ...]
     """For the system prompt."""
     today: date | None
     history: tuple[ChatMessage, ...]
     message: str
     files: str
-    """For the model, whole; empty where there are none."""
+    """Formatted for the model; empty if there are none."""
 
 
 class Conversation:
-    """A turn's messages, which grow with each exchange and are cut to the window.
+    """The messages of a turn, which grow with each exchange and are trimmed to the context window.
 
-    The oldest messages of the history go first, then the oldest results; the system prompt, the
-    question with its files, and the latest results stay.
+    The oldest messages of the history are dropped first, then the oldest results; the system prompt,
+    the question with its files, and the latest results stay.
     """
 
-    def __init__(self, opening: TurnStart, window: int, count_tokens: CountTokens) -> None:
-        self._opening = opening
+    def __init__(self, start: TurnStart, window: int, count_tokens: CountTokens) -> None:
+        self._start = start
         self._window = window
         self._count = lru_cache(maxsize=256)(count_tokens)
         self._results = ""
@@ -67,61 +68,63 @@ class Conversation:
         self._exchanges.append(exchange)
 
     def put_results(self, results: str) -> None:
-        """Beside the question, for a model that has not called the search itself."""
+        """Put results into the question, for a model that has not called the search itself."""
         self._results = results
 
     def budgets(self, tools: Sequence[ToolSpec], pending: Sequence[ToolExchange] = ()) -> Budgets:
-        """For the next search: what the window allows, and what still fits into it.
+        """Return the budgets of the next search: what the context window allows and has left.
 
         Args:
-            pending: the exchange to which the results will belong, still without them.
+            pending: the exchange that the results will be added to.
 
         Raises:
-            MessageTooLongError: hardly anything would.
+            MessageTooLongError: there is no space for results.
         """
         usual = Budgets.for_window(self._window)
-        least = [*map(_emptied, self._exchanges), *pending]
-        room = self._room(tools) - self._count(self._results) - sum(map(self._cost, least))
-        if room < LEAST_RESULTS:
+        minimal = [*map(_without_results, self._exchanges), *pending]
+        available = (
+            self._available(tools) - self._count(self._results) - sum(map(self._cost, minimal))
+        )
+        if available < MIN_RESULT_TOKENS:
             raise MessageTooLongError
-        return replace(usual, answer=min(usual.answer, room))
+        return replace(usual, answer=min(usual.answer, available))
 
     def messages(self, tools: Sequence[ToolSpec]) -> list[ModelMessage]:
         """Raises MessageTooLongError."""
-        room = self._room(tools) - self._count(self._results)
-        if room < 0:
+        available = self._available(tools) - self._count(self._results)
+        if available < 0:
             raise MessageTooLongError
-        exchanges = self._exchanges_within(room)
-        room -= sum(self._cost(exchange) for exchange in exchanges)
-        question = question_prompt(self._opening.message, self._opening.files, self._results)
+        exchanges = self._fit_exchanges(available)
+        available -= sum(self._cost(exchange) for exchange in exchanges)
+        question = question_prompt(self._start.message, self._start.files, self._results)
         return [
             ChatMessage("system", self._system(tools)),
-            *recent_messages(self._opening.history, room, self._message_cost),
+            *recent_messages(self._start.history, available, self._message_cost),
             ChatMessage("user", question),
-            *itertools.chain.from_iterable(map(_spoken, exchanges)),
+            *itertools.chain.from_iterable(map(_to_messages, exchanges)),
         ]
 
     def _system(self, tools: Sequence[ToolSpec]) -> str:
-        """A model that is offered no tool is told of none, else it may write a call as its answer."""
+        """Build the system prompt; it names tools only if there are any, else a model may write a call as text."""
         searching = (BY_SEARCHING,) if tools else ()
-        return system_prompt(*self._opening.duties, *searching, today=self._opening.today)
+        return system_prompt(*self._start.instructions, *searching, today=self._start.today)
 
-    def _room(self, tools: Sequence[ToolSpec]) -> int:
-        """What the fixed parts leave of the window."""
-        question = question_prompt(self._opening.message, self._opening.files, " ")
-        told = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
-        # A text may count more within another than by itself.
+    def _available(self, tools: Sequence[ToolSpec]) -> int:
+        """Return the tokens that the fixed parts leave of the context window."""
+        question = question_prompt(self._start.message, self._start.files, " ")
+        described = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in tools]
+        # Tokens of a text within a longer one may differ from those of the text alone.
         slack = self._window // 100
-        return self._window - slack - self._total([self._system(tools), question, *told])
+        return self._window - slack - self._total([self._system(tools), question, *described])
 
-    def _exchanges_within(self, room: int) -> list[ToolExchange]:
-        """All of them, the results of the oldest left out as far as needed."""
+    def _fit_exchanges(self, available: int) -> list[ToolExchange]:
+        """Return all exchanges, without the results of the oldest as far as needed."""
         kept = list(self._exchanges)
-        excess = sum(self._cost(exchange) for exchange in kept) - room
+        excess = sum(self._cost(exchange) for exchange in kept) - available
         for at, exchange in enumerate(kept[:-1]):
             if excess <= 0:
                 break
-            kept[at] = _emptied(exchange)
+            kept[at] = _without_results(exchange)
             excess -= self._cost(exchange) - self._cost(kept[at])
         if excess > 0:
             raise MessageTooLongError
@@ -140,23 +143,23 @@ class Conversation:
 
 
 def recent_messages(
-    history: Sequence[ChatMessage], room: int, cost: Callable[[ChatMessage], int]
+    history: Sequence[ChatMessage], available: int, cost: Callable[[ChatMessage], int]
 ) -> list[ChatMessage]:
-    """The latest messages that fit together, without gaps, the first of them a user's."""
+    """Return the latest messages that fit together, without gaps, beginning with a user's."""
     kept = 0
     for message in reversed(history):
-        room -= cost(message)
-        if room < 0:
+        available -= cost(message)
+        if available < 0:
             break
         kept += 1
     recent = history[len(history) - kept :]
     return list(itertools.dropwhile(lambda message: message.role != "user", recent))
 
 
-def _spoken(exchange: ToolExchange) -> list[ModelMessage]:
+def _to_messages(exchange: ToolExchange) -> list[ModelMessage]:
     return [exchange.calls, *exchange.results]
 
 
-def _emptied(exchange: ToolExchange) -> ToolExchange:
+def _without_results(exchange: ToolExchange) -> ToolExchange:
     results = tuple(replace(result, text=NO_LONGER_SHOWN) for result in exchange.results)
     return replace(exchange, results=results)

@@ -1,4 +1,4 @@
-"""A turn: search and answer, by a model that decides what else to look for."""
+"""Run a turn: search and answer, with a model that decides what else to search for."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from backend.chat.context_files import (
     load_in_memory_chat_files,
     resolve_context_user_files,
 )
-from backend.chat.events import AnswerDone, ChatEvent, Citation, Failed
+from backend.chat.events import AnswerDone, ChatEvent, Citation, TurnFailed
 from backend.chat.history import Conversation, MessageTooLongError, ToolExchange, TurnStart
 from backend.chat.llm.client import (
     LanguageModel,
@@ -36,8 +36,8 @@ from backend.chat.tools import (
     INTERNAL_SEARCH,
     InvalidCall,
     SearchCall,
-    queries_of,
-    read_calls,
+    merge_queries,
+    parse_calls,
     to_sendable_call,
 )
 from backend.search.events import SearchDone, SearchEvent
@@ -52,7 +52,7 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 
 MAX_CYCLES = 6
 MAX_INVALID_STEPS = 1
-"""Steps with calls that cannot be run; after that the model has to do without tools."""
+"""Steps with calls that cannot be run; after these the model gets no tools."""
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
 """`SearchTool.run`."""
@@ -60,7 +60,7 @@ Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurn:
-    """What is asked, by whom, until when."""
+    """A message to be answered: by whom, and until when."""
 
     message: str
     readers: Readers
@@ -73,80 +73,84 @@ class ChatTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatParts:
-    """With what a turn is answered."""
+class ChatDependencies:
+    """What answers a turn."""
 
     model: LanguageModel
     count_tokens: CountTokens
     search: Search | None
-    """None: searching is off."""
+    """None turns searching off."""
     numbers: DocumentNumbers
-    """The same that the search has; made for this turn."""
+    """Shared with the search; made for this turn."""
     search_seconds: float = 30.0
 
 
 def run_llm_loop(
-    turn: ChatTurn, parts: ChatParts, state: ChatStateContainer
+    turn: ChatTurn, dependencies: ChatDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    """Answer a message from documents; the last event is AnswerDone or Failed.
+    """Answer a message from documents; the last event is AnswerDone or TurnFailed.
 
-    When searching is on and no files are read whole, the first step is made to search. A model that
-    will not or cannot call tools is given the results of a search for the message itself.
+    If searching is on and no files are put in whole, the first step is forced to search. A model that
+    does not or cannot call tools is given the results of a search for the message itself.
 
-    `state` is whole at every moment; closing the generator stops the turn and the model.
+    `state` is complete at every moment; closing the generator stops the turn and the model.
     """
     try:
-        yield from _Turn(turn, parts, state).run()
+        yield from _Turn(turn, dependencies, state).run()
     except _TurnFailedError as reason:
         yield state.fail(reason.failure)
     except ModelError as error:
-        yield state.fail(Failed(str(error), _advice(error)))
+        yield state.fail(TurnFailed(str(error), _advice(error)))
     except MessageTooLongError:
         yield state.fail(_TOO_LONG)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
-        yield state.fail(Failed(f"The search did not answer. {error}", "Ask again."))
+        yield state.fail(TurnFailed(f"The search did not answer. {error}", "Ask again."))
     except ActionRequiredError as error:
-        yield state.fail(Failed("The search cannot answer.", str(error)))
+        yield state.fail(TurnFailed("The search cannot answer.", str(error)))
     finally:
         state.stop_if_running()
 
 
 class _TurnFailedError(Exception):
-    def __init__(self, failure: Failed) -> None:
+    def __init__(self, failure: TurnFailed) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
 class _Turn:
-    """A turn under way."""
+    """A running turn."""
 
-    def __init__(self, turn: ChatTurn, parts: ChatParts, state: ChatStateContainer) -> None:
+    def __init__(
+        self, turn: ChatTurn, dependencies: ChatDependencies, state: ChatStateContainer
+    ) -> None:
         self._turn = turn
-        self._parts = parts
+        self._dependencies = dependencies
         self._state = state
-        self._window = parts.model.settings.prompt_tokens
-        self._files = resolve_context_user_files(turn.files, self._window, parts.count_tokens)
-        loaded = load_in_memory_chat_files(self._files, parts.numbers)
+        self._window = dependencies.model.settings.prompt_tokens
+        self._files = resolve_context_user_files(
+            turn.files, self._window, dependencies.count_tokens
+        )
+        loaded = load_in_memory_chat_files(self._files, dependencies.numbers)
         self._processor = DynamicCitationProcessor()
         self._processor.update_citation_mapping(build_context_file_citation_mapping(loaded))
         state.add_documents(build_context_file_citation_mapping(loaded))
-        self._reads_files = bool(loaded)
-        self._conversation = self._open(loaded)
-        self._tools: tuple[ToolSpec, ...] = (INTERNAL_SEARCH,) if parts.search else ()
+        self._has_whole_files = bool(loaded)
+        self._conversation = self._start_conversation(loaded)
+        self._tools: tuple[ToolSpec, ...] = (INTERNAL_SEARCH,) if dependencies.search else ()
         self._searched = False
         self._queries: set[str] = set()
-        self._mistakes = 0
+        self._invalid_steps = 0
 
-    def _open(self, loaded: Sequence[ContextFileMetadata]) -> Conversation:
-        reads = self._parts.search is not None or bool(loaded)
-        opening = TurnStart(
-            duties=(prompts.FROM_DOCUMENTS,) if reads else (),
+    def _start_conversation(self, loaded: Sequence[ContextFileMetadata]) -> Conversation:
+        has_documents = self._dependencies.search is not None or bool(loaded)
+        start = TurnStart(
+            instructions=(prompts.FROM_DOCUMENTS,) if has_documents else (),
             today=self._turn.today,
             history=self._turn.history,
             message=self._turn.message,
             files=files_for_model(self._files, loaded),
         )
-        return Conversation(opening, self._window, self._parts.count_tokens)
+        return Conversation(start, self._window, self._dependencies.count_tokens)
 
     def run(self) -> Generator[ChatEvent, None, None]:
         if self._files.use_as_search_filter and not self._tools:
@@ -156,11 +160,11 @@ class _Turn:
                 self._tools = ()
             result = yield from self._step()
             if result is None:
-                yield from self._do_without_tools()
+                yield from self._continue_without_tools()
             elif result.calls and self._tools:
-                yield from self._call(result)
+                yield from self._run_calls(result)
             elif result.text.strip():
-                yield self._done(result)
+                yield self._finish(result)
                 return
             elif self._tools:
                 self._tools = ()
@@ -169,8 +173,8 @@ class _Turn:
         raise _TurnFailedError(_EMPTY)
 
     def _step(self) -> Generator[ChatEvent, None, StepResult | None]:
-        """None where a model that has to search does not, or cannot."""
-        forced = bool(self._tools) and not self._searched and not self._reads_files
+        """Run a step; None if the model was forced to search and does not or cannot."""
+        forced = bool(self._tools) and not self._searched and not self._has_whole_files
         request = StepRequest(
             self._conversation.messages(self._tools),
             self._turn.deadline,
@@ -179,101 +183,107 @@ class _Turn:
         )
         answer = AnswerWriter(self._processor, self._state)
         try:
-            result = yield from run_llm_step(self._parts.model, request, answer)
+            result = yield from run_llm_step(self._dependencies.model, request, answer)
         except ToolsUnsupportedError:
             return None
         if result.finish == "content_filter":
             raise _TurnFailedError(_FILTERED)
         return None if forced and not result.calls else result
 
-    def _do_without_tools(self) -> Generator[ChatEvent, None, None]:
-        """Search for the message itself, if nothing was searched yet, and only answer from now on."""
+    def _continue_without_tools(self) -> Generator[ChatEvent, None, None]:
+        """Search for the message itself if nothing was searched yet, and offer no tools from now on."""
         self._tools = ()
         if not self._searched:
             result = yield from self._search((), ())
-            self._conversation.put_results(_shown(result))
+            self._conversation.put_results(_text_for_model(result))
 
-    def _call(self, step: StepResult) -> Generator[ChatEvent, None, None]:
-        """Run the calls of a step: all searches as one; mistakes are told to the model once."""
-        calls = read_calls(step.calls)
-        told = {each.call.id: each.told for each in calls if isinstance(each, InvalidCall)}
-        self._mistakes += bool(told)
+    def _run_calls(self, step: StepResult) -> Generator[ChatEvent, None, None]:
+        """Run the calls of a step, all searches as one; invalid calls may be corrected once."""
+        calls = parse_calls(step.calls)
+        replies = {each.call.id: each.message for each in calls if isinstance(each, InvalidCall)}
+        self._invalid_steps += bool(replies)
         searches = [each for each in calls if isinstance(each, SearchCall)]
-        queries = [query for query in queries_of(searches) if query not in self._queries]
-        told |= {each.call.id: prompts.SEARCHED_ALREADY for each in searches}
+        queries = [query for query in merge_queries(searches) if query not in self._queries]
+        replies |= {each.call.id: prompts.SEARCHED_ALREADY for each in searches}
         if queries:
-            told |= {each.call.id: prompts.WITH_THE_FIRST for each in searches}
-            pending = _exchange(step, calls, told)
-            told[searches[0].call.id] = yield from self._look(tuple(queries), pending)
-        self._conversation.add_exchange(_exchange(step, calls, told))
-        if self._mistakes > MAX_INVALID_STEPS:
-            yield from self._do_without_tools()
+            replies |= {each.call.id: prompts.WITH_THE_FIRST for each in searches}
+            pending = _exchange(step, calls, replies)
+            replies[searches[0].call.id] = yield from self._search_again(tuple(queries), pending)
+        self._conversation.add_exchange(_exchange(step, calls, replies))
+        if self._invalid_steps > MAX_INVALID_STEPS:
+            yield from self._continue_without_tools()
 
-    def _look(
+    def _search_again(
         self, queries: tuple[str, ...], pending: ToolExchange
     ) -> Generator[ChatEvent, None, str]:
-        """What the model is told of a search; one that fails costs the turn only if it is the first."""
+        """Return the reply to a search call; a search that fails ends the turn only if it is the first."""
         try:
             result = yield from self._search(queries, (pending,))
         except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
             if not self._searched:
                 raise
             return prompts.SEARCH_FAILED
-        return _shown(result)
+        return _text_for_model(result)
 
     def _search(
         self, queries: tuple[str, ...], pending: Sequence[ToolExchange]
     ) -> Generator[ChatEvent, None, SearchResult]:
-        turn, search = self._turn, self._parts.search
+        turn, search = self._turn, self._dependencies.search
         if search is None:
             raise ValueError("searching is off")
         request = SearchRequest(
             message=turn.message,
             readers=turn.readers,
-            deadline=turn.deadline.limited_to(self._parts.search_seconds),
+            deadline=turn.deadline.limited_to(self._dependencies.search_seconds),
             budgets=self._conversation.budgets(self._tools, pending),
             history=turn.history,
             model_queries=queries,
-            filters=self._files.narrow(turn.filters),
+            filters=self._files.restrict(turn.filters),
         )
-        for event in search(request):
-            yield event
-            if isinstance(event, SearchDone):
-                self._found(event.result, queries)
-                return event.result
-        raise ValueError("the search ended without SearchDone")
+        result = yield from follow_search(search(request))
+        self._add_results(result, queries)
+        return result
 
-    def _found(self, result: SearchResult, queries: tuple[str, ...]) -> None:
+    def _add_results(self, result: SearchResult, queries: tuple[str, ...]) -> None:
         self._searched = True
         self._queries |= {*queries}
         update_citation_processor_from_tool_response(self._processor, result)
-        self._state.add_found(result)
+        self._state.add_results(result)
 
-    def _done(self, step: StepResult) -> AnswerDone:
+    def _finish(self, step: StepResult) -> AnswerDone:
         documents = self._processor.get_seen_citations()
         answer = AnswerDone(
-            text=self._state.record().text,
+            text=self._state.snapshot().text,
             plain=self._processor.get_plain_text(),
             citations=tuple(
                 _citation(cited, documents[cited.number])
                 for cited in self._processor.get_cited_sentences()
             ),
-            model=self._parts.model.settings.model,
+            model=self._dependencies.model.settings.model,
             cut=step.finish == "length",
         )
         self._state.finish(answer)
         return answer
 
 
+def follow_search(events: Iterator[SearchEvent]) -> Generator[ChatEvent, None, SearchResult]:
+    """Pass on the events of a search and return its result."""
+    for event in events:
+        yield event
+        if isinstance(event, SearchDone):
+            return event.result
+    raise ValueError("the search ended without SearchDone")
+
+
 def _exchange(
-    step: StepResult, calls: Sequence[SearchCall | InvalidCall], told: Mapping[str, str]
+    step: StepResult, calls: Sequence[SearchCall | InvalidCall], replies: Mapping[str, str]
 ) -> ToolExchange:
-    """The calls with what is told of each; a server wants a result for every one."""
-    results = tuple(ToolResult(each.call.id, told[each.call.id]) for each in calls)
+    """Pair the calls with their replies; servers require a result for every call."""
+    results = tuple(ToolResult(each.call.id, replies[each.call.id]) for each in calls)
     return ToolExchange(CallMessage(step.text, tuple(map(to_sendable_call, calls))), results)
 
 
-def _shown(result: SearchResult) -> str:
+def _text_for_model(result: SearchResult) -> str:
     return result.for_model or prompts.NOTHING_FITS
 
 
@@ -293,18 +303,18 @@ def _advice(error: ModelError) -> str:
         case ModelUnavailableError(retry_after=after) if after:
             return f"Ask again in {after.total_seconds():.0f} seconds."
         case ModelRequestError():
-            return "Tell whoever runs Quarry to correct this setting."
+            return "Ask the administrator of Quarry to correct this setting."
         case _:
             return "Ask again."
 
 
-_TOO_LONG = Failed(
+_TOO_LONG = TurnFailed(
     "The message is too long for the language model.",
     "Shorten it, or put the text into a document and ask about that.",
 )
-_FILES_TOO_LONG = Failed(
+_FILES_TOO_LONG = TurnFailed(
     "The files are too long for the language model to read whole, and searching is off.",
     "Switch the search on, or ask about fewer or shorter files.",
 )
-_EMPTY = Failed("The language model gave no answer.", "Ask again, in other words if need be.")
-_FILTERED = Failed("The language model's provider withheld the answer.", "Ask in other words.")
+_EMPTY = TurnFailed("The language model gave no answer.", "Ask again, in other words if need be.")
+_FILTERED = TurnFailed("The language model's provider withheld the answer.", "Ask in other words.")

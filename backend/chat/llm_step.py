@@ -1,4 +1,4 @@
-"""One step of the model: its text as cited pieces, its tool calls as values."""
+"""Run one step of the model: stream its text with citations, collect its tool calls."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -41,13 +41,13 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWriter:
-    """Where the text of a turn goes."""
+    """Writes the text of a turn to its record, with citations."""
 
     processor: DynamicCitationProcessor
     state: ChatStateContainer
 
-    def tell(self, token: str | None) -> list[ChatEvent]:
-        """Record what the token adds to the answer."""
+    def write(self, token: str | None) -> list[ChatEvent]:
+        """Add a token to the answer, and return the events of what it adds."""
         return [self._record(piece) for piece in self.processor.process_token(token)]
 
     def _record(self, piece: CitedText) -> ChatEvent:
@@ -58,27 +58,27 @@ class AnswerWriter:
 def run_llm_step(
     model: LanguageModel, request: StepRequest, answer: AnswerWriter
 ) -> Generator[ChatEvent, None, StepResult]:
-    """Ask the model once, and tell what it says while it says it.
+    """Call the model once, and stream its events.
 
-    Text beside a call that the model was told to make is no answer, and is not told. When the step
-    is broken off, by either side, all that was said is in the record.
+    Text beside a call that the model was forced to make is no part of the answer. If the step is
+    broken off by either side, the record has all that was written.
 
     Raises:
         ModelError: as the model does.
     """
-    asked = model.stream(request.messages, request.deadline, request.tools, request.tool_choice)
-    said: list[str] = []
+    stream = model.stream(request.messages, request.deadline, request.tools, request.tool_choice)
+    tokens: list[str] = []
     calls: list[ToolCall] = []
     finish = ""
     try:
-        with closing(asked):
-            for event in asked:
+        with closing(stream):
+            for event in stream:
                 match event:
                     case TextDelta(text):
-                        said.append(text)
+                        tokens.append(text)
                         if not isinstance(request.tool_choice, ForcedTool):
-                            yield from _paragraph(said, answer)
-                            yield from answer.tell(text)
+                            yield from _separate_paragraph(tokens, answer)
+                            yield from answer.write(text)
                     case ReasoningDelta(text):
                         answer.state.add_reasoning(text)
                         yield ReasoningStep(text)
@@ -87,12 +87,12 @@ def run_llm_step(
                     case Finished(reason):
                         finish = reason
     finally:
-        rest = answer.tell(None)
+        rest = answer.write(None)
     yield from rest
-    return StepResult("".join(said), tuple(calls), finish)
+    return StepResult("".join(tokens), tuple(calls), finish)
 
 
-def _paragraph(said: Sequence[str], answer: AnswerWriter) -> list[ChatEvent]:
-    """The text of a step begins a paragraph of its own."""
-    first = len(said) == 1
-    return answer.tell(PARAGRAPH) if first and answer.state.has_text else []
+def _separate_paragraph(tokens: Sequence[str], answer: AnswerWriter) -> list[ChatEvent]:
+    """Begin the text of a step with a new paragraph."""
+    first = len(tokens) == 1
+    return answer.write(PARAGRAPH) if first and answer.state.has_text else []

@@ -1,6 +1,6 @@
-"""What the answering model is told.
+"""The prompts of the answering model.
 
-Documents stand in its prompts as JSON, in which no text can end its own quotation.
+Documents are quoted in them as JSON, in which no text can end its own quotation.
 """
 
 from datetime import date
@@ -44,14 +44,14 @@ SEARCH_FAILED = "This search failed. Answer from what was found before, and say 
 NOTHING_FITS = "There is no room for results. Say that the question could not be looked up."
 
 
-def system_prompt(*duties: str, today: date | None = None) -> str:
-    """What the model is for, `duties` among `FROM_DOCUMENTS` and `BY_SEARCHING`."""
+def system_prompt(*instructions: str, today: date | None = None) -> str:
+    """Build the system prompt; `instructions` are `FROM_DOCUMENTS` and `BY_SEARCHING`."""
     dated = (f"Today is {today.isoformat()}.",) if today else ()
-    return "\n\n".join([_TASK, *duties, *dated])
+    return "\n\n".join([_TASK, *instructions, *dated])
 
 
 def question_prompt(message: str, files: str, results: str) -> str:
-    """The asker's message, after the files and results that are put in with it."""
+    """Build the user's message, after the files and results that are put in with it."""
     parts = [
         f"Files that came with the question:\n{files}" if files else "",
         f"Search results for the question:\n{results}" if results else "",

@@ -1,4 +1,4 @@
-"""The tools of the answering model: what it may call, and how its calls are read."""
+"""Define the tools of the answering model, and parse its calls."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _EXAMPLE = '{"queries": ["..."]}'
 
 @dataclass(frozen=True, slots=True)
 class SearchCall:
-    """A call of `internal_search` that could be read."""
+    """A valid call of `internal_search`."""
 
     call: ToolCall
     queries: tuple[str, ...]
@@ -41,36 +41,36 @@ class SearchCall:
 
 @dataclass(frozen=True, slots=True)
 class InvalidCall:
-    """A call that could not be run, and what the model is told about it."""
+    """A call that cannot be run, and the message to the model about it."""
 
     call: ToolCall
-    told: str
+    message: str
 
 
-def read_calls(calls: Sequence[ToolCall]) -> list[SearchCall | InvalidCall]:
-    """What the model asks for, up to a sensible number of calls."""
-    return [read_call(call) for call in calls[:MAX_CALLS]]
+def parse_calls(calls: Sequence[ToolCall]) -> list[SearchCall | InvalidCall]:
+    """Parse calls, up to a maximum number."""
+    return [parse_call(call) for call in calls[:MAX_CALLS]]
 
 
-def read_call(call: ToolCall) -> SearchCall | InvalidCall:
-    """What the model asks for. A single query for a list is understood, further ones are left out."""
+def parse_call(call: ToolCall) -> SearchCall | InvalidCall:
+    """Parse a call. A single query instead of a list is accepted, too many are cut."""
     if call.name != INTERNAL_SEARCH.name:
         return InvalidCall(call, prompts.unknown_tool(call.name, INTERNAL_SEARCH.name))
     queries = _queries(_arguments(call).get("queries"))
     return SearchCall(call, queries) if queries else InvalidCall(call, _MALFORMED)
 
 
-def to_sendable_call(read: SearchCall | InvalidCall) -> ToolCall:
-    """The call as it may be repeated to a server, of which many parse the arguments again."""
-    match read:
+def to_sendable_call(parsed: SearchCall | InvalidCall) -> ToolCall:
+    """Make the call valid to be sent back: many servers parse the arguments again."""
+    match parsed:
         case SearchCall(call, queries):
             return replace(call, arguments=json.dumps({"queries": queries}, ensure_ascii=False))
         case InvalidCall(call):
             return replace(call, name=call.name[:100] or "unknown", arguments="{}")
 
 
-def queries_of(calls: Sequence[SearchCall]) -> tuple[str, ...]:
-    """The queries of several calls, each once: they are run as one search."""
+def merge_queries(calls: Sequence[SearchCall]) -> tuple[str, ...]:
+    """Return the queries of several calls, each once: they are run as one search."""
     return tuple(dict.fromkeys(query for call in calls for query in call.queries))
 
 

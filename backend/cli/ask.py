@@ -12,7 +12,7 @@ from rich.console import Console
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
-from backend.chat.events import AnswerDone, Failed, TextPiece
+from backend.chat.events import AnswerDone, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
 from backend.cli import command_context, rendering
 from backend.cli.command_context import As, Json
@@ -71,7 +71,7 @@ def _followed(
                 if console:
                     console.print()
                 return event
-            case Failed(message=message, advice=advice):
+            case TurnFailed(message=message, advice=advice):
                 raise ActionRequiredError(f"{message} {advice}")
             case TextPiece(text=text) if console:
                 shown = _LINKED.sub(r"[\1]", text)

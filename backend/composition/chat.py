@@ -145,9 +145,9 @@ class ChatService:
         numbers: "DocumentNumbers",
         state: "ChatStateContainer",
     ) -> Iterator["ChatEvent"]:
-        from backend.chat.answer import ExtractiveParts, answer_from_sentences
+        from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
 
-        parts = ExtractiveParts(
+        parts = ExtractiveDependencies(
             search=self._search_tool(index, None, numbers).run,
             numbers=numbers,
             embedder=self.engine.embedding.embedder,
@@ -168,10 +168,10 @@ class ChatService:
     ) -> Iterator["ChatEvent"]:
         from backend.chat.answer import CitationChecker
         from backend.chat.llm.client import make_complete
-        from backend.chat.llm_loop import ChatParts, run_llm_loop
+        from backend.chat.llm_loop import ChatDependencies, run_llm_loop
 
         embedding = self.engine.embedding
-        parts = ChatParts(
+        parts = ChatDependencies(
             model=model,
             count_tokens=self.count_tokens,
             search=self._search_tool(index, make_complete(model), numbers).run,
@@ -180,4 +180,4 @@ class ChatService:
         )
         whole = {file.id: file for file in files}
         checker = CitationChecker(embedding.embedder, embedding.language_support, state, whole)
-        return checker.checked(run_llm_loop(turn, parts, state))
+        return checker.check_citations(run_llm_loop(turn, parts, state))

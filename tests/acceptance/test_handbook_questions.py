@@ -78,7 +78,7 @@ def ask(container: Container, question: dict[str, object]) -> Asked:
         citations=answer.citations,
         documents=tuple(path_of(citation.document_id) for citation in answer.citations),
         numbers={
-            number: document.document_id for number, document in state.record().documents.items()
+            number: document.document_id for number, document in state.snapshot().documents.items()
         },
     )
 

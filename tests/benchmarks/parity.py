@@ -48,7 +48,7 @@ def copied(container: Container, folder: Path, url: str) -> Iterator[Index]:
         client.close()
 
 
-def queries_of(container: Container, dataset: Dataset, most: int) -> Sequence[IndexQuery]:
+def merge_queries(container: Container, dataset: Dataset, most: int) -> Sequence[IndexQuery]:
     every = max(1, len(dataset.queries) // most)
     texts = [query.text for query in dataset.queries][::every][:most]
     vectors = container.embedding.embedder.embed_queries(texts, Deadline.after(600))
@@ -70,7 +70,7 @@ def main() -> None:
     for path in given.datasets:
         dataset = read_dataset(path, None)
         folder = container.home / "evaluation" / index_name(dataset, container.embedding.embedder)
-        asked = queries_of(container, dataset, given.queries)
+        asked = merge_queries(container, dataset, given.queries)
         with (
             open_index(folder, container.embedding.embedder.identity) as local,
             copied(container, folder, given.url) as cluster,

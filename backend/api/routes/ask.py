@@ -18,7 +18,7 @@ from backend.api.search_filters import FiltersBody
 from backend.api.server_sent_events import Event, EventStream, from_thread
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
-from backend.chat.events import AnswerDone, ChatEvent, Failed, ReasoningStep, TextPiece
+from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
 from backend.composition.chat import ChatService
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse, CitationEvent, TextEvent
@@ -150,7 +150,7 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("text", TextEvent(text=text))
         case CitationInfo():
             return Event("citation", CitationEvent.model_validate(event))
-        case Failed(message=message, advice=advice):
+        case TurnFailed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
         case FiltersApplied() | SearchDone() | AnswerDone():
             return None

@@ -37,9 +37,9 @@ def test_one_file_too_many_and_none_is_read_whole() -> None:
     assert load_in_memory_chat_files(context, DocumentNumbers()) == ()
     assert files_for_model(context, ()) == ""
     scope = frozenset({"up:a", "up:b"})
-    assert context.narrow(Filters()) == Filters(document_ids=scope)
+    assert context.restrict(Filters()) == Filters(document_ids=scope)
     chosen = Filters(document_ids=frozenset({"up:a", "kb:c"}), sources=frozenset({"s"}))
-    assert context.narrow(chosen) == Filters(
+    assert context.restrict(chosen) == Filters(
         document_ids=frozenset({"up:a"}), sources=frozenset({"s"})
     )
 
@@ -55,7 +55,7 @@ def test_files_read_whole_are_numbered_first_and_narrow_nothing() -> None:
     }
     shown = [json.loads(line) for line in files_for_model(context, loaded).splitlines()]
     assert [(each["document"], each["content"]) for each in shown] == [(1, 'q"uote\n'), (2, "")]
-    assert context.narrow(Filters()) == Filters()
+    assert context.restrict(Filters()) == Filters()
 
 
 def test_a_file_that_is_named_twice_counts_once() -> None:
@@ -67,7 +67,7 @@ def test_a_file_that_is_named_twice_counts_once() -> None:
 
 def test_no_files_are_no_scope() -> None:
     context = resolve_context_user_files([], 100, letters)
-    assert context.narrow(Filters()) == Filters()
+    assert context.restrict(Filters()) == Filters()
 
 
 def test_counting_stops_when_the_files_no_longer_fit() -> None:

@@ -33,7 +33,7 @@ def exchange(name: str, size: int) -> ToolExchange:
 def conversation(
     window: int, message: str = "why?", history: tuple[ChatMessage, ...] = ()
 ) -> Conversation:
-    opening = TurnStart(duties=(), today=None, history=history, message=message, files="")
+    opening = TurnStart(instructions=(), today=None, history=history, message=message, files="")
     return Conversation(opening, window, words)
 
 

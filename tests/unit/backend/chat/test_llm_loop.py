@@ -11,9 +11,9 @@ import pytest
 from backend.chat.chat_state import ChatStateContainer, TurnStatus
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.context_files import ContextFile
-from backend.chat.events import AnswerDone, ChatEvent, Failed, ReasoningStep, TextPiece
+from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.llm.client import LanguageModel, ModelSettings
-from backend.chat.llm_loop import MAX_CYCLES, ChatParts, ChatTurn, run_llm_loop
+from backend.chat.llm_loop import MAX_CYCLES, ChatDependencies, ChatTurn, run_llm_loop
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import SearchRequest
@@ -64,7 +64,7 @@ class Asked:
             "deadline": Deadline.after(10),
         }
         parts = turn.pop("parts", None) or self.parts()
-        assert isinstance(parts, ChatParts)
+        assert isinstance(parts, ChatDependencies)
         return run_llm_loop(ChatTurn(**(values | turn)), parts, self.state)  # type: ignore[arg-type]
 
     def ask(self, *script: Reply, **turn: object) -> ChatEvent:
@@ -72,7 +72,7 @@ class Asked:
         self.events = list(self.start(script, **turn))
         return self.events[-1]
 
-    def parts(self, numbers: DocumentNumbers | None = None) -> ChatParts:
+    def parts(self, numbers: DocumentNumbers | None = None) -> ChatDependencies:
         numbers = numbers or DocumentNumbers()
         tool = SearchTool(
             index=MemoryIndex(CORPUS),
@@ -87,12 +87,12 @@ class Asked:
             self.searches.append(request)
             return tool.run(request)
 
-        return ChatParts(
+        return ChatDependencies(
             model=self.model, count_tokens=estimated_tokens, search=search, numbers=numbers
         )
 
-    def without_search(self) -> ChatParts:
-        return ChatParts(
+    def without_search(self) -> ChatDependencies:
+        return ChatDependencies(
             model=self.model,
             count_tokens=estimated_tokens,
             search=None,
@@ -190,7 +190,7 @@ def test_what_the_asker_may_not_read_reaches_nobody(asked: Asked) -> None:
     asked.ask(look_for("directors annual leave of 40 days"), Say("None [1][2][3]."))
     assert "40 days" not in asked.server.requests[-1].text
     assert "kb:secret" not in str(asked.events)
-    assert "kb:secret" not in str(asked.state.record())
+    assert "kb:secret" not in str(asked.state.snapshot())
 
 
 def test_a_model_that_answers_from_memory_is_made_to_look(asked: Asked) -> None:
@@ -275,7 +275,7 @@ def test_a_document_keeps_its_number_over_searches(asked: Asked) -> None:
     )
     assert isinstance(done, AnswerDone)
     ids = {c.number: c.document_id for c in done.citations}
-    numbers = asked.state.record().documents
+    numbers = asked.state.snapshot().documents
     assert {n: d.document_id for n, d in numbers.items()} == ids
     assert len(ids) == 2
 
@@ -349,7 +349,7 @@ def test_files_that_do_not_fit_are_the_scope_of_the_search(cramped: Asked) -> No
 def test_files_that_do_not_fit_without_a_search_are_told(cramped: Asked) -> None:
     big = ContextFile(document_id="up:big", name="b.md", text="long " * 2_000)
     failed = cramped.ask(Say("x"), files=(big,), parts=cramped.without_search())
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, TurnFailed)
     assert "search" in failed.advice
     assert cramped.server.requests == []
 
@@ -373,7 +373,7 @@ def test_every_prompt_fits_the_window(cramped: Asked) -> None:
 
 def test_a_message_that_is_too_long_is_told(cramped: Asked) -> None:
     failed = cramped.ask(Say("x"), message="word " * 4_000)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, TurnFailed)
     assert "too long" in failed.message
     assert cramped.server.requests == []
 
@@ -405,17 +405,17 @@ def test_a_failing_model_ends_the_turn_with_what_to_do(
     asked: Asked, script: Sequence[Reply], message: str
 ) -> None:
     failed = asked.ask(*script)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, TurnFailed)
     assert message in failed.message
     assert failed.advice
-    record = asked.state.record()
+    record = asked.state.snapshot()
     assert record.status is TurnStatus.FAILED
     assert record.failure == failed
 
 
 def test_what_was_said_before_the_failure_is_kept(asked: Asked) -> None:
     asked.ask(look_for("leave"), Say(["It is [1] ", "25", "[1"], manner=Manner(cut_after=3)))
-    record = asked.state.record()
+    record = asked.state.snapshot()
     assert record.text == "It is [[1]](https://wiki.example/kb:leave) 25[1"
     assert record.documents[1].document_id == "kb:leave"
     assert record.sections[1][0].document_id == "kb:leave"
@@ -429,14 +429,14 @@ def test_a_failing_search_ends_the_turn_with_what_to_do(asked: Asked, error: Exc
     def broken(_request: SearchRequest) -> Iterator[SearchEvent]:
         raise error
 
-    parts = ChatParts(
+    parts = ChatDependencies(
         model=asked.model,
         count_tokens=estimated_tokens,
         search=broken,
         numbers=DocumentNumbers(),
     )
     failed = asked.ask(look_for("leave"), parts=parts)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, TurnFailed)
     assert str(error) in f"{failed.message} {failed.advice}"
 
 
@@ -465,7 +465,7 @@ def test_a_stopped_turn_is_on_record_and_the_model_is_stopped(asked: Asked) -> N
         if isinstance(event, TextPiece) and "25" in event.text:
             break
     stream.close()  # type: ignore[attr-defined]
-    record = asked.state.record()
+    record = asked.state.snapshot()
     assert record.status is TurnStatus.STOPPED
     assert record.text == "It is [[1]](https://wiki.example/kb:leave) 25 days"
     assert record.documents[1].title == "About kb:leave"
@@ -476,7 +476,7 @@ def test_a_turn_stopped_while_it_searches_is_on_record(asked: Asked) -> None:
     stream = asked.start([look_for("leave")])
     next(stream)
     stream.close()  # type: ignore[attr-defined]
-    assert asked.state.record().status is TurnStatus.STOPPED
+    assert asked.state.snapshot().status is TurnStatus.STOPPED
 
 
 def test_the_record_can_be_read_while_the_turn_runs(asked: Asked) -> None:
@@ -485,7 +485,7 @@ def test_the_record_can_be_read_while_the_turn_runs(asked: Asked) -> None:
 
     def read() -> None:
         while not finished.wait(0.001):
-            seen.append(asked.state.record().text)
+            seen.append(asked.state.snapshot().text)
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -494,7 +494,7 @@ def test_the_record_can_be_read_while_the_turn_runs(asked: Asked) -> None:
     finally:
         finished.set()
         reader.join()
-    final = asked.state.record()
+    final = asked.state.snapshot()
     assert all(final.text.startswith(text) for text in seen)
     assert final.status is TurnStatus.FINISHED
     assert final.answer is not None
