@@ -107,14 +107,7 @@ def _wait_until_ready(client: httpx.Client) -> None:
 
 
 def _child(target: Path, arguments: Sequence[str]) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "tests.benchmarks.modules_passed",
-        "--record",
-        str(target),
-        *arguments,
-    ]
+    return [sys.executable, "-m", "tests.support.call_recorder", str(target), *arguments]
 
 
 def _environment(home: Path) -> dict[str, str]:
