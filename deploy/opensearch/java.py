@@ -1,4 +1,4 @@
-"""Finding a Java that runs a release of OpenSearch."""
+"""Finds a Java that runs a release of OpenSearch."""
 
 import os
 import re
@@ -7,13 +7,13 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.opensearch.releases import Refused, Release
+from deploy.opensearch.releases import Release, SetupError
 
 COMPILER = ("-m", "jdk.compiler/com.sun.tools.javac.Main")
 
 
-class NoJava(Refused):
-    """No Java of this machine fits."""
+class JavaNotFoundError(SetupError):
+    """No suitable Java is installed."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,23 @@ class Java:
         return str(self.home / "bin" / "java")
 
 
-def java_for(release: Release) -> Java:
-    """JAVA_HOME where that fits, else the best of what is found."""
-    named = os.environ.get("JAVA_HOME")
-    if named and (java := java_in(Path(named))) and java.version in release.java:
+def find_java(release: Release) -> Java:
+    """Return JAVA_HOME if it is suitable, otherwise the best installation found."""
+    configured = os.environ.get("JAVA_HOME")
+    if configured and (java := read_java(Path(configured))) and java.version in release.java:
         return java
-    found = {java.version: java for home in java_homes() if (java := java_in(home))}
-    fitting = [version for version in found if version in release.java]
-    if not fitting:
-        there = ", ".join(f"{version} in {java.home}" for version, java in found.items())
-        raise NoJava(f"{release} needs {release.install}. Found here: {there or 'none'}.")
-    return found[release.best_java(fitting)]
+    found = {java.version: java for home in java_homes() if (java := read_java(home))}
+    suitable = [version for version in found if version in release.java]
+    if not suitable:
+        installed = ", ".join(f"{version} in {java.home}" for version, java in found.items())
+        raise JavaNotFoundError(
+            f"{release} needs {release.install}. Installed: {installed or 'none'}."
+        )
+    return found[release.best_java(suitable)]
 
 
 def java_homes() -> list[Path]:
-    """Where a Java may be, each place once."""
+    """List the folders where a Java may be installed, each once."""
     places: list[str | Path] = [os.environ.get("JAVA_HOME", "")]
     if java := shutil.which("java"):
         places.append(Path(java).resolve().parents[1])
@@ -51,10 +53,10 @@ def java_homes() -> list[Path]:
     return list(dict.fromkeys(Path(place).resolve() for place in places if place))
 
 
-def java_in(home: Path) -> Java | None:
-    """None where there is none that runs and has its compiler, as every JDK does."""
+def read_java(home: Path) -> Java | None:
+    """Return the Java in a folder, or `None` if it does not run or has no compiler, as a JRE."""
     try:
-        asked = subprocess.run(
+        done = subprocess.run(
             [str(home / "bin" / "java"), *COMPILER, "-version"],
             capture_output=True,
             text=True,
@@ -62,5 +64,5 @@ def java_in(home: Path) -> Java | None:
         )
     except OSError:
         return None
-    told = re.search(r"^javac (\d+)", asked.stdout + asked.stderr, re.MULTILINE)
-    return Java(home, int(told.group(1))) if told else None
+    version = re.search(r"^javac (\d+)", done.stdout + done.stderr, re.MULTILINE)
+    return Java(home, int(version.group(1))) if version else None

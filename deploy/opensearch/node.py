@@ -1,7 +1,7 @@
-"""One node of OpenSearch: a folder, its ports, and the process that holds them.
+"""One node of OpenSearch: its folder, ports and process.
 
-A node holds a lock on the file `running` of its folder for as long as it lives. By that lock, and not by a process number
-that may have passed to another program, it is known to run.
+A node holds a lock on the file `running` in its folder for as long as it runs. The lock, not a process number that another
+program may have by now, shows that it runs.
 """
 
 import fcntl
@@ -21,12 +21,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import IO, NoReturn
 
-from deploy.opensearch.java import Java, java_for
-from deploy.opensearch.releases import HERE, Refused, Release
-from deploy.opensearch.software import installed
+from deploy.opensearch.java import Java, find_java
+from deploy.opensearch.releases import HERE, Release, SetupError
+from deploy.opensearch.software import ensure_installed
 
 TRANSPORT = 100
-"""A node speaks to the others on its HTTP port plus this."""
+"""A node's transport port is its HTTP port plus this."""
 DISK = "cluster.routing.allocation.disk.watermark"
 NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -37,11 +37,11 @@ class Node:
     folder: Path
     port: int
     cluster: tuple[int, ...]
-    """The ports of all nodes of its cluster, its own among them."""
+    """The ports of all nodes of its cluster, including its own."""
     heap: str = "1g"
     java_options: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Further lines of opensearch.yml."""
+    """Additional lines of opensearch.yml."""
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class Node:
 
     @property
     def arguments(self) -> list[str]:
-        """For the command `node`, which makes the same of them."""
+        """The arguments of the command `node` that start this node."""
         return [
             *("--version", self.release.major, "--folder", str(self.folder)),
             *("--port", str(self.port), "--cluster", ",".join(map(str, self.cluster))),
@@ -73,15 +73,15 @@ class Found:
     url: str
 
 
-# What the process does
+# In the process of the node
 
 
-def become(node: Node) -> NoReturn:
-    """End as its Java, in this very process."""
-    java = java_for(node.release)
-    files = installed(node.release, java)
+def exec_node(node: Node) -> NoReturn:
+    """Replace this process by the node's Java."""
+    java = find_java(node.release)
+    files = ensure_installed(node.release, java)
     node.folder.mkdir(parents=True, exist_ok=True)
-    hold(node.folder, node.url)
+    lock_folder(node.folder, node.url)
     (node.folder / "opensearch.yml").write_text(configuration(node), encoding="utf-8")
     shutil.rmtree(node.folder / "tmp", ignore_errors=True)
     (node.folder / "tmp").mkdir()
@@ -91,16 +91,16 @@ def become(node: Node) -> NoReturn:
     os.execv(java.program, [*command, *node.release.plugins])
 
 
-def hold(folder: Path, address: str) -> None:
-    """Lock a folder for as long as this process lives, and the program that it becomes."""
+def lock_folder(folder: Path, address: str) -> None:
+    """Lock a folder for the lifetime of this process and the program that replaces it."""
     held = os.open(folder / "running", os.O_RDWR | os.O_CREAT, 0o644)
-    for _ in range(20):  # whoever only looks holds the lock for a moment
+    for _ in range(20):  # a process that only looks holds the lock for a moment
         with suppress(BlockingIOError):
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         time.sleep(0.05)
     else:
-        raise Refused(f"A server runs in {folder} already.")
+        raise SetupError(f"A server is already running in {folder}.")
     os.ftruncate(held, 0)
     os.write(held, f"{os.getpid()} {address}".encode())
     os.set_inheritable(held, True)  # noqa: FBT003
@@ -120,7 +120,7 @@ def options(node: Node, java: Java) -> list[str]:
 
 
 def configuration(node: Node) -> str:
-    """The text of opensearch.yml. Watermarks are sizes: a disk that is 95 % full serves as well."""
+    """Return the text of opensearch.yml. Watermarks are sizes, so that a disk may be 95 % full."""
     settings = {
         "cluster.name": "quarry",
         "node.name": node.name,
@@ -145,20 +145,22 @@ def discovery(cluster: Sequence[int]) -> Mapping[str, str]:
     }
 
 
-# What others do with it
+# In other processes
 
 
 def spawn(node: Node) -> subprocess.Popen[bytes]:
-    """A node that stays when this process ends."""
-    return _spawned(node, subprocess.DEVNULL, os.environ)
+    """Start a node that keeps running when this process ends."""
+    return _start_process(node, subprocess.DEVNULL, os.environ)
 
 
 def tether(node: Node) -> subprocess.Popen[bytes]:
-    """A node that ends when this process does, however that happens."""
-    return _spawned(node, subprocess.PIPE, os.environ | {"OPENSEARCH_TETHER": "1"})
+    """Start a node that ends when this process ends, however that happens."""
+    return _start_process(node, subprocess.PIPE, os.environ | {"OPENSEARCH_TETHER": "1"})
 
 
-def _spawned(node: Node, stdin: int, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start_process(
+    node: Node, stdin: int, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     node.folder.mkdir(parents=True, exist_ok=True)
     with node.log.open("ab") as log:
         return subprocess.Popen(
@@ -173,7 +175,7 @@ def _spawned(node: Node, stdin: int, environment: Mapping[str, str]) -> subproce
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Let it close its shards; in half a minute at most it is gone."""
+    """Let the node close its shards, and kill it after half a minute."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(30)
@@ -181,30 +183,30 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """At once, as by a power cut."""
+    """End the node at once, like a power failure."""
     process.kill()
     process.wait()
     if process.stdin:
         process.stdin.close()
 
 
-def running(folder: Path) -> Found | None:
-    """The node that lives in a folder."""
+def find_running(folder: Path) -> Found | None:
+    """Return the node that runs in a folder, if one does."""
     try:
         while True:
             with (folder / "running").open() as held:
-                if _lockable(held):
+                if _is_lockable(held):
                     return None
                 match held.read().split():
                     case [process, url]:
                         return Found(int(process), url)
-                    case _:  # it has just locked the file and not yet written
+                    case _:  # it has locked the file and not written to it yet
                         time.sleep(0.01)
     except FileNotFoundError:
         return None
 
 
-def _lockable(file: IO[str]) -> bool:
+def _is_lockable(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -213,32 +215,37 @@ def _lockable(file: IO[str]) -> bool:
 
 
 def wait(nodes: Sequence[Node], started: Sequence[subprocess.Popen[bytes]], seconds: float) -> None:
-    """Until every node answers. Refused, with the ends of their logs: one of those started ended, or the time is over."""
-    begun, told = time.monotonic(), 0
-    while not all(map(healthy, nodes)):
-        waited = int(time.monotonic() - begun)
+    """Wait until every node answers.
+
+    Raises:
+        SetupError: a started node ended, or the time is over; with the ends of the logs.
+    """
+    began, reported = time.monotonic(), 0
+    while not all(map(is_healthy, nodes)):
+        waited = int(time.monotonic() - began)
         if any(process.poll() is not None for process in started):
-            raise Refused(f"A server ended instead of starting.\n{tails(nodes)}")
+            raise SetupError(f"A server ended instead of starting.\n{tails(nodes)}")
         if waited >= seconds:
-            raise Refused(f"A server does not answer after {waited} s.\n{tails(nodes)}")
-        if waited // 5 > told:
-            told = waited // 5
+            raise SetupError(f"A server does not answer after {waited} s.\n{tails(nodes)}")
+        if waited // 5 > reported:
+            reported = waited // 5
             print(f"Waiting for it to answer ({waited} s)...", flush=True)
         time.sleep(0.3)
 
 
-def healthy(node: Node) -> bool:
-    """Whether it answers, knows its whole cluster, and every primary shard is there."""
+def is_healthy(node: Node) -> bool:
+    """Whether the node answers, its cluster is complete, and every primary shard is assigned."""
     try:
         with NO_PROXY.open(f"{node.url}/_cluster/health", timeout=5) as answer:
             health = json.load(answer)
     except (OSError, HTTPException, ValueError):
         return False
-    whole = health["number_of_nodes"] == len(node.cluster)
-    return whole and health["status"] in ("green", "yellow")
+    complete = health["number_of_nodes"] == len(node.cluster)
+    return complete and health["status"] in ("green", "yellow")
 
 
 def tails(nodes: Sequence[Node], lines: int = 25) -> str:
+    """Return the ends of the nodes' logs."""
     logs = [(node.log, node.log.read_text(errors="replace")) for node in nodes if node.log.exists()]
     ends = [(log, "\n".join(text.splitlines()[-lines:])) for log, text in logs]
     return "\n".join(f"The end of {log}:\n{end}" for log, end in ends)
@@ -247,9 +254,12 @@ def tails(nodes: Sequence[Node], lines: int = 25) -> str:
 # Ports
 
 
-def free_ports(count: int) -> tuple[int, ...]:
-    """For nodes that start now. Below those that the system gives to clients: one that tries again and again to reach a
-    server that is down could be given the server's own port, and so reach itself."""
+def find_free_ports(count: int) -> tuple[int, ...]:
+    """Return free ports for nodes that start now.
+
+    They are below the range of client ports: a client that keeps trying to reach a stopped server could otherwise be given
+    the server's own port, and connect to itself.
+    """
     found: set[int] = set()
     while len(found) < count:
         port = random.randrange(10_000, 30_000)

@@ -1,4 +1,4 @@
-"""Which releases of OpenSearch can be started here, and what each of them needs."""
+"""The releases of OpenSearch that can be started here, and what each of them needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ MODULES = (
 )
 
 
-class Refused(Exception):
-    """What a person reads: what happened, and what to do next."""
+class SetupError(Exception):
+    """A server cannot be installed or started; the message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,24 +25,24 @@ class Release:
     major: str
     number: str
     java: range
-    """The versions it runs on."""
+    """The Java versions it runs on."""
     best_java: Callable[[list[int]], int]
-    """Of those that fit: the one it was made for, or the one that is fastest with vectors."""
+    """Chooses among suitable versions: the one it was built for, or the fastest with vectors."""
     install: str
     suffix: str
-    """What the names of its modules' classes end with."""
+    """The end of its modules' class names."""
     port: int
-    """Where `make opensearch` puts it."""
+    """The default port of `make opensearch`."""
     cluster_port: int
 
     @property
     def name(self) -> str:
-        """What tests call it by."""
+        """The name in ids of tests."""
         return f"opensearch-{self.major}"
 
     @property
     def variable(self) -> str:
-        """In which tests look for its address."""
+        """The environment variable with its address, for tests."""
         return f"QUARRY_TEST_OPENSEARCH_{self.major}"
 
     @property

@@ -1,7 +1,7 @@
-"""OpenSearch on this machine without a container, to develop and to test against.
+"""Runs OpenSearch on this machine without a container, for development and tests.
 
-    make opensearch                    start on loopback and wait until it answers; what runs already is left alone
-    make opensearch-stop               stop everything that was started so
+    make opensearch                    start on loopback and wait until it answers; running servers are left as they are
+    make opensearch-stop               stop all servers that were started this way
     python3 -m deploy.opensearch.server during COMMAND...
 
 The last runs a command while a server of each release runs; it finds their addresses in its environment. Needed are Python,
@@ -20,52 +20,52 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from deploy.opensearch.java import NoJava, java_for
+from deploy.opensearch.java import JavaNotFoundError, find_java
 from deploy.opensearch.node import (
     TRANSPORT,
     Node,
-    become,
     end,
-    free_ports,
+    exec_node,
+    find_free_ports,
+    find_running,
     is_free,
-    running,
     spawn,
     tails,
     tether,
     wait,
 )
-from deploy.opensearch.releases import CACHE, NEWER, OLDER, RELEASES, Refused, Release
-from deploy.opensearch.software import alone, installed
+from deploy.opensearch.releases import CACHE, NEWER, OLDER, RELEASES, Release, SetupError
+from deploy.opensearch.software import ensure_installed, exclusive_lock
 
 SERVERS = CACHE / "servers"
 
 
-# start and stop
+# Start and stop
 
 
 def start(release: Release, count: int, port: int | None, seconds: float) -> None:
-    nodes = planned(release, count, port)
+    nodes = plan_nodes(release, count, port)
     folder = nodes[0].folder.parent
-    with alone(CACHE / f"{folder.name}.lock"):
-        absent = [node for node in nodes if not stands(node)]
+    with exclusive_lock(CACHE / f"{folder.name}.lock"):
+        absent = [node for node in nodes if not is_running(node)]
         if absent:
             for node in absent:
-                refuse_taken_ports(node)
-            installed(release, java_for(release))
+                check_ports(node)
+            ensure_installed(release, find_java(release))
             say(f"Starting {release}...")
         wait(nodes, [spawn(node) for node in absent], seconds)
-    state = "runs" if absent else "runs already"
+    state = "is running" if absent else "is already running"
     say(f"{release} {state}: {' '.join(node.url for node in nodes)}")
-    say(f"Its logs: {folder}/*/server.log. To stop it: make opensearch-stop")
+    say(f"Logs: {folder}/*/server.log. To stop it: make opensearch-stop")
     if count == 1:
         say(f"For tests by hand: export {release.variable}={nodes[0].url}")
 
 
-def planned(release: Release, count: int = 1, port: int | None = None) -> list[Node]:
-    """The nodes of `make opensearch`."""
+def plan_nodes(release: Release, count: int = 1, port: int | None = None) -> list[Node]:
+    """Return the nodes of `make opensearch`."""
     folder = SERVERS / (release.major if count == 1 else f"{release.major}x{count}")
-    usual = release.port if count == 1 else release.cluster_port
-    first = port or present_port(folder) or usual
+    default = release.port if count == 1 else release.cluster_port
+    first = port or find_running_port(folder) or default
     cluster = tuple(range(first, first + count))
     heap = "1g" if count == 1 else "512m"
     return [
@@ -80,50 +80,52 @@ def planned(release: Release, count: int = 1, port: int | None = None) -> list[N
     ]
 
 
-def present_port(folder: Path) -> int | None:
-    """The first port of those of its nodes that run."""
+def find_running_port(folder: Path) -> int | None:
+    """Return the first port of the cluster if one of its nodes is running."""
     for number in range(1, 10):
-        if found := running(folder / f"node-{number}"):
+        if found := find_running(folder / f"node-{number}"):
             return int(found.url.rpartition(":")[2]) - number + 1
     return None
 
 
-def stands(node: Node) -> bool:
-    found = running(node.folder)
+def is_running(node: Node) -> bool:
+    found = find_running(node.folder)
     if found and found.url != node.url:
-        raise Refused(f"{node.release} runs on {found.url} already; make opensearch-stop ends it.")
+        raise SetupError(
+            f"{node.release} is already running on {found.url}. To stop it: make opensearch-stop."
+        )
     return found is not None
 
 
-def refuse_taken_ports(node: Node) -> None:
+def check_ports(node: Node) -> None:
     for port in (node.port, node.port + TRANSPORT):
         if not is_free(port):
-            raise Refused(
-                f"Port {port} is taken by another program. Choose others: make opensearch PORT=…"
-                f" (a node takes PORT and PORT + {TRANSPORT}, the next one of its cluster PORT + 1…)."
+            raise SetupError(
+                f"Port {port} is in use by another program. Choose another: make opensearch PORT=…"
+                f" (a node uses PORT and PORT + {TRANSPORT}, the next node of its cluster PORT + 1…)."
             )
 
 
 def stop(seconds: float, which: str = "*/*") -> None:
-    """The servers in folders of this pattern: by default all that were started."""
-    folders = [folder for folder in sorted(SERVERS.glob(which)) if running(folder)]
+    """Stop the servers in folders that match the pattern: by default all that were started."""
+    folders = [folder for folder in sorted(SERVERS.glob(which)) if find_running(folder)]
     for folder in folders:
-        tell(folder, signal.SIGTERM)
+        send_signal(folder, signal.SIGTERM)
     deadline = time.monotonic() + seconds
     for folder in folders:
-        while running(folder) and time.monotonic() < deadline:
+        while find_running(folder) and time.monotonic() < deadline:
             time.sleep(0.1)
-        tell(folder, signal.SIGKILL)
+        send_signal(folder, signal.SIGKILL)
         say(f"Stopped {folder.relative_to(SERVERS)}.")
 
 
-def tell(folder: Path, what: signal.Signals) -> None:
-    if found := running(folder):
+def send_signal(folder: Path, what: signal.Signals) -> None:
+    if found := find_running(folder):
         with suppress(ProcessLookupError):
             os.kill(found.process, what)
 
 
-# during
+# Run a command beside servers
 
 
 def during(command: Sequence[str], releases: Sequence[Release], seconds: float) -> int:
@@ -136,33 +138,35 @@ def during(command: Sequence[str], releases: Sequence[Release], seconds: float) 
     environment = dict(os.environ)
     with ExitStack() as stack:
         nodes, started = [], []
-        for release in at_hand(environment, releases):
-            node = planned(release)[0]
-            if not running(node.folder):
-                node = elsewhere(node, stack)
+        for release in available_releases(environment, releases):
+            node = plan_nodes(release)[0]
+            if not find_running(node.folder):
+                node = on_free_port(node, stack)
                 started.append(tether(node))
                 stack.callback(end, started[-1])
             nodes.append(node)
         wait(nodes, started, seconds)
         for node in nodes:
-            say(f"{node.release} runs: {node.url}")
+            say(f"{node.release} is running: {node.url}")
             environment[node.release.variable] = node.url
-        code = carried_out(command, environment)
+        code = run_command(command, environment)
         if any(process.poll() is not None for process in started):
-            say(f"A server ended by itself meanwhile.\n{tails(nodes)}")
+            say(f"A server ended unexpectedly.\n{tails(nodes)}")
         return code
 
 
-def at_hand(environment: dict[str, str], releases: Sequence[Release]) -> Iterator[Release]:
+def available_releases(
+    environment: dict[str, str], releases: Sequence[Release]
+) -> Iterator[Release]:
     """The releases to serve. Where no Java fits the newer one, its tests are left out by their name."""
     if OLDER in releases and OLDER.variable not in environment:
-        installed(OLDER, java_for(OLDER))
+        ensure_installed(OLDER, find_java(OLDER))
         yield OLDER
     if NEWER not in releases or NEWER.variable in environment:
         return
     try:
-        installed(NEWER, java_for(NEWER))
-    except NoJava as reason:
+        ensure_installed(NEWER, find_java(NEWER))
+    except JavaNotFoundError as reason:
         given = environment.get("PYTEST_ADDOPTS", "")
         environment["PYTEST_ADDOPTS"] = f"{given} -k 'not {NEWER.name}'".strip()
         say(f"{reason}\nDeselected for that: the tests named {NEWER.name}.")
@@ -170,16 +174,16 @@ def at_hand(environment: dict[str, str], releases: Sequence[Release]) -> Iterato
         yield NEWER
 
 
-def elsewhere(node: Node, stack: ExitStack) -> Node:
-    """The same on a free port, in a folder that lasts as long as the stack."""
+def on_free_port(node: Node, stack: ExitStack) -> Node:
+    """Return the node with a free port and a folder that is deleted with the stack."""
     folder = tempfile.TemporaryDirectory(prefix="quarry-opensearch-")
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     return replace(node, folder=Path(stack.enter_context(folder)), port=port, cluster=(port,))
 
 
-def carried_out(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
     process = subprocess.Popen(command, env=environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is told as well, and ends in its way
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command receives it too, and handles it
     try:
         code = process.wait()
     finally:
@@ -201,7 +205,7 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seconds", type=float, default=180, help="how long a start may take")
+    parser.add_argument("--seconds", type=float, default=180, help="timeout of a start")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="start on loopback, wait until it answers")
     start.add_argument("--version", choices=RELEASES, default="2")
@@ -213,7 +217,7 @@ def parser() -> argparse.ArgumentParser:
         "--version", choices=RELEASES, action="append", help="only this release; may be repeated"
     )
     during.add_argument("words", nargs=argparse.REMAINDER, help="the command")
-    node = commands.add_parser("node", help="be one node, in the foreground")
+    node = commands.add_parser("node", help="run one node in the foreground")
     node.add_argument("--version", choices=RELEASES, required=True)
     node.add_argument("--folder", type=Path, required=True, help="of its settings, data and log")
     node.add_argument("--port", type=int, required=True)
@@ -224,7 +228,7 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def described(asked: argparse.Namespace) -> Node:
+def to_node(asked: argparse.Namespace) -> Node:
     return Node(
         release=RELEASES[asked.version],
         folder=asked.folder.resolve(),
@@ -248,8 +252,8 @@ def main() -> int:
                 chosen = [RELEASES[version] for version in asked.version or RELEASES]
                 return during(asked.words, chosen, asked.seconds)
             case _:
-                become(described(asked))
-    except Refused as reason:
+                exec_node(to_node(asked))
+    except SetupError as reason:
         print(reason, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

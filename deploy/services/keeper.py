@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deploy.opensearch.node import hold
-from deploy.opensearch.releases import Refused
+from deploy.opensearch.node import lock_folder
+from deploy.opensearch.releases import SetupError
 from deploy.services.service import Service
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def keep(service: Service) -> int:
     signal.signal(signal.SIGTERM, lambda *_: tell(signal.SIGINT))
     signal.signal(KILL, lambda *_: tell(signal.SIGKILL))
     service.folder.mkdir(parents=True, exist_ok=True)
-    hold(service.folder, str(service.port))
+    lock_folder(service.folder, str(service.port))
     service.prepare()
     server = subprocess.Popen(
         service.command,
@@ -121,13 +121,13 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 def wait(
     services: Sequence[Service], started: Sequence[subprocess.Popen[bytes]], seconds: float
 ) -> None:
-    """Until every server answers. Refused, with the ends of their logs: one ended, or the time is over."""
+    """Until every server answers. SetupError, with the ends of their logs: one ended, or the time is over."""
     begun = time.monotonic()
     while not all(service.answers() for service in services):
         if any(process.poll() is not None for process in started):
-            raise Refused(f"A server ended instead of starting.\n{tails(services)}")
+            raise SetupError(f"A server ended instead of starting.\n{tails(services)}")
         if time.monotonic() - begun >= seconds:
-            raise Refused(f"A server does not answer after {seconds:.0f} s.\n{tails(services)}")
+            raise SetupError(f"A server does not answer after {seconds:.0f} s.\n{tails(services)}")
         time.sleep(0.05)
 
 

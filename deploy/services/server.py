@@ -20,10 +20,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from deploy.opensearch import server as opensearch
-from deploy.opensearch.node import free_ports, is_free, running
-from deploy.opensearch.releases import OLDER, Refused
-from deploy.opensearch.server import carried_out, say
-from deploy.opensearch.software import alone
+from deploy.opensearch.node import find_free_ports, find_running, is_free
+from deploy.opensearch.releases import OLDER, SetupError
+from deploy.opensearch.server import run_command, say
+from deploy.opensearch.software import exclusive_lock
 from deploy.services.keeper import (
     KILL,
     PATIENCE,
@@ -45,9 +45,9 @@ PRODUCT = {"postgresql": "QUARRY_DATABASE_URL"}
 
 def start(seconds: float) -> None:
     install()
-    with alone(CACHE / "start.lock"):
+    with exclusive_lock(CACHE / "start.lock"):
         services = [lasting(kind) for kind in KINDS]
-        absent = [service for service in services if not running(service.folder)]
+        absent = [service for service in services if not find_running(service.folder)]
         wait(services, [spawn(service) for service in absent], seconds)
     for service in services:
         state = "runs" if service in absent else "runs already"
@@ -57,7 +57,7 @@ def start(seconds: float) -> None:
     for service in services:
         if service.name in PRODUCT:
             say(f"export {PRODUCT[service.name]}={service.url}")
-    say(f"export QUARRY_OPENSEARCH_URL={opensearch.planned(OLDER)[0].url}")
+    say(f"export QUARRY_OPENSEARCH_URL={opensearch.plan_nodes(OLDER)[0].url}")
     say("For tests by hand:")
     for service in services:
         say(f"export {service.variable}={service.url}")
@@ -66,19 +66,19 @@ def start(seconds: float) -> None:
 def lasting(kind: type[Service]) -> Service:
     """The server of `make services`, on its usual port or, where that is taken, on another."""
     folder = CACHE / kind.name
-    if found := running(folder):
+    if found := find_running(folder):
         return kind(folder=folder, port=int(found.url))
-    port = kind.usual_port if is_free(kind.usual_port) else free_ports(1)[0]
+    port = kind.usual_port if is_free(kind.usual_port) else find_free_ports(1)[0]
     return kind(folder=folder, port=port)
 
 
 def stop() -> None:
     for kind in KINDS:
         folder, deadline = CACHE / kind.name, time.monotonic() + PATIENCE
-        if not running(folder):
+        if not find_running(folder):
             continue
         tell(folder, signal.SIGTERM)
-        while running(folder) and time.monotonic() < deadline:
+        while find_running(folder) and time.monotonic() < deadline:
             time.sleep(0.05)
         tell(folder, KILL)
         say(f"Stopped {kind.title}.")
@@ -86,7 +86,7 @@ def stop() -> None:
 
 
 def tell(folder: Path, what: signal.Signals) -> None:
-    if found := running(folder):
+    if found := find_running(folder):
         with suppress(ProcessLookupError):
             os.kill(found.process, what)
 
@@ -111,7 +111,7 @@ def during(command: Sequence[str], seconds: float) -> int:
         for service in services:
             say(f"{service.title} runs on 127.0.0.1:{service.port}")
             environment[service.variable] = service.url
-        code = carried_out(command, environment)
+        code = run_command(command, environment)
         if any(process.poll() is not None for process in started):
             say(f"A server ended by itself meanwhile.\n{tails(services)}")
         return code
@@ -120,7 +120,7 @@ def during(command: Sequence[str], seconds: float) -> int:
 def passing(kind: type[Service], stack: ExitStack) -> Service:
     """A server on a free port, in a folder that lasts as long as the stack."""
     folder = tempfile.TemporaryDirectory(prefix=f"quarry-{kind.name}-")
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     return kind(folder=Path(stack.enter_context(folder)), port=port, data="passing")
 
 
@@ -163,7 +163,7 @@ def main() -> int:
                 if asked.command == "keep-tethered":
                     end_with_standard_input()
                 return keep(described(asked))
-    except Refused as reason:
+    except SetupError as reason:
         print(reason, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
-from deploy.opensearch.releases import Refused
+from deploy.opensearch.releases import SetupError
 from deploy.services.software import program
 
 Data: TypeAlias = Literal["kept", "passing"]
@@ -72,7 +72,7 @@ class Service(ABC):
         return self.account if os.geteuid() == 0 else None
 
     def prepare(self) -> None:
-        """Raises Refused: its account is missing, or cannot reach the folder."""
+        """Raises SetupError: its account is missing, or cannot reach the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o711)
         self.store.mkdir(mode=0o700, exist_ok=True)
@@ -80,7 +80,7 @@ class Service(ABC):
         if not (self.folder / "password").exists():
             self.write("password", secrets.token_urlsafe(16))
         if self.run("test", "-x", str(self.store)).returncode:
-            raise Refused(
+            raise SetupError(
                 f"{self.title} runs as {self.account}, which cannot reach {self.store}: let others"
                 " pass through the folders above it, or start it without root."
             )
@@ -111,14 +111,14 @@ class Service(ABC):
     def must_run(self, *command: str, said: str = "") -> None:
         done = self.run(*command, said=said)
         if done.returncode:
-            raise Refused(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+            raise SetupError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
 
     def _give(self, path: Path) -> None:
         if self.user:
             try:
                 shutil.chown(path, self.user, self.user)
             except LookupError as error:
-                raise Refused(
+                raise SetupError(
                     f"{self.title} runs as {self.account}, an account that Debian's package makes"
                     " and that is missing here. Start it without root."
                 ) from error

@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from deploy.opensearch.releases import Refused
-from deploy.opensearch.software import alone
+from deploy.opensearch.releases import SetupError
+from deploy.opensearch.software import exclusive_lock
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "services"
 PACKAGES = {"postgres": "postgresql", "redis-server": "redis-server"}
@@ -14,24 +14,26 @@ PACKAGES = {"postgres": "postgresql", "redis-server": "redis-server"}
 
 
 def program(name: str) -> Path:
-    """Raises Refused: it is not installed."""
+    """Raises SetupError: it is not installed."""
     if found := _found(name):
         return found
-    raise Refused(f"There is no {name} here. {_how_to_install([PACKAGES.get(name, name)])}")
+    raise SetupError(f"There is no {name} here. {_how_to_install([PACKAGES.get(name, name)])}")
 
 
 def install() -> None:
     """Have every program; where one is missing, Debian's package, as root.
 
     Raises:
-        Refused: that cannot be done here.
+        SetupError: that cannot be done here.
     """
-    with alone(CACHE / "install.lock"):
+    with exclusive_lock(CACHE / "install.lock"):
         missing = [package for name, package in PACKAGES.items() if not _found(name)]
         if not missing:
             return
         if os.geteuid() != 0 or not shutil.which("apt-get"):
-            raise Refused(f"The servers need {' and '.join(missing)}. {_how_to_install(missing)}")
+            raise SetupError(
+                f"The servers need {' and '.join(missing)}. {_how_to_install(missing)}"
+            )
         print(f"Installing {' and '.join(missing)}...", flush=True)
         for command in (["update"], ["install", "--yes", "--no-install-recommends", *missing]):
             _apt_get(command)
@@ -42,7 +44,7 @@ def _apt_get(arguments: list[str]) -> None:
     command = ["apt-get", "-qq", *arguments]
     done = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Refused(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        raise SetupError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
 
 
 def _found(name: str) -> Path | None:

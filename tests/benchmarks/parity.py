@@ -27,7 +27,7 @@ from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.runtime.deadline import Deadline
 from indexing.text import tokenizer
-from tests.support.parity import LEGS, compared, of_leg, overlap
+from tests.support.parity import LEGS, average_overlap, compare_rankings, restrict_to_leg
 
 LAYOUT = IndexLayout(vectors=VectorSettings(search="exact"))
 ANYBODY = Readers.of()
@@ -81,9 +81,11 @@ def main() -> None:
 def _row(local: Index, cluster: Index, asked: Sequence[IndexQuery]) -> str:
     told = []
     for leg in LEGS:
-        found = compared(local, cluster, [of_leg(query, leg) for query in asked], ANYBODY)
-        told.append(f"{overlap(found):.4f}")
-    exact = compared(local, cluster, [query for query in asked if query.exact], ANYBODY)
+        found = compare_rankings(
+            local, cluster, [restrict_to_leg(query, leg) for query in asked], ANYBODY
+        )
+        told.append(f"{average_overlap(found):.4f}")
+    exact = compare_rankings(local, cluster, [query for query in asked if query.exact], ANYBODY)
     same = [
         {hit.chunk.key for hit in each.one if hit.evidence.exact}
         == {hit.chunk.key for hit in each.other if hit.evidence.exact}

@@ -58,7 +58,7 @@ def _on_postgresql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fix
 def _in_memory(request: pytest.FixtureRequest, folder: Path) -> Iterator[Fixture]:
     del request, folder
     ledger = MemoryLedger("desk", "web")
-    yield Fixture(ledger, ledger.lose, ledger.damage)
+    yield Fixture(ledger, ledger.lose_content, ledger.damage_content)
 
 
 @contextmanager

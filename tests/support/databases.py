@@ -20,8 +20,8 @@ from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import make_url
 
 from backend.store.database import open_database
-from deploy.opensearch.node import free_ports
-from deploy.opensearch.releases import Refused
+from deploy.opensearch.node import find_free_ports
+from deploy.opensearch.releases import SetupError
 from deploy.services.keeper import end, kill, tails, tether, wait
 from deploy.services.service import PostgreSql, Redis, Service
 from deploy.services.software import install
@@ -41,7 +41,7 @@ class Server(AbstractContextManager["Server"]):
     def __init__(self, kind: type[Service]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix=f"quarry-{kind.name}-")
         self._process: subprocess.Popen[bytes] | None = None
-        (port,) = free_ports(1)
+        (port,) = find_free_ports(1)
         self.service = kind(folder=Path(self._folder.name), port=port, data="passing")
 
     @property
@@ -53,7 +53,7 @@ class Server(AbstractContextManager["Server"]):
         if self._process and self._process.poll() is None:
             raise ValueError(f"{self.service.title} runs already")
         for _ in range(3):
-            with suppress(Refused):
+            with suppress(SetupError):
                 self._start()
                 return
             time.sleep(0.5)  # of a server that was killed, some process may work on for a moment

@@ -1,7 +1,7 @@
-"""An HTTP proxy on loopback that is a bad line when it is told so: late, slow, or cut at any byte.
+"""An HTTP proxy on loopback that injects network faults: late, slow, or interrupted at any byte.
 
-Each request is read whole, passed on, and its answer read whole, before a fault is done to either: so it is known
-what the server had done when the line failed.
+Each request is read completely, passed on, and its response read completely, before a fault is injected into either. So a
+test knows what the server had done when the connection failed.
 """
 
 import socket
@@ -20,21 +20,21 @@ PIECE = 65_536
 
 @dataclass(frozen=True)
 class Late:
-    """The answer comes so many seconds late."""
+    """The response is this many seconds late."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Trickling:
-    """The answer comes byte by byte, with so many seconds between them."""
+    """The response comes byte by byte, with this many seconds between them."""
 
     pause: float
 
 
 @dataclass(frozen=True)
-class AnswerCut:
-    """The server did what it was asked; the connection ends after so many bytes of its answer."""
+class ResponseCut:
+    """The server has processed the request; the connection ends after so many bytes of the response."""
 
     after: int = 0
 
@@ -48,7 +48,7 @@ class RequestCut:
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """Something happens after so many bytes of the request have reached the server, and before the rest does."""
+    """`call` is made after so many bytes of the request have reached the server, before the rest."""
 
     call: Callable[[], object]
     after: int
@@ -56,17 +56,17 @@ class Meanwhile:
 
 @dataclass(frozen=True)
 class Afterwards:
-    """Something happens when the server has done what it was asked, and before its answer is passed on."""
+    """`call` is made after the server has processed the request, before its response is passed on."""
 
     call: Callable[[], object]
 
 
-Fault: TypeAlias = Late | Trickling | AnswerCut | RequestCut | Meanwhile | Afterwards
+Fault: TypeAlias = Late | Trickling | ResponseCut | RequestCut | Meanwhile | Afterwards
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that came."""
+    """A request that was received."""
 
     line: str
     """Method and path, without parameters."""
@@ -83,7 +83,7 @@ class _Plan:
 
 
 class FaultProxy:
-    """Before one server. Passes on what comes; see `suffering`."""
+    """Passes on requests to one server; see `injecting`."""
 
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target)
@@ -96,10 +96,10 @@ class FaultProxy:
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
 
     @contextmanager
-    def suffering(
+    def injecting(
         self, fault: Fault, path: str = "", spared: int = 0, times: int = 1_000_000
     ) -> Iterator[None]:
-        """Inside, requests whose path ends so suffer the fault: `times` of them, after the first `spared`."""
+        """Inject the fault into requests whose path ends so: into `times` of them, after the first `spared`."""
         plan = _Plan(fault, path, spared, times)
         with self._lock:
             self._plans.append(plan)
@@ -110,7 +110,7 @@ class FaultProxy:
                 self._plans.remove(plan)
 
     def asked(self, path: str) -> list[Seen]:
-        """The requests so far whose path ends so."""
+        """Return the requests so far whose path ends so."""
         return [each for each in list(self.seen) if each.line.endswith(path)]
 
     def serve(self) -> None:
@@ -123,7 +123,7 @@ class FaultProxy:
 
     def close(self) -> None:
         self._closed.set()
-        # Closing it alone would leave the thread in `accept` waiting.
+        # Closing alone would leave the thread waiting in `accept`.
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -134,15 +134,15 @@ class FaultProxy:
                 each.shutdown(socket.SHUT_RDWR)
 
     def _relay(self, client: socket.socket) -> None:
-        """One connection, for as long as both sides keep it."""
-        with suppress(OSError, _Over), self._kept(client):
+        """Relay one connection until one side closes it."""
+        with suppress(OSError, _ConnectionClosed), self._registered(client):
             port = self._target.port or 80
-            with socket.create_connection((HOST, port)) as server, self._kept(server):
+            with socket.create_connection((HOST, port)) as server, self._registered(server):
                 while request := _read(client):
                     self._exchange(client, server, request)
 
     @contextmanager
-    def _kept(self, connection: socket.socket) -> Iterator[None]:
+    def _registered(self, connection: socket.socket) -> Iterator[None]:
         with self._lock:
             self._open.add(connection)
         try:
@@ -153,13 +153,13 @@ class FaultProxy:
             connection.close()
 
     def _exchange(self, client: socket.socket, server: socket.socket, request: bytes) -> None:
-        line = _line(request)
-        fault = self._due(line)
+        line = _request_line(request)
+        fault = self._fault_for(line)
         self.seen.append(Seen(line, time.monotonic()))
         match fault:
             case RequestCut(after):
                 server.sendall(request[:after])
-                raise _Over
+                raise _ConnectionClosed
             case Meanwhile(call, after):
                 server.sendall(request[:after])
                 call()
@@ -168,10 +168,10 @@ class FaultProxy:
                 server.sendall(request)
         answer = _read(server, is_head=line.startswith("HEAD"))
         if not answer:
-            raise _Over
-        self._give(client, answer, fault)
+            raise _ConnectionClosed
+        self._send_response(client, answer, fault)
 
-    def _give(self, client: socket.socket, answer: bytes, fault: Fault | None) -> None:
+    def _send_response(self, client: socket.socket, answer: bytes, fault: Fault | None) -> None:
         match fault:
             case Late(seconds):
                 self._wait(seconds)
@@ -180,9 +180,9 @@ class FaultProxy:
                 for each in answer:
                     client.sendall(bytes([each]))
                     self._wait(pause)
-            case AnswerCut(after):
+            case ResponseCut(after):
                 client.sendall(answer[:after])
-                raise _Over
+                raise _ConnectionClosed
             case Afterwards(call):
                 call()
                 client.sendall(answer)
@@ -191,10 +191,10 @@ class FaultProxy:
 
     def _wait(self, seconds: float) -> None:
         if self._closed.wait(seconds):
-            raise _Over
+            raise _ConnectionClosed
 
-    def _due(self, line: str) -> Fault | None:
-        """The fault that this request is to suffer."""
+    def _fault_for(self, line: str) -> Fault | None:
+        """Return the fault to inject into this request."""
         with self._lock:
             for plan in self._plans:
                 if line.endswith(plan.path):
@@ -205,17 +205,17 @@ class FaultProxy:
         return None
 
 
-class _Over(Exception):
-    """The connection is to end."""
+class _ConnectionClosed(Exception):
+    """The connection must be closed."""
 
 
-def _line(request: bytes) -> str:
+def _request_line(request: bytes) -> str:
     method, target, _ = request.partition(b"\r\n")[0].decode().split(" ")
     return f"{method} {target.partition('?')[0]}"
 
 
 def _read(connection: socket.socket, *, is_head: bool = False) -> bytes:
-    """A whole message; empty where the other side has closed before one."""
+    """Read a complete message; empty if the other side has closed the connection."""
     message = b""
     while HEAD_ENDS not in message:
         if not (piece := connection.recv(PIECE)):
@@ -242,7 +242,7 @@ def _length(head: bytes) -> int:
 
 @contextmanager
 def fault_proxy(target: str) -> Iterator[FaultProxy]:
-    """Before the server at this address, for as long as the block lasts."""
+    """Run a proxy for the server at this address during the block."""
     proxy = FaultProxy(target)
     thread = threading.Thread(target=proxy.serve, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""A ledger in memory, stricter than the stored one: it refuses what a caller should never say."""
+"""A ledger in memory, stricter than the stored one: it refuses changes that a caller should never save."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,20 +27,20 @@ Content: TypeAlias = Literal["there", "damaged", "gone"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Row:
     document: Document
     content_hash: str
     generation: int
     chunks: int
     kept: bool = True
-    """It is not known to be lost."""
+    """It is not marked as lost."""
     content: Content = "there"
-    unsettled: bool = False
+    access_is_pending: bool = False
     listing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FailureRow:
     failed: Failed
     tries: int
     listing: int = 0
@@ -50,8 +50,8 @@ class MemoryLedger:
     """Implements `indexing.ingestion.ledger.Ledger`."""
 
     def __init__(self, *sources: str) -> None:
-        self.lines: dict[str, Line] = {}
-        self.troubles: dict[str, Trouble] = {}
+        self.rows: dict[str, Row] = {}
+        self.failures: dict[str, FailureRow] = {}
         self.checkpoints: dict[str, Checkpoint | None] = dict.fromkeys(sources)
         self.saves = 0
         self.finished: list[BatchFinished] = []
@@ -60,17 +60,17 @@ class MemoryLedger:
         return frozenset(self.checkpoints)
 
     def count(self, source: str) -> int:
-        return len(self._of(source))
+        return len(self._rows_of(source))
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return {each: self.lines[each].document.version for each in ids if each in self.lines}
+        return {each: self.rows[each].document.version for each in ids if each in self.rows}
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
-        return {each: _entry(self.lines[each]) for each in ids if each in self.lines}
+        return {each: _to_entry(self.rows[each]) for each in ids if each in self.rows}
 
     def document(self, document_id: str) -> Document | None:
-        line = self.lines.get(document_id)
-        return line.document if line and line.kept and line.content == "there" else None
+        row = self.rows.get(document_id)
+        return row.document if row and row.kept and row.content == "there" else None
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         if not changes:
@@ -81,56 +81,56 @@ class MemoryLedger:
             self._save(change)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
-        self._change(ids, unsettled=True)
+        self._update(ids, access_is_pending=True)
 
     def access_pending(self, source: str) -> list[str]:
-        return [each for each, line in self._of(source).items() if line.unsettled]
+        return [each for each, row in self._rows_of(source).items() if row.access_is_pending]
 
     def lost_contents(self, source: str) -> Iterator[str]:
-        lines = self._of(source)
-        return iter([key for key, line in lines.items() if line.kept and line.content == "gone"])
+        rows = self._rows_of(source)
+        return iter([key for key, row in rows.items() if row.kept and row.content == "gone"])
 
     def scan(self, source: str, after: str) -> Iterator[IndexedDocument]:
-        for each, line in self._of(source).items():
+        for each, row in self._rows_of(source).items():
             if each > after:
-                access = line.document.access if line.chunks else NOBODY
-                yield IndexedDocument(each, line.generation, line.chunks, line.content_hash, access)
+                access = row.document.access if row.chunks else NOBODY
+                yield IndexedDocument(each, row.generation, row.chunks, row.content_hash, access)
 
     def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
         self._check_source(source)
-        self._change(ids, listing=listing)
+        self._update(ids, listing=listing)
         for each in ids:
-            if each in self.troubles:
-                self.troubles[each] = replace(self.troubles[each], listing=listing)
+            if each in self.failures:
+                self.failures[each] = replace(self.failures[each], listing=listing)
 
     def unseen(self, source: str, listing: int) -> Iterator[str]:
-        lines = {each for each, line in self._of(source).items() if line.listing != listing}
-        troubles = {
+        rows = {each for each, row in self._rows_of(source).items() if row.listing != listing}
+        failures = {
             each
-            for each, trouble in self.troubles.items()
-            if trouble.failed.source == source and trouble.listing != listing
+            for each, failure in self.failures.items()
+            if failure.failed.source == source and failure.listing != listing
         }
-        return iter(sorted(lines | troubles))
+        return iter(sorted(rows | failures))
 
-    def lose(self, document_id: str) -> None:
-        """As if what is kept of a document had never been."""
-        self._change([document_id], content="gone")
+    def lose_content(self, document_id: str) -> None:
+        """Lose the kept content of a document."""
+        self._update([document_id], content="gone")
 
-    def damage(self, document_id: str) -> None:
-        """As a disk may."""
-        self._change([document_id], content="damaged")
+    def damage_content(self, document_id: str) -> None:
+        """Damage the kept content of a document, as a disk may."""
+        self._update([document_id], content="damaged")
 
-    def _of(self, source: str) -> dict[str, Line]:
+    def _rows_of(self, source: str) -> dict[str, Row]:
         self._check_source(source)
-        lines = sorted(self.lines.items())
-        return {each: line for each, line in lines if line.document.source == source}
+        rows = sorted(self.rows.items())
+        return {each: row for each, row in rows if row.document.source == source}
 
     def _check(self, changes: Iterable[LedgerChange]) -> None:
         for change in changes:
             match change:
                 case Stored(document=document, generation=generation):
                     self._check_source(document.source)
-                    before = self.lines.get(document.id)
+                    before = self.rows.get(document.id)
                     if before and generation <= before.generation:
                         raise ValueError(f"{document.id} is at {before.generation} already")
                 case Failed(source=source) | Unread(source=source) | CheckpointReset(source=source):
@@ -145,75 +145,75 @@ class MemoryLedger:
     def _save(self, change: LedgerChange) -> None:
         match change:
             case Stored():
-                self._store(change)
+                self._add_row(change)
             case Restored(document_id=each):
-                self._change(
+                self._update(
                     [each],
                     content_hash=change.content_hash,
                     generation=change.generation,
                     chunks=change.chunks,
-                    unsettled=False,
+                    access_is_pending=False,
                 )
             case VersionSeen(each, version):
-                self._version(each, version)
-                self.troubles.pop(each, None)
+                self._set_version(each, version)
+                self.failures.pop(each, None)
             case AccessAmended(each, access):
-                self._amend(each, access)
+                self._set_access(each, access)
             case Removed(each):
-                self.lines.pop(each, None)
-                self.troubles.pop(each, None)
+                self.rows.pop(each, None)
+                self.failures.pop(each, None)
             case Failed():
-                self._fail(change)
+                self._add_failure(change)
             case Unread(source, each):
-                if each in self.lines:
+                if each in self.rows:
                     raise ValueError(f"{each} was read")
                 unread = Failed(source=source, document_id=each, item=each, reason="not read yet")
-                self.troubles.setdefault(each, Trouble(unread, 0))
+                self.failures.setdefault(each, FailureRow(unread, 0))
             case ContentLost(each):
-                self._version(each, "")
-                self._change([each], kept=False)
+                self._set_version(each, "")
+                self._update([each], kept=False)
             case BatchFinished():
                 self.finished.append(change)
             case CheckpointReset(source):
                 self.checkpoints[source] = None
 
-    def _store(self, change: Stored) -> None:
-        before = self.lines.get(change.document.id)
-        self.lines[change.document.id] = Line(
+    def _add_row(self, change: Stored) -> None:
+        before = self.rows.get(change.document.id)
+        self.rows[change.document.id] = Row(
             document=change.document,
             content_hash=change.content_hash,
             generation=change.generation,
             chunks=change.chunks,
             listing=before.listing if before else 0,
         )
-        self.troubles.pop(change.document.id, None)
+        self.failures.pop(change.document.id, None)
 
-    def _amend(self, each: str, access: Access) -> None:
-        if each in self.lines:
-            document = replace(self.lines[each].document, access=access)
-            self._change([each], document=document, unsettled=False)
+    def _set_access(self, each: str, access: Access) -> None:
+        if each in self.rows:
+            document = replace(self.rows[each].document, access=access)
+            self._update([each], document=document, access_is_pending=False)
 
-    def _fail(self, change: Failed) -> None:
-        before = self.troubles.get(change.document_id)
-        self.troubles[change.document_id] = Trouble(change, before.tries + 1 if before else 1)
-        self._version(change.document_id, "")
+    def _add_failure(self, change: Failed) -> None:
+        before = self.failures.get(change.document_id)
+        self.failures[change.document_id] = FailureRow(change, before.tries + 1 if before else 1)
+        self._set_version(change.document_id, "")
 
-    def _version(self, each: str, version: str) -> None:
-        if each in self.lines:
-            document = replace(self.lines[each].document, version=version)
-            self._change([each], document=document)
+    def _set_version(self, each: str, version: str) -> None:
+        if each in self.rows:
+            document = replace(self.rows[each].document, version=version)
+            self._update([each], document=document)
 
-    def _change(self, ids: Iterable[str], **values: object) -> None:
+    def _update(self, ids: Iterable[str], **values: object) -> None:
         for each in ids:
-            if each in self.lines:
-                self.lines[each] = replace(self.lines[each], **values)  # type: ignore[arg-type]
+            if each in self.rows:
+                self.rows[each] = replace(self.rows[each], **values)  # type: ignore[arg-type]
 
 
-def _entry(line: Line) -> Entry:
+def _to_entry(row: Row) -> Entry:
     return Entry(
-        version=line.document.version,
-        content_hash=line.content_hash,
-        generation=line.generation,
-        access=line.document.access,
-        kept=line.kept and line.content != "gone",
+        version=row.document.version,
+        content_hash=row.content_hash,
+        generation=row.generation,
+        access=row.document.access,
+        kept=row.kept and row.content != "gone",
     )

@@ -1,4 +1,4 @@
-"""Records put into an index of the cluster by hand, as a writer leaves them who is half done."""
+"""Puts records into an index of the cluster by hand, as a writer that is half done leaves them."""
 
 import json
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def prepared(change: Replace) -> PreparedReplace:
 
 
 def chunk_records(record: DocumentRecord, item: PreparedReplace) -> list[Record]:
-    """Of all chunks of `item`, in the version that `record` names."""
+    """Return the records of all chunks of `item`, in the version that `record` names."""
     sources = [
         chunk_source(record, item, n) | {"vector": item.change.vectors[n].tolist()}
         for n in range(len(item.words))
@@ -36,7 +36,7 @@ def document_of(record: DocumentRecord) -> Record:
 
 
 def put(client: OpenSearch, prefix: str, records: Iterable[Record]) -> None:
-    """Visible on return."""
+    """Write the records, and refresh the index."""
     index = index_name(prefix, IDENTITY)
     lines: list[str] = []
     for name, source in records:

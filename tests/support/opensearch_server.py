@@ -1,7 +1,7 @@
-"""Real OpenSearch servers for tests: those that a run of the suite shares, and ones of a test's own to be mistreated.
+"""Real OpenSearch servers for tests: shared ones, and ones that a test may stop, kill and fill.
 
-Shared servers keep their data for the whole run: a test works under an index prefix of its own and clears up. Where no Java
-fits OpenSearch 3.x, `make test` leaves out by name what is tested on it: a test that needs it has "opensearch-3" in its id.
+Shared servers keep their data for the whole run: a test uses an index prefix of its own and deletes its indexes. Without a Java
+for OpenSearch 3.x its tests are deselected by name: a test that needs it has "opensearch-3" in its id.
 """
 
 import json
@@ -15,20 +15,20 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from deploy.opensearch.node import NO_PROXY, Node, end, free_ports, kill, tails, tether, wait
+from deploy.opensearch.node import NO_PROXY, Node, end, find_free_ports, kill, tails, tether, wait
 from deploy.opensearch.releases import RELEASES
 
 START_SECONDS = 180
-"""For a busy machine; at rest a server takes ten."""
+"""For a busy machine; an idle one needs ten."""
 QUICK_TO_START = ("-XX:TieredStopAtLevel=1",)
-"""Half the work of a start; what such a server does is over before better code would pay."""
+"""Halves the work of a start; such a server stops before better code would pay off."""
 _RELEASES = {release.name: release for release in RELEASES.values()}
 SERVERS = tuple(_RELEASES)
 """The names "opensearch-2" and "opensearch-3"."""
 
 
 def url_of(name: str) -> str:
-    """The address of the server of that name which the whole run shares."""
+    """Return the address of the shared server of that name."""
     release = _RELEASES[name]
     if url := os.environ.get(release.variable):
         return url
@@ -39,7 +39,7 @@ def url_of(name: str) -> str:
 
 
 class _Block:
-    """Started when its `with` block is entered, closed when that ends, whether or not it started."""
+    """Starts when its `with` block is entered, and closes when the block ends or the start fails."""
 
     def start(self) -> None:
         raise NotImplementedError
@@ -59,7 +59,7 @@ class _Block:
 
 
 class Server(_Block):
-    """A node of a test's own, on free ports and in a folder of its own, which is gone afterwards.
+    """A node for one test, on free ports and in a temporary folder.
 
     It keeps ports and data over `stop`, `kill` and `start`, and ends when the test process does, however that happens.
     `settings` are lines of opensearch.yml; of the disk watermarks all three are given together, as sizes.
@@ -68,10 +68,10 @@ class Server(_Block):
     def __init__(
         self, name: str, settings: Mapping[str, str] | None = None, ports: Sequence[int] = ()
     ) -> None:
-        """`ports`: of all nodes of its cluster, its own first. None are for a server that is alone."""
+        """`ports`: of all nodes of its cluster, its own first; none for a single server."""
         self._folder = tempfile.TemporaryDirectory(prefix="quarry-opensearch-")
         self._process: subprocess.Popen[bytes] | None = None
-        cluster = tuple(ports) or free_ports(1)
+        cluster = tuple(ports) or find_free_ports(1)
         self.node = Node(
             release=_RELEASES[name],
             folder=Path(self._folder.name),
@@ -91,23 +91,23 @@ class Server(_Block):
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it, once more after `stop` or `kill`; it answers, and its cluster is complete."""
+        """Start the node, also after `stop` or `kill`, and wait until its cluster is complete."""
         wait([self.node], [self.launch()], START_SECONDS)
 
     def launch(self) -> subprocess.Popen[bytes]:
-        """Start it without waiting."""
+        """Start the node without waiting."""
         if self.runs:
-            raise ValueError(f"{self.url} runs already")
+            raise ValueError(f"{self.url} is already running")
         self._process = tether(self.node)
         return self._process
 
     def stop(self) -> None:
-        """SIGTERM: it closes its shards first."""
+        """Send SIGTERM: the node closes its shards first."""
         if self._process:
             end(self._process)
 
     def kill(self) -> None:
-        """SIGKILL: gone in the middle of whatever it did."""
+        """Send SIGKILL: the node ends in the middle of its work."""
         if self._process:
             kill(self._process)
 
@@ -117,19 +117,19 @@ class Server(_Block):
 
 
 class Cluster(_Block):
-    """Three nodes, each a `Server`: kill one, ask the others, start it again."""
+    """Three nodes that can be killed and started again one by one."""
 
     def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
-        ports = free_ports(3)
-        turned = [ports[first:] + ports[:first] for first in range(len(ports))]
-        self.nodes = [Server(name, settings, each) for each in turned]
+        ports = find_free_ports(3)
+        rotated = [ports[first:] + ports[:first] for first in range(len(ports))]
+        self.nodes = [Server(name, settings, each) for each in rotated]
 
     @property
     def urls(self) -> list[str]:
         return [server.url for server in self.nodes]
 
     def start(self) -> None:
-        """Start all that do not run; the cluster is complete."""
+        """Start all stopped nodes, and wait until the cluster is complete."""
         started = [server.launch() for server in self.nodes if not server.runs]
         wait([server.node for server in self.nodes], started, START_SECONDS)
 
@@ -138,40 +138,40 @@ class Cluster(_Block):
             server.close()
 
     def manager(self, seconds: float = 60) -> Server:
-        """The node that is elected, among those that run."""
-        standing = {server.node.name: server for server in self.nodes if server.runs}
+        """Return the elected manager, among the running nodes."""
+        running = {server.node.name: server for server in self.nodes if server.runs}
         path = "/_cat/cluster_manager?format=json&h=node&cluster_manager_timeout=2s"
-        told = self._once(path, lambda rows: rows[0]["node"] in standing, seconds)
-        return standing[told[0]["node"]]
+        response = self._wait_for(path, lambda rows: rows[0]["node"] in running, seconds)
+        return running[response[0]["node"]]
 
     def wait(self, colour: Literal["yellow", "green"], nodes: int, seconds: float = 60) -> None:
-        """Until it has this colour or a better one, and this many nodes."""
+        """Wait until the cluster has this status or a better one, and this many nodes."""
         good = {"green", colour}
-        self._once(
+        self._wait_for(
             "/_cluster/health?cluster_manager_timeout=2s",
             lambda health: health["status"] in good and health["number_of_nodes"] == nodes,
             seconds,
         )
 
-    def _once(self, path: str, ready: Callable[[Any], bool], seconds: float) -> Any:
-        """What a node that runs says, once it is `ready`."""
+    def _wait_for(self, path: str, ready: Callable[[Any], bool], seconds: float) -> Any:
+        """Return the response of a running node once it is `ready`."""
         deadline = time.monotonic() + seconds
-        while not ((told := self._ask(path)) and ready(told)):
+        while not ((response := self._get(path)) and ready(response)):
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"{path} after {seconds:.0f} s: {told}\n{tails(self._standing())}"
+                    f"{path} after {seconds:.0f} s: {response}\n{tails(self._running_nodes())}"
                 )
             time.sleep(0.2)
-        return told
+        return response
 
-    def _ask(self, path: str) -> Any:
-        for node in self._standing():
+    def _get(self, path: str) -> Any:
+        for node in self._running_nodes():
             with (
                 suppress(OSError, HTTPException),
-                NO_PROXY.open(node.url + path, timeout=10) as answer,
+                NO_PROXY.open(node.url + path, timeout=10) as stream,
             ):
-                return json.load(answer)
+                return json.load(stream)
         return None
 
-    def _standing(self) -> list[Node]:
+    def _running_nodes(self) -> list[Node]:
         return [server.node for server in self.nodes if server.runs]

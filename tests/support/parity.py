@@ -1,4 +1,4 @@
-"""Two indexes of the same chunks, asked the same: how far they agree."""
+"""Compares the results of two indexes of the same chunks for the same queries."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +14,17 @@ LEGS = ("keyword", "vector", "hybrid")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Of one query."""
+class Comparison:
+    """The results of one query."""
 
     overlap: float
-    """Share of the best ten of the one that are among the best ten of the other, equals apart."""
+    """Share of the best ten of the one that are among the best ten of the other, except ties."""
     one: tuple[Hit, ...]
     other: tuple[Hit, ...]
 
 
-def of_leg(query: IndexQuery, leg: str) -> IndexQuery:
-    """What asks this leg alone, or both."""
+def restrict_to_leg(query: IndexQuery, leg: str) -> IndexQuery:
+    """Return the query for this leg only, or for both."""
     match leg:
         case "keyword":
             return replace(query, vector=None, alpha=0.0, exact=())
@@ -34,19 +34,19 @@ def of_leg(query: IndexQuery, leg: str) -> IndexQuery:
             return query
 
 
-def compared(
+def compare_rankings(
     one: Index, other: Index, queries: Sequence[IndexQuery], readers: Readers
-) -> list[Compared]:
+) -> list[Comparison]:
     found = []
     for query in queries:
         (mine,) = one.find([query], readers, Deadline.after(60)).rankings
         (theirs,) = other.find([query], readers, Deadline.after(60)).rankings
-        found.append(Compared(_overlap(mine, theirs), mine, theirs))
+        found.append(Comparison(_overlap(mine, theirs), mine, theirs))
     return found
 
 
-def overlap(found: Iterable[Compared]) -> float:
-    """On average."""
+def average_overlap(found: Iterable[Comparison]) -> float:
+    """Return the average overlap."""
     return float(np.mean([each.overlap for each in found]))
 
 
@@ -54,7 +54,7 @@ def _overlap(one: Sequence[Hit], other: Sequence[Hit]) -> float:
     best = {hit.chunk.key for hit in one[:TOP]}
     if not best:
         return 1.0 if not other else 0.0
-    # Which of several equals come first is nobody's promise.
+    # The order of equal scores is not defined.
     last = other[min(TOP, len(other)) - 1].score if other else 0.0
     theirs = {hit.chunk.key for hit in other if hit.score >= last * (1 - 1e-6)}
     return len(best & theirs) / len(best)

@@ -76,7 +76,7 @@ def test_a_write_outlasts_a_server_that_is_killed_and_started_again(
             server.kill()
             restarts.append(pool.submit(server.start))
 
-        with line.suffering(Meanwhile(crash, after=20_000), "_bulk", spared=1, times=1):
+        with line.injecting(Meanwhile(crash, after=20_000), "_bulk", spared=1, times=1):
             written = tried.writer.write(changes())
         restarts.pop().result()
     assert written == Written(replaced=30, chunks=CHUNKS, deleted=1)
@@ -103,7 +103,7 @@ def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
 
     begun = time.monotonic()
     with (
-        line.suffering(Meanwhile(crash, arrived), "_bulk", spared=number, times=1),
+        line.injecting(Meanwhile(crash, arrived), "_bulk", spared=number, times=1),
         pytest.raises(TemporarilyUnavailableError, match="cannot be reached"),
     ):
         hasty.writer.write(changes())
@@ -138,7 +138,7 @@ def test_a_server_that_is_killed_during_a_search_is_found_again_when_it_is_back(
     right = tried.find()
     for path in ("_msearch", ""):
         with (
-            line.suffering(Meanwhile(server.kill, WHOLE), path, times=1),
+            line.injecting(Meanwhile(server.kill, WHOLE), path, times=1),
             pytest.raises(TemporarilyUnavailableError, match="cannot be reached"),
         ):
             tried.find(Deadline.after(20))
@@ -205,7 +205,7 @@ def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_
         with ThreadPoolExecutor(1) as pool:
             freezing = frozen(server)
             with (
-                line.suffering(Meanwhile(freezing.__enter__, 0), "_bulk", spared=number, times=1),
+                line.injecting(Meanwhile(freezing.__enter__, 0), "_bulk", spared=number, times=1),
                 pytest.raises(TemporarilyUnavailableError, match="did not answer in time"),
             ):
                 pool.submit(hasty.writer.write, changes()).result()

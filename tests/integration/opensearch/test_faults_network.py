@@ -19,11 +19,11 @@ from tests.support.chunks import DIMENSION
 from tests.support.fault_index import Tried, everything, generations, versions
 from tests.support.fault_proxy import (
     HOST,
-    AnswerCut,
     Fault,
     FaultProxy,
     Late,
     RequestCut,
+    ResponseCut,
     Trickling,
     fault_proxy,
 )
@@ -87,7 +87,7 @@ def test_a_deadline_holds_on_a_slow_line(
     if len(line.asked("_msearch")) - before <= spared:
         return  # it is told by one answer alone
     begun = time.monotonic()
-    with line.suffering(fault, "_msearch", spared), pytest.raises(DeadlineExceededError):
+    with line.injecting(fault, "_msearch", spared), pytest.raises(DeadlineExceededError):
         ASKED[asked](tried, Deadline.after(SHORT))
     assert SHORT <= time.monotonic() - begun < SHORT + SLACK
     assert ASKED[asked](tried, Deadline.after(60)) == right
@@ -104,7 +104,7 @@ def test_an_answer_that_is_cut_is_told_as_ours_and_never_taken_for_whole(
     right = ASKED[asked](tried, Deadline.after(60))
     for after in CUTS:
         with (
-            line.suffering(AnswerCut(after), "_msearch", times=1),
+            line.injecting(ResponseCut(after), "_msearch", times=1),
             pytest.raises(TemporarilyUnavailableError, match=r"cannot be reached: \w[^<]*\.$"),
         ):
             ASKED[asked](tried, Deadline.after(60))
@@ -118,7 +118,7 @@ def test_where_another_way_leads_to_the_cluster_a_cut_is_not_noticed(
     both = Tried(client, prefix)
     right = generations(tried.find())
     for after in CUTS:
-        with line.suffering(AnswerCut(after), "_msearch"):
+        with line.injecting(ResponseCut(after), "_msearch"):
             for _ in range(2):  # the driver asks them in turn
                 assert generations(both.find()) == right
     client.close()
@@ -151,7 +151,7 @@ def start_again(tried: Tried) -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [AnswerCut(0), AnswerCut(60), RequestCut(30), RequestCut(400)],
+    [ResponseCut(0), ResponseCut(60), RequestCut(30), RequestCut(400)],
     ids=["before the answer", "in the answer", "in the head", "in the body"],
 )
 def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
@@ -161,7 +161,7 @@ def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
     assert sum(each.endswith("_bulk") for each in asked) >= 4
     for number, request in enumerate(asked):
         start_again(tried)
-        with line.suffering(fault, spared=number, times=1):
+        with line.injecting(fault, spared=number, times=1):
             if request.endswith("_bulk"):
                 assert tried.writer.write(changes()) == DONE, number
             else:
@@ -181,7 +181,7 @@ def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
     before = len(line.asked("_bulk"))
     begun = time.monotonic()
     with (
-        line.suffering(AnswerCut(0), "_bulk"),
+        line.injecting(ResponseCut(0), "_bulk"),
         pytest.raises(TemporarilyUnavailableError, match="OpenSearch cannot be reached"),
     ):
         hasty.writer.write(versions(["new"], 1))
@@ -201,7 +201,7 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
     slow = Tried(impatient, prefix)
     tried.writer.write(versions(NAMES, 1))
     for number in range(3):
-        with line.suffering(Late(1.0), "_bulk", spared=number, times=1):
+        with line.injecting(Late(1.0), "_bulk", spared=number, times=1):
             slow.writer.write(versions(NAMES, number + 2))
         tried.check_holds(dict.fromkeys(NAMES, number + 2))
     impatient.close()
@@ -210,11 +210,14 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
 def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: FaultProxy) -> None:
     for after in CUTS:
         with (
-            line.suffering(AnswerCut(after), "_search"),
+            line.injecting(ResponseCut(after), "_search"),
             pytest.raises(TemporarilyUnavailableError),
         ):
             list(tried.writer.scan())
-        with line.suffering(AnswerCut(after), "_mget"), pytest.raises(TemporarilyUnavailableError):
+        with (
+            line.injecting(ResponseCut(after), "_mget"),
+            pytest.raises(TemporarilyUnavailableError),
+        ):
             list(tried.writer.export())
     assert [each.id for each in tried.writer.scan()] == sorted(NAMES)
 

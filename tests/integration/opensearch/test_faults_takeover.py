@@ -54,8 +54,8 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
         written.wait(3)
 
     with (
-        lines[0].suffering(Afterwards(wait_for_claim), "_bulk", times=1),
-        lines[1].suffering(Afterwards(wait_for_chunks), "_bulk", times=1),
+        lines[0].injecting(Afterwards(wait_for_claim), "_bulk", times=1),
+        lines[1].injecting(Afterwards(wait_for_chunks), "_bulk", times=1),
     ):
         assert slow.writer.write(versions(["a"], 2)) == Written(replaced=1, chunks=4)
         written.set()

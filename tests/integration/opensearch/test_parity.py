@@ -20,7 +20,7 @@ from indexing.text import tokenizer
 from tests.support.home import Home
 from tests.support.models import MODEL_CACHE, minilm
 from tests.support.opensearch_server import SERVERS, url_of
-from tests.support.parity import LEGS, compared, of_leg, overlap
+from tests.support.parity import LEGS, average_overlap, compare_rankings, restrict_to_leg
 
 QUESTIONS = Path(__file__).parents[2] / "acceptance" / "handbook_questions.jsonl"
 EXACT = IndexLayout(vectors=VectorSettings(search="exact"))
@@ -74,15 +74,15 @@ def queries() -> Sequence[IndexQuery]:
 @pytest.mark.parametrize("leg", LEGS)
 def test_each_leg_names_the_same_best(pair: Pair, queries: Sequence[IndexQuery], leg: str) -> None:
     """Ninety per cent is what is asked for; with the same words and exact vectors it is nearly all."""
-    asked = [of_leg(query, leg) for query in queries]
-    found = compared(pair.local, pair.cluster, asked, ASKERS["everything"])
-    assert overlap(found) >= 0.99
+    asked = [restrict_to_leg(query, leg) for query in queries]
+    found = compare_rankings(pair.local, pair.cluster, asked, ASKERS["everything"])
+    assert average_overlap(found) >= 0.99
 
 
 def test_exact_matches_are_the_same_every_time(pair: Pair, queries: Sequence[IndexQuery]) -> None:
     asked = [query for query in queries if query.exact]
     assert len(asked) >= 8
-    for each in compared(pair.local, pair.cluster, asked, ASKERS["everything"]):
+    for each in compare_rankings(pair.local, pair.cluster, asked, ASKERS["everything"]):
         one, other = (
             [(hit.chunk.key, hit.evidence.exact) for hit in hits if hit.evidence.exact]
             for hits in (each.one, each.other)
@@ -110,7 +110,7 @@ def test_everybody_sees_the_same_documents(
 
 def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery]) -> None:
     """Answers are declined on raw figures, which must not depend on where the index lies."""
-    for each in compared(pair.local, pair.cluster, queries, ASKERS["everything"]):
+    for each in compare_rankings(pair.local, pair.cluster, queries, ASKERS["everything"]):
         theirs = {hit.chunk.key: hit.evidence for hit in each.other}
         for hit in each.one:
             other = theirs.get(hit.chunk.key)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.opensearch.java import NoJava, java_for
+from deploy.opensearch.java import JavaNotFoundError, find_java
 from deploy.opensearch.node import NO_PROXY, is_free
 from deploy.opensearch.releases import HERE, NEWER, OLDER
 from tests.support.opensearch_server import SERVERS, Cluster, Server, url_of
@@ -134,9 +134,9 @@ def test_without_an_address_the_error_says_how_to_get_one(monkeypatch: pytest.Mo
 
 def test_a_java_that_does_not_fit_is_refused_with_what_was_found() -> None:
     from_another_age = replace(NEWER, java=range(900, 901))
-    fitting = java_for(OLDER)
-    with pytest.raises(NoJava) as refused:
-        java_for(from_another_age)
+    fitting = find_java(OLDER)
+    with pytest.raises(JavaNotFoundError) as refused:
+        find_java(from_another_age)
     assert f"{fitting.version} in {fitting.home}" in str(refused.value)
 
 

@@ -14,7 +14,7 @@ import pytest
 import redis
 from sqlalchemy import make_url
 
-from deploy.opensearch.releases import Refused
+from deploy.opensearch.releases import SetupError
 from deploy.services import software
 from deploy.services.service import PostgreSql, Redis
 from tests.support.databases import Server
@@ -91,7 +91,7 @@ def test_without_the_programs_one_is_told_what_to_install(
     monkeypatch.setattr(software, "CACHE", tmp_path)
     monkeypatch.setattr(software, "PACKAGES", {"no-such-server": "postgresql", "sh": "dash"})
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Refused, match=r"need postgresql\. .*sudo apt-get install postgresql$"):
+    with pytest.raises(SetupError, match=r"need postgresql\. .*sudo apt-get install postgresql$"):
         software.install()
 
 

@@ -17,7 +17,7 @@ from backend.settings import Settings
 from backend.store import workers
 from backend.sync.wakeup_messages import QUEUES, WakeupMessage
 from backend.worker.broker import Broker
-from deploy.opensearch.node import free_ports
+from deploy.opensearch.node import find_free_ports
 from tests.support.databases import Databases, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.scaled import SOURCE, Scaled, lives, scaled
@@ -228,7 +228,7 @@ def test_messages_do_not_pile_up_while_no_worker_lives(shared_site: Scaled) -> N
 def _three_ports() -> int:
     """The first of three free ones that follow each other."""
     while True:
-        (port,) = free_ports(1)
+        (port,) = find_free_ports(1)
         with ExitStack() as stack, suppress(OSError):
             for number in range(3):
                 stack.enter_context(socket.create_server(("127.0.0.1", port + number)))

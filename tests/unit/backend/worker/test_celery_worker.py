@@ -16,7 +16,7 @@ from backend.worker.broker import Broker, IndexWakeup
 from backend.worker.celery_worker import log_errors
 from backend.worker.process import LogOnChange
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from deploy.opensearch.node import free_ports
+from deploy.opensearch.node import find_free_ports
 
 NUMBER = 12
 
@@ -82,7 +82,7 @@ def test_what_the_database_decides_needs_neither_results_nor_control(broker: Bro
 
 
 def test_a_broker_that_is_away_is_told_without_its_password(redis_url: str) -> None:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     with pytest.raises(TemporarilyUnavailableError, match="The broker does not answer") as told:
         of(f"redis://:secret@127.0.0.1:{port}/0").check()
     assert "secret" not in str(told.value)
@@ -119,7 +119,7 @@ def test_a_bell_that_is_rung_often_sends_a_message_and_never_fails(
         if messages(redis, "index") or rung.wait(0.05):
             break
     assert len(messages(redis, "index")) == 1
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     IndexWakeup(of(f"redis://127.0.0.1:{port}/0")).ring()
 
 

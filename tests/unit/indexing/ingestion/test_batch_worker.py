@@ -121,7 +121,7 @@ def test_a_batch_that_was_taken_over_is_not_written() -> None:
     desk = Desk()
     with pytest.raises(LeaseLostError):
         desk.run(claimed(1, [document("desk:a")], current=False))
-    assert (desk.writer.log, desk.ledger.lines, desk.ledger.finished) == ([], {}, [])
+    assert (desk.writer.log, desk.ledger.rows, desk.ledger.finished) == ([], {}, [])
 
 
 @pytest.mark.parametrize(

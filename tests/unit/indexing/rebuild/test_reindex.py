@@ -111,7 +111,7 @@ class House:
     def agrees(self) -> bool:
         """Whether the new index version is what the ledger says, to the text and the number of chunks."""
         held = self.writer.held
-        for each, line in self.ledger.lines.items():
+        for each, line in self.ledger.rows.items():
             chunks = tuple(chunks_of(line.document, self.new))
             if chunks and (each not in held or held[each].chunks != chunks):
                 return False
@@ -137,7 +137,7 @@ LONG = "The manager approves all travel beyond the border. " * 12
 
 def test_all_documents_of_all_sources_are_cut_and_embedded_anew() -> None:
     house = House(document("desk:a", LONG), document("web:b", access=HR), document("desk:c", ""))
-    before = house.ledger.lines["desk:a"]
+    before = house.ledger.rows["desk:a"]
     done = house.rebuilt()
     assert house.agrees()
     after = house.writer.held["desk:a"]
@@ -151,24 +151,24 @@ def test_all_documents_of_all_sources_are_cut_and_embedded_anew() -> None:
 
 def test_of_the_ledger_only_the_numbers_of_chunks_change() -> None:
     house = House(document("desk:a", LONG), document("desk:b"))
-    long, short = house.ledger.lines["desk:a"], house.ledger.lines["desk:b"]
+    long, short = house.ledger.rows["desk:a"], house.ledger.rows["desk:b"]
     saves = house.ledger.saves
     house.rebuilt()
     chunks = len(house.writer.held["desk:a"].chunks)
-    assert house.ledger.lines == {"desk:a": replace(long, chunks=chunks), "desk:b": short}
+    assert house.ledger.rows == {"desk:a": replace(long, chunks=chunks), "desk:b": short}
     assert house.ledger.saves == saves + 1
 
 
 def test_the_ledger_is_told_after_the_switch_only() -> None:
     """Until then it speaks of the old index version, whose chunks a repair would find too few."""
     house = House(document("desk:a", LONG))
-    before = house.ledger.lines["desk:a"].chunks
+    before = house.ledger.rows["desk:a"].chunks
     seen: list[int] = []
     run = Reindexer(house.new, house.writer, house.ledger)
-    for _ in run.run(house.standstill, lambda: seen.append(house.ledger.lines["desk:a"].chunks)):
+    for _ in run.run(house.standstill, lambda: seen.append(house.ledger.rows["desk:a"].chunks)):
         pass
     assert seen == [before]
-    assert house.ledger.lines["desk:a"].chunks > before
+    assert house.ledger.rows["desk:a"].chunks > before
 
 
 def test_an_empty_house_is_switched_too() -> None:
@@ -276,7 +276,7 @@ def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
 def test_what_cannot_be_had_is_named_and_stops_nothing() -> None:
     house = House(*(document(f"desk:{name}") for name in ("a", "b", "c", "d", "e")))
     house.store(document("desk:poisoned", "this is poison"))
-    house.ledger.lose("desk:b")
+    house.ledger.lose_content("desk:b")
     house.ledger.save([ContentLost("desk:c")])
     done = house.rebuilt()
     refused = "it could not be indexed: the model refuses poison"
@@ -311,7 +311,7 @@ def test_what_failed_and_was_mended_is_not_missing() -> None:
 def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
     house = House(document("desk:a"), document("desk:b"), document("desk:c"))
     for each in ("desk:a", "desk:b"):
-        house.ledger.lose(each)
+        house.ledger.lose_content(each)
     with pytest.raises(ActionRequiredError, match="2 of 3 documents cannot be indexed again"):
         house.rebuilt()
     assert house.switched == 0
@@ -319,7 +319,7 @@ def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
 
 def test_what_was_gone_and_came_back_as_it_was_is_not_missing() -> None:
     house = House(document("desk:a"), document("desk:b"), document("desk:c"))
-    house.ledger.lose("desk:a")
+    house.ledger.lose_content("desk:a")
 
     def read_again() -> None:
         house.ledger.save([Removed("desk:a")])
@@ -332,7 +332,7 @@ def test_what_was_gone_and_came_back_as_it_was_is_not_missing() -> None:
 
 def test_what_is_damaged_is_missing() -> None:
     house = House(document("desk:a"), document("desk:b"), document("desk:c"))
-    house.ledger.damage("desk:a")
+    house.ledger.damage_content("desk:a")
     (missing,) = house.rebuilt().missing
     assert missing.document_id == "desk:a"
 
@@ -385,7 +385,7 @@ def _change(house: House, kind: str, name: str, number: int) -> None:
         case "widen":
             house.ledger.save([AccessAmended(name, EVERYBODY)])
         case _:
-            house.ledger.lose(name)
+            house.ledger.lose_content(name)
 
 
 @settings(max_examples=80, deadline=None)
@@ -421,7 +421,7 @@ def test_whatever_changes_and_wherever_it_is_stopped_the_edition_becomes_what_th
 
     house.before = [change_late]
     for missing in house.rebuilt().missing:
-        assert house.ledger.lines[missing.document_id].content == "gone"
+        assert house.ledger.rows[missing.document_id].content == "gone"
         assert missing.document_id not in house.writer.held
         house.ledger.save([Removed(missing.document_id)])
     assert house.agrees()
