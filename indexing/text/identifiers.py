@@ -91,15 +91,18 @@ _LONGEST = 200
 
 def codes(message: str) -> Iterator[Span]:
     """Where the codes of `message` stand, in its order."""
-    for match in _CANDIDATE.finditer(message):
+    for match in _CANDIDATE.finditer(message, concurrent=False):
         start, end = match.span()
         if match["address"] is not None:
             yield Span(start, start + len(match[0].rstrip(_ADDRESS_END)))
         elif end - start <= _LONGEST:
-            bare = _TAIL.sub("", match[0])
+            bare = _TAIL.sub("", match[0], concurrent=False)
             if _names_one_thing(bare):
                 yield Span(start, start + len(bare))
 
 
 def _names_one_thing(run: str) -> bool:
-    return _ORDINARY.fullmatch(run) is None and _CODE.fullmatch(run) is not None
+    return (
+        _ORDINARY.fullmatch(run, concurrent=False) is None
+        and _CODE.fullmatch(run, concurrent=False) is not None
+    )

@@ -39,6 +39,8 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    bare = _DROPPED.sub("", text)
+    bare = _DROPPED.sub("", text, concurrent=False)
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", bare).casefold())
-    return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", plain).translate(_UNDECOMPOSED))
+    return unicodedata.normalize(
+        "NFC", _LATIN_MARKS.sub("", plain, concurrent=False).translate(_UNDECOMPOSED)
+    )

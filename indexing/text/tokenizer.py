@@ -96,14 +96,16 @@ def _words(folded: str) -> list[str]:
     if folded.isascii():
         return list(chain.from_iterable(map(_of_run, _ASCII_RUNS.findall(folded))))
     found: list[str] = []
-    for run in _RUNS.findall(folded):
-        spaceless = not run.isascii() and _SPACELESS.match(run)
+    for run in _RUNS.findall(folded, concurrent=False):
+        spaceless = not run.isascii() and _SPACELESS.match(run, concurrent=False)
         found += _characters_and_bigrams(run) if spaceless else _of_run(run)
     return found
 
 
 def _plain(folded: str) -> list[str]:
-    return (_ASCII_PLAIN if folded.isascii() else _PLAIN).findall(folded)
+    if folded.isascii():
+        return _ASCII_PLAIN.findall(folded)
+    return _PLAIN.findall(folded, concurrent=False)
 
 
 def fingerprint() -> str:
@@ -122,8 +124,8 @@ def _remembered(run: str) -> tuple[str, ...]:
 
 
 def _split(run: str) -> list[str]:
-    run = _TAIL.sub("", run)
-    parts = [_stem(part) for part in _PLAIN.findall(run) if part not in ENGLISH]
+    run = _TAIL.sub("", run, concurrent=False)
+    parts = [_stem(part) for part in _PLAIN.findall(run, concurrent=False) if part not in ENGLISH]
     return [run, *parts] if _kept_whole(run) else parts
 
 
@@ -135,12 +137,12 @@ def _characters_and_bigrams(run: str) -> list[str]:
 
 
 def _kept_whole(run: str) -> bool:
-    joined = len(run) <= LONGEST_COMPOUND and _JOINED.search(run) is not None
-    return joined and _HYPHENATED.fullmatch(run) is None
+    joined = len(run) <= LONGEST_COMPOUND and _JOINED.search(run, concurrent=False) is not None
+    return joined and _HYPHENATED.fullmatch(run, concurrent=False) is None
 
 
 def _stem(word: str) -> str:
-    return word if _DIGIT.search(word) else _stemmer().stemWord(word)
+    return word if _DIGIT.search(word, concurrent=False) else _stemmer().stemWord(word)
 
 
 def _stemmer() -> Stemmer.Stemmer:
@@ -175,7 +177,9 @@ def holds(text: str, term: str) -> bool:
     without spaces need no boundary. An empty term is held by nothing.
     """
     wanted = _collapsed(term)
-    return bool(wanted) and _boundaries(wanted).search(_collapsed(text)) is not None
+    return (
+        bool(wanted) and _boundaries(wanted).search(_collapsed(text), concurrent=False) is not None
+    )
 
 
 def _one_line(message: str) -> str:
@@ -192,7 +196,7 @@ def _quotes(text: str) -> list[regex.Match[str]]:
     fewest = 1 if len(plain_words(text)) <= SHORT_MESSAGE else 2
     return [
         quote
-        for quote in _QUOTED.finditer(text)
+        for quote in _QUOTED.finditer(text, concurrent=False)
         if len(plain_words(quote[quote.lastindex or 0])) >= fewest
     ]
 
