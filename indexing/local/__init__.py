@@ -1,8 +1,14 @@
-"""The local index: how chunks are kept and found on one machine, with nothing to install but Python."""
+"""The index of one machine: SQLite, tantivy and memory-mapped vectors."""
 
 from indexing.local.open_index import open_index, open_writer
 from indexing.local.searcher import LocalIndex
 from indexing.local.versions import LocalIndexVersions
 from indexing.local.writer import LocalIndexWriter
 
-__all__ = ["LocalIndex", "LocalIndexVersions", "LocalIndexWriter", "open_index", "open_writer"]
+__all__ = [
+    "LocalIndex",
+    "LocalIndexVersions",
+    "LocalIndexWriter",
+    "open_index",
+    "open_writer",
+]

@@ -1,7 +1,7 @@
-"""What filters compare, in memory: a few numbers a document, never the corpus.
+"""The columns that filters compare, in memory: a few numbers per document, never its text.
 
-Arrays are indexed by a document's ordinal; the last entry of each is no document, so that index -1
-(the owner of a dead slot) is never allowed.
+Arrays are indexed by a document's ordinal; the last entry of each belongs to no document, so that index -1
+(the owner of an obsolete slot) never matches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,14 +39,14 @@ DOCUMENT = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class LabelSets:
-    """Which labels each set holds, as pairs of a set's id and a label."""
+    """The labels of each set, as pairs of a set's id and a label."""
 
     sets: Numbers
     labels: Numbers
     last: int
 
-    def holding(self, labels: Sequence[int]) -> Mask:
-        """By id: whether the set holds any of `labels`."""
+    def containing(self, labels: Sequence[int]) -> Mask:
+        """Whether each set, by id, contains any of `labels`."""
         found = np.zeros(self.last + 1, dtype=np.bool_)
         found[self.sets[np.isin(self.labels, labels)]] = True
         return found
@@ -60,22 +60,22 @@ class Columns:
     counter: int
     vector_epoch: int
     documents: NDArray[np.void]
-    """Of dtype DOCUMENT, by ordinal; a free ordinal counts 0 chunks."""
+    """Of dtype DOCUMENT, by ordinal; a free ordinal has 0 chunks."""
     owners: NDArray[np.int32]
-    """The ordinal that each slot belongs to; -1 for a dead one."""
+    """The ordinal that each slot belongs to; -1 for an obsolete one."""
     reader_sets: LabelSets
     label_sets: LabelSets
     people_sets: LabelSets
     """Keys of people."""
     name_sets: LabelSets
-    """What each of them is called, at the same place."""
+    """Their display names, at the same position."""
 
-    def shown_to(self, tokens: Sequence[int]) -> Mask:
-        """Documents that a holder of one of these reader labels may see."""
+    def visible_to(self, tokens: Sequence[int]) -> Mask:
+        """Return which documents a holder of one of these reader labels may see."""
         documents = self.documents
-        allowed = self.reader_sets.holding(tokens)[documents["reader_set"]]
-        shown: Mask = allowed & ~documents["hidden"] & (documents["count"] > 0)
-        return shown
+        allowed = self.reader_sets.containing(tokens)[documents["reader_set"]]
+        visible: Mask = allowed & ~documents["hidden"] & (documents["count"] > 0)
+        return visible
 
     def boosts(self, slots: Numbers) -> NDArray[np.float64]:
         boosts: NDArray[np.float64] = self.documents["boost"][self.owners[slots]]
@@ -91,19 +91,19 @@ class Columns:
         slots: Numbers = owner["first_slot"] + rows - owner["first_row"]
         return slots
 
-    def seen(self, rows: Numbers, ordinals: Numbers) -> Mask:
-        """Whether these rows belong to the current version of these documents."""
+    def are_current(self, rows: Numbers, ordinals: Numbers) -> Mask:
+        """Return which of these rows belong to the current version of their document."""
         known = np.where(ordinals < len(self.documents), ordinals, -1)
         owner = self.documents[known]
-        place = rows - owner["first_row"]
-        seen: Mask = (place >= 0) & (place < owner["count"])
-        return seen
+        position = rows - owner["first_row"]
+        current: Mask = (position >= 0) & (position < owner["count"])
+        return current
 
 
-def loaded(connection: Connection, state: State, former: Columns | None) -> Columns:
-    """The columns of `state`; from `former`, only what changed since is read."""
+def load_columns(connection: Connection, state: State, former: Columns | None) -> Columns:
+    """Load the columns of `state`; given the `former` ones, read only what has changed since."""
     if former is None or former.vector_epoch != state.vector_epoch:
-        former = _none(state)
+        former = _empty(state)
     documents = np.fromiter(
         connection.execute(
             sql.CHANGED_COLUMNS if former.counter >= 0 else sql.ALL_COLUMNS, (former.counter,)
@@ -114,26 +114,26 @@ def loaded(connection: Connection, state: State, former: Columns | None) -> Colu
     return Columns(
         state.counter,
         state.vector_epoch,
-        _with_documents(former.documents, documents, freed),
-        _with_owners(former, documents, freed, state.slots),
-        _with_sets(
+        _merge_documents(former.documents, documents, freed),
+        _merge_owners(former, documents, freed, state.slots),
+        _merge_sets(
             former.reader_sets,
             connection.execute(sql.READER_SETS_SINCE, (former.reader_sets.last,)),
         ),
-        _with_sets(
+        _merge_sets(
             former.label_sets, connection.execute(sql.LABEL_SETS_SINCE, (former.label_sets.last,))
         ),
-        _with_sets(
+        _merge_sets(
             former.people_sets,
             connection.execute(sql.PEOPLE_SETS_SINCE, (former.people_sets.last,)),
         ),
-        _with_sets(
+        _merge_sets(
             former.name_sets, connection.execute(sql.NAME_SETS_SINCE, (former.name_sets.last,))
         ),
     )
 
 
-def _none(state: State) -> Columns:
+def _empty(state: State) -> Columns:
     return Columns(
         -1,
         state.vector_epoch,
@@ -146,7 +146,7 @@ def _none(state: State) -> Columns:
     )
 
 
-def _with_documents(
+def _merge_documents(
     former: NDArray[np.void], changed: NDArray[np.void], freed: Sequence[int]
 ) -> NDArray[np.void]:
     last = max([len(former) - 2, *freed, int(changed["ordinal"].max(initial=-1))])
@@ -157,7 +157,7 @@ def _with_documents(
     return documents
 
 
-def _with_owners(
+def _merge_owners(
     former: Columns, changed: NDArray[np.void], freed: Sequence[int], slots: int
 ) -> NDArray[np.int32]:
     owners = np.full(slots, -1, np.int32)
@@ -172,13 +172,13 @@ def _with_owners(
 
 
 def _ranges(starts: Numbers, counts: Numbers) -> Numbers:
-    """The numbers `start … start + count - 1` of every pair, one after the other."""
+    """Return the numbers `start … start + count - 1` of every pair, one after the other."""
     before = np.cumsum(counts) - counts
     numbers: Numbers = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
     return numbers
 
 
-def _with_sets(former: LabelSets, added: Iterable[tuple[int, bytes]]) -> LabelSets:
+def _merge_sets(former: LabelSets, added: Iterable[tuple[int, bytes]]) -> LabelSets:
     found = list(added)
     if not found:
         return former

@@ -1,4 +1,4 @@
-"""What keeps the full-text index and the vector files in step with the tables."""
+"""Keep the full-text index and the vector files consistent with the tables."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,63 +13,69 @@ from indexing.local.database import (
     write_meta,
     write_state,
 )
-from indexing.local.tantivy_documents import all_entries, entries_of
-from indexing.local.tantivy_index import Damaged, Fulltext
+from indexing.local.tantivy_index import (
+    FulltextDamagedError,
+    FulltextIndex,
+    read_all_entries,
+    read_entries,
+)
 from indexing.text import tokenizer
 
-DEAD_SHARE = 0.2
-"""Of the slots; beyond it the vector files are written anew."""
-DEAD_COUNT = 1_000
+OBSOLETE_SHARE = 0.2
+"""Of the slots; above it the vector files are rewritten."""
+OBSOLETE_COUNT = 1_000
 
-ANALYSED = 1_000
-"""Texts analysed in one transaction."""
+TOKENIZED = 1_000
+"""Texts tokenized in one transaction."""
 
 
 def repair(folder: Path, connection: Connection) -> None:
-    """Settle what a writer left that did not come to its end; for the next writer, before all else."""
+    """Clean up after a writer that crashed; every writer calls this first."""
     if not connection.execute(sql.READ_OUTBOX).fetchone():
         return
     try:
-        Fulltext(folder, read_state(connection).fulltext_epoch).collect_garbage()
-        settle(folder, connection)
-    except Damaged:
+        FulltextIndex(folder, read_state(connection).fulltext_epoch).collect_garbage()
+        clean_up(folder, connection)
+    except FulltextDamagedError:
         rebuild_fulltext(folder, connection)
-        settle(folder, connection)
+        clean_up(folder, connection)
 
 
-def settle(folder: Path, connection: Connection) -> None:
-    """Take out versions that are old or were never flipped, put in amended ones anew.
+def clean_up(folder: Path, connection: Connection) -> None:
+    """Remove versions that are obsolete or were never committed, and re-index amended ones.
 
-    May be repeated at any time: the outbox is cleared when all of it is done.
+    May be repeated at any time: the outbox is cleared only when all of it is done.
     """
     outbox = connection.execute(sql.READ_OUTBOX).fetchall()
     if not outbox:
         return
-    live = [version for version, _, is_live in outbox if is_live]
-    dead = [(version, version + count) for version, count, is_live in outbox if not is_live]
-    entries = chain.from_iterable(entries_of(connection, version) for version in live)
+    current = [version for version, _, is_current in outbox if is_current]
+    obsolete = [
+        (version, version + count) for version, count, is_current in outbox if not is_current
+    ]
+    entries = chain.from_iterable(read_entries(connection, version) for version in current)
     epoch = read_state(connection).fulltext_epoch
-    Fulltext(folder, epoch).write([version for version, _, _ in outbox], entries)
+    FulltextIndex(folder, epoch).write([version for version, _, _ in outbox], entries)
     with transaction(connection):
         for statement in (sql.DROP_CHUNKS, sql.DROP_WORDS, sql.DROP_VECTORS):
-            connection.executemany(statement, dead)
+            connection.executemany(statement, obsolete)
         connection.executemany(sql.CLEAR_OUTBOX, ((version,) for version, _, _ in outbox))
         write_state(connection, read_state(connection))
 
 
 def compact(folder: Path, connection: Connection, dimension: int) -> None:
-    """Write the vector files anew where too many of their slots are dead."""
+    """Rewrite the vector files if too many of their slots are obsolete."""
     state = read_state(connection)
-    dead = state.slots - state.chunks
-    if dead > max(DEAD_COUNT, DEAD_SHARE * state.slots):
+    obsolete = state.slots - state.chunks
+    if obsolete > max(OBSOLETE_COUNT, OBSOLETE_SHARE * state.slots):
         rebuild_vectors(folder, connection, dimension)
 
 
 def rebuild_vectors(folder: Path, connection: Connection, dimension: int) -> None:
-    """A new epoch of the vector files, from the tables; readers move over when it is whole."""
+    """Build a new epoch of the vector files from the tables; readers change over when it is complete."""
     state = read_state(connection)
     epoch = state.vector_epoch + 1
-    blocks = vector_file.blocks_of(connection.execute(sql.ALL_VECTORS), dimension)
+    blocks = vector_file.iterate_blocks(connection.execute(sql.ALL_VECTORS), dimension)
     slots = vector_file.build(folder, epoch, blocks)
     with transaction(connection):
         connection.executemany(sql.MOVE_SLOTS, list(_moves(connection)))
@@ -85,19 +91,19 @@ def _moves(connection: Connection) -> Iterator[tuple[int, int]]:
 
 
 def rebuild_fulltext(folder: Path, connection: Connection) -> None:
-    """A new epoch of the full-text index, from the tables."""
+    """Build a new epoch of the full-text index from the tables."""
     state = read_state(connection)
     epoch = state.fulltext_epoch + 1
-    tantivy_index.create(folder, epoch, all_entries(connection))
+    tantivy_index.create(folder, epoch, read_all_entries(connection))
     with transaction(connection):
         write_state(connection, replace(state, fulltext_epoch=epoch))
     tantivy_index.remove(folder, state.fulltext_epoch)
 
 
-def analyse_again(folder: Path, connection: Connection) -> None:
-    """Make the words of all texts anew, where `analysis` makes others than it did."""
+def retokenize(folder: Path, connection: Connection) -> None:
+    """Tokenize all stored texts again, after a change of the tokenizer."""
     last = -1
-    while texts := connection.execute(sql.TEXTS_TO_ANALYSE, (last, ANALYSED)).fetchall():
+    while texts := connection.execute(sql.TEXTS_TO_ANALYSE, (last, TOKENIZED)).fetchall():
         with transaction(connection):
             connection.executemany(
                 sql.REPLACE_WORDS, ((" ".join(tokenizer.words(text)), row) for row, text in texts)

@@ -1,4 +1,4 @@
-"""Open the local index of a folder: made where there is none, mended where a file is missing."""
+"""Open the local index of a folder; create it where there is none, and rebuild files that are missing."""
 
 import json
 from collections.abc import Callable
@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import DamagedDataError, NotConfiguredError
 from indexing.embedding.embedder import EmbedderIdentity
+from indexing.index.versions import describe_embedder
 from indexing.local import maintenance, sql, tantivy_index, vector_file
 from indexing.local.database import (
     Connection,
@@ -22,26 +23,27 @@ from indexing.local.database import (
     writer_lock,
 )
 from indexing.local.searcher import LocalIndex
-from indexing.local.tantivy_index import Damaged, Fulltext
-from indexing.local.writer import LocalIndexWriter, always
+from indexing.local.tantivy_index import FulltextDamagedError, FulltextIndex
+from indexing.local.writer import LocalIndexWriter, allow_writes
 from indexing.text import tokenizer
 
 
 def open_index(folder: Path, identity: EmbedderIdentity) -> LocalIndex:
-    """The index in `folder`, for askers.
+    """Open the index in `folder` for search.
 
     Raises:
-        ActionRequiredError: the index was made with another embedder, or is damaged beyond mending.
-        TemporarilyUnavailableError: it has to be made or mended, and another process kept it locked.
+        NotConfiguredError: the index was made with another embedder.
+        DamagedDataError: it is damaged and cannot be rebuilt, or has another format.
+        TemporarilyUnavailableError: it must be created or rebuilt while another process holds its lock.
     """
     _prepare(folder, identity)
     return LocalIndex(folder, identity.dimension)
 
 
 def open_writer(
-    folder: Path, identity: EmbedderIdentity, check: Callable[[], None] = always
+    folder: Path, identity: EmbedderIdentity, check: Callable[[], None] = allow_writes
 ) -> LocalIndexWriter:
-    """The index in `folder`, for the pipeline; `check` is that of `LocalIndexWriter`.
+    """Open the index in `folder` for writing; `check` is that of `LocalIndexWriter`.
 
     Raises as `open_index` does.
     """
@@ -52,21 +54,21 @@ def open_writer(
 def _prepare(folder: Path, identity: EmbedderIdentity) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with translate_errors(folder), closing(connect(folder)) as connection:
-        if not _is_made(connection):
-            _make(folder, identity)
+        if not _is_created(connection):
+            _create(folder, identity)
         _check_version(folder, connection)
         _check_identity(folder, connection, identity)
-        if not _is_whole(folder, connection, identity.dimension):
-            _mend(folder, identity.dimension)
+        if not _is_complete(folder, connection, identity.dimension):
+            _rebuild_missing(folder, identity.dimension)
 
 
-def _is_made(connection: Connection) -> bool:
+def _is_created(connection: Connection) -> bool:
     return bool(connection.execute(sql.HAS_TABLES).fetchone()[0])
 
 
-def _make(folder: Path, identity: EmbedderIdentity) -> None:
+def _create(folder: Path, identity: EmbedderIdentity) -> None:
     with writer_lock(folder), closing(connect_writer(folder)) as connection:
-        if _is_made(connection):
+        if _is_created(connection):
             return
         tantivy_index.create(folder, 0, [])
         vector_file.remove(folder, 0)
@@ -81,9 +83,9 @@ def _make(folder: Path, identity: EmbedderIdentity) -> None:
 def _check_version(folder: Path, connection: Connection) -> None:
     found = read_meta(connection, "version")
     if found != str(sql.SCHEMA_VERSION):
-        raise ActionRequiredError(
-            f"The index in {folder} is of format {found}; this version of Quarry reads format"
-            f" {sql.SCHEMA_VERSION}. Build it anew: quarry reindex --rebuild. Or remove the folder and"
+        raise DamagedDataError(
+            f"The index in {folder} has format {found}; this version of Quarry reads format"
+            f" {sql.SCHEMA_VERSION}. Rebuild it: quarry reindex --rebuild. Or remove the folder and"
             " sync again."
         )
 
@@ -91,46 +93,40 @@ def _check_version(folder: Path, connection: Connection) -> None:
 def _check_identity(folder: Path, connection: Connection, identity: EmbedderIdentity) -> None:
     found = EmbedderIdentity(**json.loads(read_meta(connection, "embedder") or "{}"))
     if found != identity:
-        raise ActionRequiredError(
-            f"The index in {folder} was made with {_told(found)}; set is {_told(identity)}. Their vectors"
-            " do not compare. Set the former model again, or remove the folder and sync again."
+        raise NotConfiguredError(
+            f"The index in {folder} was made with {describe_embedder(found)}; configured is"
+            f" {describe_embedder(identity)}. Their vectors cannot be compared. Configure the former model"
+            " again, or remove the folder and sync again."
         )
 
 
-def _told(identity: EmbedderIdentity) -> str:
-    return (
-        f"the model {identity.model} ({identity.version}, {identity.precision},"
-        f" {identity.dimension} dimensions)"
-    )
-
-
-def _is_whole(folder: Path, connection: Connection, dimension: int) -> bool:
+def _is_complete(folder: Path, connection: Connection, dimension: int) -> bool:
     state = read_state(connection)
     return (
-        _vectors_are_whole(folder, state, dimension)
-        and _fulltext_is_whole(folder, state)
+        _vectors_are_complete(folder, state, dimension)
+        and _fulltext_is_complete(folder, state)
         and read_meta(connection, "analysis") == tokenizer.fingerprint()
     )
 
 
-def _vectors_are_whole(folder: Path, state: State, dimension: int) -> bool:
-    return vector_file.are_whole(folder, state.vector_epoch, state.slots, dimension)
+def _vectors_are_complete(folder: Path, state: State, dimension: int) -> bool:
+    return vector_file.are_complete(folder, state.vector_epoch, state.slots, dimension)
 
 
-def _fulltext_is_whole(folder: Path, state: State) -> bool:
+def _fulltext_is_complete(folder: Path, state: State) -> bool:
     try:
-        return Fulltext(folder, state.fulltext_epoch).searcher().num_docs >= state.chunks
-    except Damaged:
+        return FulltextIndex(folder, state.fulltext_epoch).searcher().num_docs >= state.chunks
+    except FulltextDamagedError:
         return False
 
 
-def _mend(folder: Path, dimension: int) -> None:
-    """Looks again under the lock: another process may have mended it, or be in the middle of a write."""
+def _rebuild_missing(folder: Path, dimension: int) -> None:
+    """Rebuild what is missing; check under the lock, as another process may have done so, or be writing."""
     with writer_lock(folder), closing(connect_writer(folder)) as connection:
         state = read_state(connection)
-        if not _vectors_are_whole(folder, state, dimension):
+        if not _vectors_are_complete(folder, state, dimension):
             maintenance.rebuild_vectors(folder, connection, dimension)
         if read_meta(connection, "analysis") != tokenizer.fingerprint():
-            maintenance.analyse_again(folder, connection)
-        elif not _fulltext_is_whole(folder, state):
+            maintenance.retokenize(folder, connection)
+        elif not _fulltext_is_complete(folder, state):
             maintenance.rebuild_fulltext(folder, connection)

@@ -1,4 +1,4 @@
-"""Chunks to rows of tables, and back."""
+"""Chunks to rows of the tables, and back."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from connectors.access import Access, Readers
 from connectors.document import Person, Span
@@ -20,16 +22,25 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
+def pack_labels(labels: Iterable[int]) -> bytes:
+    return np.array(sorted(labels), "<i4").tobytes()
+
+
+def unpack_labels(blob: bytes) -> list[int]:
+    labels: list[int] = np.frombuffer(blob, "<i4").tolist()
+    return labels
+
+
 def to_microseconds(moment: datetime | None) -> int | None:
     return None if moment is None else (moment - EPOCH) // MICROSECOND
 
 
-def to_moment(microseconds: int | None) -> datetime | None:
+def to_datetime(microseconds: int | None) -> datetime | None:
     return None if microseconds is None else EPOCH + microseconds * MICROSECOND
 
 
-def chunk_row(row: int, ordinal: int, chunk: Chunk) -> Row:
-    """Of the table `chunks`. A text that stands in the embedded text is not kept twice."""
+def to_chunk_row(row: int, ordinal: int, chunk: Chunk) -> Row:
+    """Build a row of the table `chunks`; a text that is part of the embedded text is not stored twice."""
     start = chunk.embedded_text.find(chunk.text)
     return (
         row,
@@ -47,8 +58,8 @@ def chunk_row(row: int, ordinal: int, chunk: Chunk) -> Row:
     )
 
 
-def details(chunk: Chunk) -> str:
-    """What all chunks of a document say alike."""
+def to_details(chunk: Chunk) -> str:
+    """Encode fields that all chunks of a document share."""
     return json.dumps(
         {
             "title": chunk.title,
@@ -62,27 +73,27 @@ def details(chunk: Chunk) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def access_of(tokens: str) -> Access:
-    """Many documents share one set of readers, and many results one document."""
+def parse_access(tokens: str) -> Access:
+    """Decode a set of readers; cached, because many documents share one set."""
     return Access(frozenset(json.loads(tokens)))
 
 
-def _of_document(row: Row) -> dict[str, Any]:
-    """Fields of Chunk that all chunks of a document share."""
-    document_id, _, boost, created, updated, kept, tokens = row
-    said = json.loads(kept)
+def _document_fields(row: Row) -> dict[str, Any]:
+    """Return the fields of Chunk that all chunks of a document share."""
+    document_id, _, boost, created, updated, encoded, tokens = row
+    details = json.loads(encoded)
     return {
         "document_id": document_id,
         "boost": boost,
-        "created_at": to_moment(created),
-        "updated_at": to_moment(updated),
-        "title": said["title"],
-        "source": said["source"],
-        "media_type": said["media_type"],
-        "tags": frozenset(said["tags"]),
-        "sets": frozenset(said["sets"]),
-        "owners": tuple(Person(name, email) for name, email in said["owners"]),
-        "access": access_of(tokens),
+        "created_at": to_datetime(created),
+        "updated_at": to_datetime(updated),
+        "title": details["title"],
+        "source": details["source"],
+        "media_type": details["media_type"],
+        "tags": frozenset(details["tags"]),
+        "sets": frozenset(details["sets"]),
+        "owners": tuple(Person(name, email) for name, email in details["owners"]),
+        "access": parse_access(tokens),
     }
 
 
@@ -102,51 +113,54 @@ def _chunk(row: Row, first_row: int, shared: Mapping[str, Any]) -> Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedChunk:
     row: int
     chunk: Chunk
     words: str
-    """Its indexed words with a space between them."""
+    """Its indexed words, joined by spaces."""
 
 
-def _fetched(found: Iterable[Row]) -> Iterator[Fetched]:
+def _read_chunks(found: Iterable[Row]) -> Iterator[FetchedChunk]:
     shared: dict[int, dict[str, Any]] = {}
     for words, *row in found:
         stored, ordinal, document = row[:11], row[11], row[12:]
         if ordinal not in shared:
-            shared[ordinal] = _of_document(tuple(document))
-        yield Fetched(stored[0], _chunk(tuple(stored), document[1], shared[ordinal]), words)
+            shared[ordinal] = _document_fields(tuple(document))
+        yield FetchedChunk(stored[0], _chunk(tuple(stored), document[1], shared[ordinal]), words)
 
 
-def whole(connection: Connection, ordinal: int) -> list[Chunk]:
-    """All chunks of a document, whoever may read it: for writers. None of them is `hidden`."""
+def read_document_chunks(connection: Connection, ordinal: int) -> list[Chunk]:
+    """Return all chunks of a document without a check of access, for writers only; `hidden` is not set."""
     found = connection.execute(sql.CHUNKS_OF_DOCUMENT, (ordinal,))
-    return [fetched.chunk for fetched in _fetched(found)]
+    return [fetched.chunk for fetched in _read_chunks(found)]
 
 
-class Door:
-    """Where chunks are read for an asker: whatever the asker may not see is not there."""
+class VisibleChunks:
+    """Reads chunks for one asker: a chunk that the asker may not read is not found.
+
+    All chunks that leave the local index go through here, and each of its statements checks access.
+    """
 
     def __init__(self, connection: Connection, readers: Readers) -> None:
-        """`connection` stands in one snapshot for as long as the door is used."""
+        """`connection` is in a read transaction for as long as this is used."""
         self._connection = connection
         self._tokens = to_json_list(readers.tokens)
 
-    def fetch(self, rows: Iterable[int]) -> dict[int, Fetched]:
-        """By row."""
-        found = self._ask(sql.CHUNKS_TO_SHOW, rows=to_json_list(rows))
-        return {fetched.row: fetched for fetched in _fetched(found)}
+    def fetch(self, rows: Iterable[int]) -> dict[int, FetchedChunk]:
+        """Return the visible ones of these rows."""
+        found = self._select(sql.CHUNKS_TO_SHOW, rows=to_json_list(rows))
+        return {fetched.row: fetched for fetched in _read_chunks(found)}
 
     def texts(self, rows: Sequence[int]) -> Mapping[int, str]:
-        """The embedded text of each row."""
-        return dict(self._ask(sql.TEXTS_TO_CHECK, rows=to_json_list(rows)))
+        """Return the embedded texts of the visible ones of these rows."""
+        return dict(self._select(sql.TEXTS_TO_CHECK, rows=to_json_list(rows)))
 
-    def part(self, document_id: str, start: int, end: int) -> list[Chunk]:
-        """Chunks `[start, end)` of a document."""
+    def range(self, document_id: str, start: int, end: int) -> list[Chunk]:
+        """Return the chunks `[start, end)` of a document, if it is visible."""
         if not is_storable(document_id):
             return []
-        found = self._ask(sql.CHUNKS_OF_RANGE, id=document_id, start=start, end=end)
-        return [fetched.chunk for fetched in _fetched(found)]
+        found = self._select(sql.CHUNKS_OF_RANGE, id=document_id, start=start, end=end)
+        return [fetched.chunk for fetched in _read_chunks(found)]
 
-    def _ask(self, statement: str, **values: str | int) -> list[Row]:
+    def _select(self, statement: str, **values: str | int) -> list[Row]:
         return self._connection.execute(statement, {"tokens": self._tokens, **values}).fetchall()

@@ -1,4 +1,4 @@
-"""What an asker may do with the local index."""
+"""Search in the local index: the legs of each query over one snapshot, their ranking, the visible chunks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,22 +8,25 @@ import numpy as np
 
 from connectors.access import Readers
 from connectors.closing import Closing
-from connectors.errors import ActionRequiredError
+from connectors.errors import DamagedDataError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector
 from indexing.index import hybrid_ranking
-from indexing.index.hybrid_ranking import Candidates, RankedCandidate
+from indexing.index.hybrid_ranking import Candidates, ExactMatch, RankedCandidate
 from indexing.index.protocols import Facets, Filters, Found, Hit, IndexQuery
-from indexing.local import facets, retrieval
-from indexing.local.access_filter import Scope
+from indexing.local import tantivy_index, vector_file
+from indexing.local.access_filter import SearchScope
 from indexing.local.columns import Numbers
 from indexing.local.database import Connection, translate_errors
-from indexing.local.row_mapping import Door, Fetched
-from indexing.local.snapshot import View, Views
-from indexing.local.tantivy_index import Damaged
-from indexing.local.vector_file import cosines
+from indexing.local.facets import count_facets
+from indexing.local.row_mapping import FetchedChunk, VisibleChunks
+from indexing.local.snapshot import Snapshot, SnapshotCache
+from indexing.local.tantivy_index import Condition, FulltextDamagedError, Matches
 from indexing.runtime.deadline import Deadline
 from indexing.text import tokenizer
+
+EXACT_CANDIDATES = 100
+"""Candidates of the exact leg whose text is read: twice as many as a query usually asks for."""
 
 Ranking = list[RankedCandidate[int]]
 
@@ -32,16 +35,16 @@ class LocalIndex(Closing):
     """An `Index` over a folder. Any number of threads and processes may use it while others write."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        """To be had from `open_index`, which sees to it that the folder holds a whole index."""
+        """Use `open_index`, which makes sure that the folder holds a complete index."""
         self._folder = folder
         self._dimension = dimension
-        self._views = Views(folder, dimension)
+        self._snapshots = SnapshotCache(folder, dimension)
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
         """See `Index.find`.
 
         Raises:
-            ValueError: a vector that is not of the index's dimension.
+            ValueError: a vector that does not have the index's dimension.
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError
         """
         for query in queries:
@@ -49,147 +52,215 @@ class LocalIndex(Closing):
                 raise ValueError(
                     f"a vector of shape {query.vector.shape}; the index has {self._dimension} dimensions"
                 )
-        with self._named_errors(), self._views.current(deadline) as (view, connection):
-            return _Search(view, connection, readers, deadline).found(queries)
+        with (
+            self._translate_errors(),
+            self._snapshots.current(deadline) as (snapshot, connection),
+        ):
+            return _Search(snapshot, connection, readers, deadline).run(queries)
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
         """See `Index.chunks`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
         found = []
-        with self._named_errors(), self._views.tables() as connection:
-            door = Door(connection, readers)
+        with self._translate_errors(), self._snapshots.tables() as connection:
+            visible = VisibleChunks(connection, readers)
             for wanted in ranges:
                 deadline.check()
                 start, end = max(0, wanted.start), max(0, wanted.end)
-                found.append(door.part(wanted.document_id, start, end))
+                found.append(visible.range(wanted.document_id, start, end))
         return found
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         """See `Index.facets`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
-        with self._named_errors(), self._views.current(deadline) as (view, connection):
-            seen = view.scope(connection, readers, filters).documents
+        with (
+            self._translate_errors(),
+            self._snapshots.current(deadline) as (snapshot, connection),
+        ):
+            visible = snapshot.scope(connection, readers, filters).documents
             deadline.check()
-            return facets.counted(connection, view.columns, seen)
+            return count_facets(connection, snapshot.columns, visible)
 
     def close(self) -> None:
-        """Give the files back; nothing may be asked of this index any more."""
-        self._views.close()
+        self._snapshots.close()
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             with translate_errors(self._folder):
                 yield
-        except (Damaged, FileNotFoundError) as error:
-            raise ActionRequiredError(
+        except (FulltextDamagedError, FileNotFoundError) as error:
+            raise DamagedDataError(
                 f"A file of the index in {self._folder} is missing or damaged: {error}. Start again:"
-                " what can be rebuilt is rebuilt when the index is opened."
+                " files that can be rebuilt are rebuilt when the index is opened."
             ) from error
 
 
 class _Search:
-    """One call of `find`: several queries of one asker against one view."""
+    """One call of `find`: several queries of one asker over one snapshot. Legs identify chunks by slot."""
 
     def __init__(
-        self, view: View, connection: Connection, readers: Readers, deadline: Deadline
+        self, snapshot: Snapshot, connection: Connection, readers: Readers, deadline: Deadline
     ) -> None:
-        self._view = view
+        self._snapshot = snapshot
         self._connection = connection
         self._readers = readers
         self._deadline = deadline
-        self._door = Door(connection, readers)
+        self._visible = VisibleChunks(connection, readers)
 
-    def found(self, queries: Sequence[IndexQuery]) -> Found:
+    def run(self, queries: Sequence[IndexQuery]) -> Found:
         scopes = {filters: self._scope(filters) for filters in {q.filters for q in queries}}
-        nearest = self._nearest(queries, scopes)
+        vector_legs = self._search_vectors(queries, scopes)
         rankings = [
-            self._ranking(query, scopes[query.filters], leg)
-            for query, leg in zip(queries, nearest, strict=True)
+            self._rank(query, scopes[query.filters], leg)
+            for query, leg in zip(queries, vector_legs, strict=True)
         ]
-        fetched = self._fetched(rankings)
+        chunks = self._fetch(rankings)
         return Found(
             tuple(
-                self._hits(query, ranking, fetched)
+                self._hits(query, ranking, chunks)
                 for query, ranking in zip(queries, rankings, strict=True)
             )
         )
 
-    def _scope(self, filters: Filters) -> Scope:
+    def _scope(self, filters: Filters) -> SearchScope:
         self._deadline.check()
-        return self._view.scope(self._connection, self._readers, filters)
+        return self._snapshot.scope(self._connection, self._readers, filters)
 
-    def _nearest(
-        self, queries: Sequence[IndexQuery], scopes: Mapping[Filters, Scope]
+    def _search_vectors(
+        self, queries: Sequence[IndexQuery], scopes: Mapping[Filters, SearchScope]
     ) -> list[dict[int, float]]:
-        """The vector leg of every query, with one scan for all that search alike."""
-        found: list[dict[int, float]] = [{} for _ in queries]
-        alike: dict[tuple[Filters, int], list[tuple[int, Vector]]] = {}
+        """Return the vector leg of every query, with one scan for all that have filters and size in common."""
+        legs: list[dict[int, float]] = [{} for _ in queries]
+        groups: dict[tuple[Filters, int], list[tuple[int, Vector]]] = {}
         for number, query in enumerate(queries):
             if query.vector is not None and query.alpha > 0.0:
-                group = alike.setdefault(
-                    (query.filters, hybrid_ranking.candidates_per_leg(query.size)), []
-                )
-                group.append((number, query.vector))
-        for (filters, wanted), asked in alike.items():
+                key = query.filters, hybrid_ranking.candidates_per_leg(query.size)
+                groups.setdefault(key, []).append((number, query.vector))
+        for (filters, count), group in groups.items():
             if scopes[filters].is_empty:
                 continue
             self._deadline.check()
-            vectors = [vector for _, vector in asked]
-            rankings = retrieval.nearest(self._view, scopes[filters], vectors, wanted)
-            for (number, _), ranking in zip(asked, rankings, strict=True):
-                found[number] = ranking
-        return found
+            vectors = np.array([vector for _, vector in group])
+            found = vector_file.find_nearest(
+                self._snapshot.vectors, vectors, scopes[filters].slots, count
+            )
+            for (number, _), (slots, scores) in zip(group, found, strict=True):
+                legs[number] = dict(zip(slots.tolist(), scores.tolist(), strict=True))
+        return legs
 
-    def _ranking(self, query: IndexQuery, seen: Scope, nearest: dict[int, float]) -> Ranking:
-        if seen.is_empty:
+    def _rank(self, query: IndexQuery, scope: SearchScope, vector: dict[int, float]) -> Ranking:
+        if scope.is_empty:
             return []
         self._deadline.check()
         words = tokenizer.words(query.text) if query.alpha < 1.0 else []
-        keyword = retrieval.keyword(
-            self._view, seen, words, hybrid_ranking.candidates_per_leg(query.size)
-        )
+        keyword = self._search_keywords(words, scope, hybrid_ranking.candidates_per_leg(query.size))
         self._deadline.check()
-        exact = retrieval.exact(self._view, seen, query, self._door) if query.exact else {}
-        slots = [*{**keyword, **nearest, **exact}]
-        boosts = self._view.columns.boosts(_numbers(slots)).tolist()
+        exact = self._search_exact(query, scope) if query.exact else {}
+        slots = [*{**keyword, **vector, **exact}]
+        boosts = self._snapshot.columns.boosts(_to_numbers(slots)).tolist()
         weights = {slot: boost for slot, boost in zip(slots, boosts, strict=True) if boost != 1.0}
-        candidates = Candidates(keyword=keyword, vector=nearest, exact=exact)
+        candidates = Candidates(keyword=keyword, vector=vector, exact=exact)
         return hybrid_ranking.rank_candidates(candidates, query.alpha, query.size, weights)
 
-    def _fetched(self, rankings: Sequence[Ranking]) -> dict[int, Fetched]:
-        """By slot; what stands in several rankings is read once."""
+    def _search_keywords(
+        self, words: Sequence[str], scope: SearchScope, count: int
+    ) -> dict[int, float]:
+        """Return the raw BM25 of the best candidates."""
+        if not words:
+            return {}
+        found = self._match(tantivy_index.match_words(words), scope, count)
+        return dict(zip(self._slots(found), found.scores.tolist(), strict=True))
+
+    def _search_exact(self, query: IndexQuery, scope: SearchScope) -> dict[int, ExactMatch]:
+        """Return how many of the query's exact terms the best candidates hold."""
+        terms = [term for term in query.exact if self._is_distinctive(term)]
+        if not terms:
+            return {}
+        phrases = [tokenizer.exact_words(term) for term in terms]
+        condition = tantivy_index.match_phrases(phrases, tokenizer.words(query.text))
+        found = self._match(condition, scope, max(EXACT_CANDIDATES, query.size))
+        rows = found.rows.tolist()
+        texts = self._visible.texts(rows)
+        counts = [
+            sum(tokenizer.holds(texts[row], term) for term in terms) if row in texts else 0
+            for row in rows
+        ]
+        matches = zip(self._slots(found), counts, found.scores.tolist(), strict=True)
+        return {slot: ExactMatch(count, score) for slot, count, score in matches if count}
+
+    def _is_distinctive(self, term: str) -> bool:
+        """Whether few enough chunks hold the term; a quoted term always counts."""
+        searcher, chunks = self._snapshot.searcher, self._snapshot.state.chunks
+        plain = tokenizer.exact_words(term)
+        if not plain:
+            return False
+        if term not in tokenizer.exact_terms(term):
+            return True  # Nothing about the term itself is code-like, so it was quoted.
+        upper_bound = tantivy_index.count_rarest(searcher, tokenizer.words(term), plain)
+        if not hybrid_ranking.is_too_common(upper_bound, chunks):
+            return True
+        return not hybrid_ranking.is_too_common(tantivy_index.count_phrase(searcher, plain), chunks)
+
+    def _match(self, query: Condition, scope: SearchScope, count: int) -> Matches:
+        """Return the best matches that the snapshot shows.
+
+        The full-text index may hold more than that, new versions or old ones, so more are asked for if
+        too few are left.
+        """
+        columns, limit = self._snapshot.columns, count
+        while True:
+            found = tantivy_index.search(self._snapshot.searcher, query, scope.conditions, limit)
+            fits = columns.are_current(found.rows, found.documents)
+            fits[fits] = scope.documents[found.documents[fits]]
+            if len(found.rows) < limit or int(fits.sum()) >= count:
+                return Matches(
+                    found.rows[fits][:count],
+                    found.documents[fits][:count],
+                    found.scores[fits][:count],
+                )
+            limit *= 4
+
+    def _slots(self, found: Matches) -> list[int]:
+        slots: list[int] = self._snapshot.columns.slots(found.rows, found.documents).tolist()
+        return slots
+
+    def _fetch(self, rankings: Sequence[Ranking]) -> dict[int, FetchedChunk]:
+        """Read the chunks of all rankings, by slot, each once."""
         self._deadline.check()
-        slots = sorted({place.key for ranking in rankings for place in ranking})
-        rows = self._view.columns.rows(_numbers(slots)).tolist()
-        found = self._door.fetch(rows)
+        slots = sorted({candidate.key for ranking in rankings for candidate in ranking})
+        rows = self._snapshot.columns.rows(_to_numbers(slots)).tolist()
+        found = self._visible.fetch(rows)
         return {slot: found[row] for slot, row in zip(slots, rows, strict=True) if row in found}
 
     def _hits(
-        self, query: IndexQuery, ranking: Ranking, fetched: Mapping[int, Fetched]
+        self, query: IndexQuery, ranking: Ranking, chunks: Mapping[int, FetchedChunk]
     ) -> tuple[Hit, ...]:
-        places = [place for place in ranking if place.key in fetched]
-        cosines = self._cosines(query, places)
+        visible = [candidate for candidate in ranking if candidate.key in chunks]
+        cosines = self._cosines(query, visible)
         words = [f" {word} " for word in frozenset(tokenizer.words(query.text))]
         return tuple(
             Hit(
-                fetched[place.key].chunk,
-                place.score,
-                place.evidence(
-                    cosine, hybrid_ranking.compute_word_share(words, fetched[place.key].words)
+                chunks[candidate.key].chunk,
+                candidate.score,
+                candidate.evidence(
+                    cosine,
+                    hybrid_ranking.compute_word_share(words, chunks[candidate.key].words),
                 ),
             )
-            for place, cosine in zip(places, cosines, strict=True)
+            for candidate, cosine in zip(visible, cosines, strict=True)
         )
 
-    def _cosines(self, query: IndexQuery, places: Ranking) -> list[float] | list[None]:
-        """Of every hit, whichever leg found it, so that the evidence of hits compares."""
+    def _cosines(self, query: IndexQuery, ranking: Ranking) -> list[float] | list[None]:
+        """Return the cosine of every hit, whichever leg found it, so that their evidence is comparable."""
         if query.vector is None:
-            return [None] * len(places)
-        slots = _numbers([place.key for place in places])
-        found: list[float] = cosines(self._view.vectors, slots, query.vector).tolist()
-        return found
+            return [None] * len(ranking)
+        slots = _to_numbers([candidate.key for candidate in ranking])
+        cosines: list[float] = vector_file.compute_cosines(
+            self._snapshot.vectors, slots, query.vector
+        ).tolist()
+        return cosines
 
 
-def _numbers(slots: Sequence[int]) -> Numbers:
+def _to_numbers(slots: Sequence[int]) -> Numbers:
     return np.array(slots, np.int64)

@@ -1,8 +1,8 @@
-"""One consistent state of the tables, the full-text index and the vector files, for readers.
+"""A consistent snapshot of the tables, the full-text index and the vector files, for readers.
 
-A writer first adds to the full-text index and the vector files, then flips the tables, then takes out what
-the flip made old. So parts that were taken while the counter stood still belong together: they may hold
-more than the tables show, which every reader passes over, but never less.
+A writer first adds to the full-text index and the vector files, then commits to the tables, then removes what
+the commit made obsolete. So parts that were opened while the counter did not change belong together: they may
+hold more than the tables show, which every search filters out, but never less.
 """
 
 from collections.abc import Iterator
@@ -15,143 +15,143 @@ import tantivy
 
 from connectors.access import Readers
 from indexing.index.protocols import Filters
-from indexing.local import columns, vector_file
-from indexing.local.access_filter import Scope, scope
-from indexing.local.columns import Columns
+from indexing.local import vector_file
+from indexing.local.access_filter import SearchScope, build_scope
+from indexing.local.columns import Columns, load_columns
 from indexing.local.database import Connection, ConnectionPool, State, read_state, read_transaction
-from indexing.local.tantivy_index import Damaged, Fulltext
+from indexing.local.tantivy_index import FulltextDamagedError, FulltextIndex
 from indexing.local.vector_file import VectorFiles
 from indexing.runtime.deadline import Deadline
 
-SCOPES = 64
+CACHED_SCOPES = 64
 
 
-class Scopes:
-    """Scopes of one view that were asked for of late; askers come back, and so do their filters."""
+class ScopeCache:
+    """Recently used scopes of one snapshot: people ask more than once, with the same filters."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Readers, Filters], Scope] = {}
+        self._scopes: dict[tuple[Readers, Filters], SearchScope] = {}
 
-    def of(
+    def get(
         self, connection: Connection, columns: Columns, readers: Readers, filters: Filters
-    ) -> Scope:
-        known = self._known.get((readers, filters))
-        if known is None:
-            known = scope(connection, columns, readers, filters)
-            if len(self._known) >= SCOPES:
-                self._known.clear()
-            self._known[readers, filters] = known
-        return known
+    ) -> SearchScope:
+        scope = self._scopes.get((readers, filters))
+        if scope is None:
+            scope = build_scope(connection, columns, readers, filters)
+            if len(self._scopes) >= CACHED_SCOPES:
+                self._scopes.clear()
+            self._scopes[readers, filters] = scope
+        return scope
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Snapshot:
     state: State
     searcher: tantivy.Searcher
     vectors: VectorFiles
     columns: Columns
-    scopes: Scopes
+    scopes: ScopeCache
 
-    def scope(self, connection: Connection, readers: Readers, filters: Filters) -> Scope:
-        """`connection` reads this view's state."""
-        return self.scopes.of(connection, self.columns, readers, filters)
+    def scope(self, connection: Connection, readers: Readers, filters: Filters) -> SearchScope:
+        """Return the scope of an asker; `connection` reads this snapshot's state."""
+        return self.scopes.get(connection, self.columns, readers, filters)
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """What outlives a change of the tables."""
+class _OpenFiles:
+    """Files that stay open when the tables change."""
 
-    fulltext: Fulltext
+    fulltext: FulltextIndex
     vectors: VectorFiles
 
 
-class Views:
-    """Keeps the newest view, and makes a new one when the counter has moved."""
+class SnapshotCache:
+    """Keeps the newest snapshot, and takes a new one when the counter has changed."""
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
         self._dimension = dimension
         self._pool = ConnectionPool(folder)
         self._refreshing = Lock()
-        self._view: View | None = None
-        self._parts: _Parts | None = None
+        self._snapshot: Snapshot | None = None
+        self._files: _OpenFiles | None = None
 
     @contextmanager
-    def current(self, deadline: Deadline) -> Iterator[tuple[View, Connection]]:
-        """A view, and a connection whose reads see the same state.
+    def current(self, deadline: Deadline) -> Iterator[tuple[Snapshot, Connection]]:
+        """Yield a snapshot, and a connection whose reads see the same state.
 
         Raises:
-            DeadlineExceededError: no state stood still long enough to be seen whole.
-            Damaged, FileNotFoundError: a file is missing.
+            DeadlineExceededError: writers changed the state faster than it could be read.
+            FulltextDamagedError, FileNotFoundError: a file is missing.
         """
         with self._pool.connection() as connection:
             while True:
                 deadline.check()
                 with read_transaction(connection):
-                    view = self._view_of(connection)
-                    if view is not None:
-                        yield view, connection
+                    current = self._snapshot_of(connection)
+                    if current is not None:
+                        yield current, connection
                         return
 
     @contextmanager
     def tables(self) -> Iterator[Connection]:
-        """A connection within one state of the tables, for what needs no more."""
+        """Yield a connection that reads one state of the tables, for callers that need nothing else."""
         with self._pool.connection() as connection, read_transaction(connection):
             yield connection
 
     def close(self) -> None:
         self._pool.close()
 
-    def _view_of(self, connection: Connection) -> View | None:
-        """A view of the connection's snapshot; none if a writer got ahead of it meanwhile."""
+    def _snapshot_of(self, connection: Connection) -> Snapshot | None:
+        """Return a snapshot of the state that the connection reads; none if a writer has changed it meanwhile."""
         state = read_state(connection)
-        view = self._view
-        if view is not None and view.state.counter == state.counter:
-            return view
+        current = self._snapshot
+        if current is not None and current.state.counter == state.counter:
+            return current
         with self._refreshing:
-            view = self._view
-            if view is None or view.state.counter < state.counter:
-                return self._refreshed(connection, state)
-            return view if view.state.counter == state.counter else None
+            current = self._snapshot
+            if current is None or current.state.counter < state.counter:
+                return self._refresh(connection, state)
+            return current if current.state.counter == state.counter else None
 
-    def _refreshed(self, connection: Connection, state: State) -> View | None:
+    def _refresh(self, connection: Connection, state: State) -> Snapshot | None:
         try:
-            view = self._taken(connection, state)
-        except (Damaged, FileNotFoundError):
-            # Files of an epoch that has ended meanwhile are gone for good reason.
+            taken = self._take(connection, state)
+        except (FulltextDamagedError, FileNotFoundError):
+            # Files of an epoch that has ended meanwhile were removed on purpose.
             if self._is_newest(state):
                 raise
             return None
         if not self._is_newest(state):
             return None
-        self._view = view
-        return view
+        self._snapshot = taken
+        return taken
 
     def _is_newest(self, state: State) -> bool:
         with self._pool.connection() as fresh:
             return read_state(fresh).counter == state.counter
 
-    def _taken(self, connection: Connection, state: State) -> View:
-        former = self._view.columns if self._view else None
-        parts = self._parts = _Parts(self._fulltext(state), self._vectors(state))
-        return View(
+    def _take(self, connection: Connection, state: State) -> Snapshot:
+        former = self._snapshot.columns if self._snapshot else None
+        files = self._files = _OpenFiles(self._open_fulltext(state), self._map_vectors(state))
+        return Snapshot(
             state,
-            parts.fulltext.searcher(),
-            parts.vectors.first(state.slots),
-            columns.loaded(connection, state, former),
-            Scopes(),
+            files.fulltext.searcher(),
+            files.vectors.first(state.slots),
+            load_columns(connection, state, former),
+            ScopeCache(),
         )
 
-    def _fulltext(self, state: State) -> Fulltext:
-        if self._parts and self._parts.fulltext.epoch == state.fulltext_epoch:
-            return self._parts.fulltext
-        return Fulltext(self._folder, state.fulltext_epoch)
+    def _open_fulltext(self, state: State) -> FulltextIndex:
+        if self._files and self._files.fulltext.epoch == state.fulltext_epoch:
+            return self._files.fulltext
+        return FulltextIndex(self._folder, state.fulltext_epoch)
 
-    def _vectors(self, state: State) -> VectorFiles:
+    def _map_vectors(self, state: State) -> VectorFiles:
         if state.slots == 0:
-            return vector_file.none(state.vector_epoch, self._dimension)
-        if self._parts:
-            known = self._parts.vectors
-            if known.epoch == state.vector_epoch and known.capacity >= state.slots:
-                return known
-        return vector_file.mapped(self._folder, state.vector_epoch, self._dimension)
+            return vector_file.empty(state.vector_epoch, self._dimension)
+        if self._files:
+            mapped = self._files.vectors
+            if mapped.epoch == state.vector_epoch and mapped.capacity >= state.slots:
+                return mapped
+        return vector_file.map_files(self._folder, state.vector_epoch, self._dimension)

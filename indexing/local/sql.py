@@ -1,7 +1,7 @@
-"""The tables of the local index and every statement on them, each with a name and a reason.
+"""The tables of the local index and every statement on them.
 
-Rows of `chunks`, `words` and `vectors` are never changed: a new version of a document gets new rows, and
-`documents` says which rows are seen. A version of a document is named by its first row.
+Rows of `chunks`, `words` and `vectors` never change: a new version of a document gets new rows, and
+`documents` says which rows are current. A version of a document is identified by its first row.
 """
 
 SCHEMA_VERSION = 2
@@ -10,12 +10,12 @@ TABLES = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """
     CREATE TABLE state (
-        counter INTEGER NOT NULL,         -- grows with everything that readers must notice
-        next_row INTEGER NOT NULL,        -- rows are never used again
-        slots INTEGER NOT NULL,           -- vectors in the vector files, dead ones included
-        chunks INTEGER NOT NULL,          -- that are seen
-        vector_epoch INTEGER NOT NULL,    -- names the vector files
-        fulltext_epoch INTEGER NOT NULL   -- names the folder of the full-text index
+        counter INTEGER NOT NULL,         -- grows with every change that readers must notice
+        next_row INTEGER NOT NULL,        -- row numbers are never reused
+        slots INTEGER NOT NULL,           -- vectors in the vector files, obsolete ones included
+        chunks INTEGER NOT NULL,          -- that are current
+        vector_epoch INTEGER NOT NULL,    -- the current vector files
+        fulltext_epoch INTEGER NOT NULL   -- the current folder of the full-text index
     )
     """,
     "INSERT INTO state VALUES (0, 0, 0, 0, 0, 0)",
@@ -38,13 +38,13 @@ TABLES = (
         created INTEGER,                  -- microseconds since 1970, UTC
         updated INTEGER,
         changed INTEGER NOT NULL,         -- the counter of the last change
-        details TEXT NOT NULL             -- what is shown of it, as JSON
+        details TEXT NOT NULL             -- what is shown of the document, as JSON
     )
     """,
     "CREATE INDEX documents_changed ON documents (changed)",
     "CREATE INDEX documents_first_row ON documents (first_row)",
     """
-    -- Ordinals of deleted documents, free to be used again.
+    -- Ordinals of deleted documents, free for reuse.
     CREATE TABLE tombstones (ordinal INTEGER PRIMARY KEY, changed INTEGER NOT NULL)
     """,
     "CREATE INDEX tombstones_changed ON tombstones (changed)",
@@ -59,9 +59,9 @@ TABLES = (
         link TEXT NOT NULL,
         headings TEXT,                    -- a JSON list
         embedded_text TEXT NOT NULL,
-        text_start INTEGER,               -- where the text stands in embedded_text
+        text_start INTEGER,               -- where the text begins in embedded_text
         text_end INTEGER,
-        text TEXT                         -- only where it does not stand there
+        text TEXT                         -- only if it is not part of embedded_text
     )
     """,
     "CREATE TABLE words (row INTEGER PRIMARY KEY, words TEXT NOT NULL)",
@@ -74,7 +74,7 @@ TABLES = (
     """,
     "CREATE TABLE label_sets (id INTEGER PRIMARY KEY AUTOINCREMENT, labels BLOB NOT NULL UNIQUE)",
     """
-    -- Labels of people, and those of their names in the same order.
+    -- Labels of people, and the labels of their names in the same order.
     CREATE TABLE people_sets (
         id INTEGER PRIMARY KEY AUTOINCREMENT, labels BLOB NOT NULL, names BLOB NOT NULL,
         UNIQUE (labels, names)
@@ -91,7 +91,7 @@ TABLES = (
     ) WITHOUT ROWID
     """,
     """
-    -- Versions whose entries in the full-text index, or whose rows, may be left over or out of date.
+    -- Versions whose entries in the full-text index, or whose rows, may be left over or outdated.
     CREATE TABLE outbox (version INTEGER PRIMARY KEY, count INTEGER NOT NULL)
     """,
 )
@@ -107,13 +107,16 @@ WRITE_STATE = (
     " fulltext_epoch = ?"
 )
 
-# The last door: nothing of a document is read for an asker but through this condition.
+# The last check of access: every statement that reads a chunk for an asker contains MAY_READ. Searches have
+# narrowed their candidates to what the asker may see, but by columns in memory and by the full-text index, which
+# are read at another moment than the chunk. IS_CURRENT keeps rows out that belong to a former version of the
+# document, or to a deleted document whose ordinal another one was given since.
 MAY_READ = """
     d.hidden = 0 AND EXISTS (
         SELECT 1 FROM reader_set_tokens r WHERE r.reader_set = d.reader_set
         AND r.token IN (SELECT value FROM json_each(:tokens)))
 """
-SEEN = "c.row >= d.first_row AND c.row < d.first_row + d.count"
+IS_CURRENT = "c.row >= d.first_row AND c.row < d.first_row + d.count"
 
 CHUNK = """
     c.row, c.section, c.span_start, c.span_end, c.page, c.link, c.headings, c.embedded_text,
@@ -123,7 +126,7 @@ CHUNK = """
 CHUNKS_TO_SHOW = f"""
     SELECT w.words, {CHUNK} FROM chunks c JOIN words w ON w.row = c.row
     JOIN documents d ON d.ordinal = c.document JOIN reader_sets s ON s.id = d.reader_set
-    WHERE c.row IN (SELECT value FROM json_each(:rows)) AND {SEEN} AND {MAY_READ}
+    WHERE c.row IN (SELECT value FROM json_each(:rows)) AND {IS_CURRENT} AND {MAY_READ}
 """
 CHUNKS_OF_RANGE = f"""
     SELECT '', {CHUNK} FROM documents d JOIN reader_sets s ON s.id = d.reader_set
@@ -132,9 +135,9 @@ CHUNKS_OF_RANGE = f"""
 """
 TEXTS_TO_CHECK = f"""
     SELECT c.row, c.embedded_text FROM chunks c JOIN documents d ON d.ordinal = c.document
-    WHERE c.row IN (SELECT value FROM json_each(:rows)) AND {SEEN} AND {MAY_READ}
+    WHERE c.row IN (SELECT value FROM json_each(:rows)) AND {IS_CURRENT} AND {MAY_READ}
 """
-# No date reads as the least integer.
+# A missing date becomes the smallest integer.
 COLUMNS = """
     SELECT ordinal, first_row, count, first_slot, reader_set, label_set, source, media_type, people_set,
     boost, hidden, coalesce(created, -9223372036854775808), coalesce(updated, -9223372036854775808)
@@ -152,7 +155,7 @@ LABELS_OF = "SELECT id FROM labels WHERE kind = ? AND value IN (SELECT value FRO
 LABEL_NAMES = "SELECT id, value FROM labels WHERE id IN (SELECT value FROM json_each(?))"
 ORDINALS_OF = "SELECT ordinal FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 
-# Of a document without rows nobody is told, whoever may once have been amended to read it.
+# A document without chunks has no readers, whatever an amendment once gave it.
 SCAN = """
     SELECT d.id, d.generation, d.count, d.content_hash, iif(d.count > 0, s.tokens, '[]')
     FROM documents d JOIN reader_sets s ON s.id = d.reader_set
@@ -169,7 +172,7 @@ CHUNKS_OF_DOCUMENT = f"""
 """
 VECTORS_OF_ROWS = "SELECT vector FROM vectors WHERE row >= ? AND row < ? ORDER BY row"
 
-HELD = """
+STORED_DOCUMENTS = """
     SELECT d.id, d.ordinal, d.generation, d.first_row, d.count, d.hidden, d.details, r.labels
     FROM documents d JOIN reader_sets r ON r.id = d.reader_set
     WHERE d.id IN (SELECT value FROM json_each(?))

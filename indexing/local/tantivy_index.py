@@ -1,7 +1,8 @@
-"""The keyword leg and phrases, by tantivy. Nothing is kept here that SQLite does not hold.
+"""The full-text index, by tantivy, for the keyword leg and for phrases; it can be rebuilt from SQLite.
 
-One field is searched: `words`, the tokens of `analysis.words`, as they are. `plain` holds every word with
-its position, for exact phrases. Filters and readers are conditions inside the query, never a sieve behind it.
+The field `words` holds the tokens of `tokenizer.words`; `plain` holds every word with its position, for
+exact phrases. Filters and readers are conditions of the query: a filter on its results could be left with
+nothing although better matches exist.
 """
 
 import shutil
@@ -16,26 +17,33 @@ import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
+from indexing.local import sql
+from indexing.local.database import Connection
+from indexing.local.row_mapping import Row, unpack_labels
+from indexing.text import tokenizer
+
 Condition: TypeAlias = tantivy.Query
 
 HEAP = 50_000_000
-"""Bytes a writer may gather before it must write a segment."""
+"""Bytes that a writer buffers before it writes a segment."""
 PHRASE = 10_000.0
-"""Above any sum of BM25, so that what holds more of the phrases comes first."""
+"""Above any sum of BM25, so that chunks with more of the phrases come first."""
 
 
-class Damaged(Exception):
+class FulltextDamagedError(Exception):
     """A file of the full-text index is missing or cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """A chunk in the full-text index."""
+
     row: int
     document: int
     """The ordinal."""
     version: int
     words: str
-    """Tokens with a space between them."""
+    """Tokens, joined by spaces."""
     plain: str
     labels: Sequence[int]
     """Source, media type, sets, tags, people and, unless the document is hidden, readers."""
@@ -48,7 +56,39 @@ class Matches:
     rows: NDArray[np.int64]
     documents: NDArray[np.int64]
     scores: NDArray[np.float64]
-    """Best first, equals by row."""
+    """Best first, ties by row."""
+
+
+def read_entries(connection: Connection, version: int) -> Iterator[Entry]:
+    """Read from the tables what the full-text index must hold of a version."""
+    return map(_entry, connection.execute(sql.ENTRIES_OF_VERSION, (version,)))
+
+
+def read_all_entries(connection: Connection) -> Iterator[Entry]:
+    return map(_entry, connection.execute(sql.ALL_ENTRIES))
+
+
+def _entry(row: Row) -> Entry:
+    number, ordinal, version, hidden, source, media_type, created, updated = row[:8]
+    words, text, label_set, people_set, reader_set = row[8:]
+    # A hidden document has no readers here, so no search of anybody finds it.
+    readers = [] if hidden else unpack_labels(reader_set)
+    return Entry(
+        row=number,
+        document=ordinal,
+        version=version,
+        words=words,
+        plain=" ".join(tokenizer.plain_words(text)),
+        labels=[
+            source,
+            media_type,
+            *unpack_labels(label_set),
+            *unpack_labels(people_set),
+            *readers,
+        ],
+        created=created,
+        updated=updated,
+    )
 
 
 def _schema() -> tantivy.Schema:
@@ -72,56 +112,56 @@ def path(folder: Path, epoch: int) -> Path:
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise Damaged(str(error)) from error
+        raise FulltextDamagedError(str(error)) from error
 
 
-class Fulltext:
+class FulltextIndex:
     """One epoch of the full-text index, open."""
 
     def __init__(self, folder: Path, epoch: int) -> None:
-        """Raises Damaged."""
+        """Raises FulltextDamagedError."""
         self.epoch = epoch
-        with _named():
+        with _translate_errors():
             self._index = tantivy.Index.open(str(path(folder, epoch)))
             self._index.config_reader("manual")
 
     def searcher(self) -> tantivy.Searcher:
-        """Of the newest commit. Not to be called by two threads at once. Raises Damaged."""
-        with _named():
+        """Return a searcher of the newest commit. Not thread-safe. Raises FulltextDamagedError."""
+        with _translate_errors():
             self._index.reload()
             return self._index.searcher()
 
     def write(self, outdated: Sequence[int], entries: Iterable[Entry]) -> None:
-        """Take out the versions `outdated`, put in `entries`, in one commit that is on disk on return."""
-        with _named():
+        """Remove the versions `outdated` and add `entries`, in one commit, which is on disk on return."""
+        with _translate_errors():
             writer = self._index.writer(HEAP, 1)
         try:
             if outdated:
-                # Deleting by term takes the number for a signed one, and finds nothing.
+                # Deleting by term would read the number as a signed one and find nothing.
                 writer.delete_documents_by_query(
                     tantivy.Query.term_set_query(SCHEMA, "version", list(outdated))
                 )
             for entry in entries:
-                writer.add_document(_document(entry))
-            with _named():
+                writer.add_document(_to_tantivy(entry))
+            with _translate_errors():
                 writer.commit()
         finally:
-            # Merges would be given up without this, and segments pile up; it also frees the lock.
+            # Otherwise merges would be aborted and segments pile up; it also releases the lock.
             writer.wait_merging_threads()
 
     def collect_garbage(self) -> None:
-        """Remove files of commits that never came to be; the next commit may need their names."""
-        with _named():
+        """Remove files of commits that were never completed; the next commit may need their names."""
+        with _translate_errors():
             writer = self._index.writer(HEAP, 1)
             writer.garbage_collect_files()
             writer.wait_merging_threads()
 
 
-def _document(entry: Entry) -> tantivy.Document:
+def _to_tantivy(entry: Entry) -> tantivy.Document:
     document = tantivy.Document()
     document.add_text("words", entry.words)
     document.add_text("plain", entry.plain)
@@ -142,22 +182,22 @@ def create(folder: Path, epoch: int, entries: Iterable[Entry]) -> None:
     remove(folder, epoch)
     path(folder, epoch).mkdir()
     tantivy.Index(SCHEMA, path=str(path(folder, epoch)))
-    Fulltext(folder, epoch).write([], entries)
+    FulltextIndex(folder, epoch).write([], entries)
 
 
 def remove(folder: Path, epoch: int) -> None:
     shutil.rmtree(path(folder, epoch), ignore_errors=True)
 
 
-def any_label(labels: Sequence[int]) -> Condition:
-    return _free(tantivy.Query.term_set_query(SCHEMA, "labels", list(labels)))
+def match_labels(labels: Sequence[int]) -> Condition:
+    return _without_score(tantivy.Query.term_set_query(SCHEMA, "labels", list(labels)))
 
 
-def any_document(ordinals: Sequence[int]) -> Condition:
-    return _free(tantivy.Query.term_set_query(SCHEMA, "document", list(ordinals)))
+def match_documents(ordinals: Sequence[int]) -> Condition:
+    return _without_score(tantivy.Query.term_set_query(SCHEMA, "document", list(ordinals)))
 
 
-def between(field: str, since: int | None, until: int | None) -> Condition:
+def match_date_range(field: str, since: int | None, until: int | None) -> Condition:
     """`[since, until)` of `created` or `updated`."""
     query = tantivy.Query.range_query(
         SCHEMA,
@@ -165,56 +205,58 @@ def between(field: str, since: int | None, until: int | None) -> Condition:
         tantivy.FieldType.Integer,
         lower_bound=since,
         upper_bound=until,
-        include_upper=until is None,  # tantivy's word for a side that is open
+        include_upper=until is None,  # how tantivy marks an open side
     )
-    return _free(query)
+    return _without_score(query)
 
 
-def _free(query: tantivy.Query) -> tantivy.Query:
-    """A condition that adds nothing to the score."""
+def _without_score(query: tantivy.Query) -> tantivy.Query:
+    """Make a condition that adds nothing to the score."""
     return tantivy.Query.const_score_query(query, 0.0)
 
 
-def any_word(words: Sequence[str]) -> tantivy.Query:
-    """BM25; a word that is asked for twice counts twice."""
+def match_words(words: Sequence[str]) -> tantivy.Query:
+    """Match any of the words, scored by BM25; a repeated word counts repeatedly."""
     terms = [
-        tantivy.Query.boost_query(_word(word), float(times)) if times > 1 else _word(word)
+        tantivy.Query.boost_query(_match_word(word), float(times))
+        if times > 1
+        else _match_word(word)
         for word, times in Counter(words).items()
     ]
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
 
 
-def _word(word: str) -> tantivy.Query:
+def _match_word(word: str) -> tantivy.Query:
     return tantivy.Query.term_query(SCHEMA, "words", word, index_option="freq")
 
 
-def phrase(words: Sequence[str]) -> tantivy.Query:
-    """Plain words that stand one after the other."""
+def match_phrase(words: Sequence[str]) -> tantivy.Query:
+    """Match plain words one directly after the other."""
     if len(words) == 1:
         return tantivy.Query.term_query(SCHEMA, "plain", words[0])
     return tantivy.Query.phrase_query(SCHEMA, "plain", list(words))
 
 
-def any_phrase(phrases: Sequence[Sequence[str]], words: Sequence[str]) -> tantivy.Query:
-    """What holds more of the phrases comes first, then what has more of the words."""
+def match_phrases(phrases: Sequence[Sequence[str]], words: Sequence[str]) -> tantivy.Query:
+    """Match any of the phrases: more phrases first, then by BM25 of the words."""
     held = [
-        (tantivy.Occur.Should, tantivy.Query.const_score_query(phrase(words), PHRASE))
+        (tantivy.Occur.Should, tantivy.Query.const_score_query(match_phrase(words), PHRASE))
         for words in phrases
     ]
     wanted = (tantivy.Occur.Must, tantivy.Query.boolean_query(held))
     if not words:
         return tantivy.Query.boolean_query([wanted])
-    return tantivy.Query.boolean_query([wanted, (tantivy.Occur.Should, any_word(words))])
+    return tantivy.Query.boolean_query([wanted, (tantivy.Occur.Should, match_words(words))])
 
 
-def holders(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
-    """Chunks in which these plain words stand one after the other."""
-    found = searcher.search(phrase(words), 1, count=True)
+def count_phrase(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
+    """Count the chunks with these plain words one directly after the other."""
+    found = searcher.search(match_phrase(words), 1, count=True)
     return int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's stub
 
 
-def rarest(searcher: tantivy.Searcher, words: Sequence[str], plain: Sequence[str]) -> int:
-    """Chunks that hold the rarest of these words: what consists of them all is held by no more."""
+def count_rarest(searcher: tantivy.Searcher, words: Sequence[str], plain: Sequence[str]) -> int:
+    """Count the chunks with the rarest of these words; no more chunks can contain them all."""
     held = [searcher.doc_freq("words", word) for word in words]
     return min(held + [searcher.doc_freq("plain", word) for word in plain])
 
@@ -223,7 +265,7 @@ def search(
     searcher: tantivy.Searcher, query: tantivy.Query, conditions: Sequence[Condition], limit: int
 ) -> Matches:
     must = [(tantivy.Occur.Must, part) for part in (query, *conditions)]
-    with _named():
+    with _translate_errors():
         hits = searcher.search(tantivy.Query.boolean_query(must), limit, count=False).hits
         addresses = [address for _, address in hits]
         rows = np.array(searcher.fast_field_values("row", addresses), np.int64)

@@ -1,8 +1,8 @@
-"""Vectors in memory-mapped files: scanned exactly as bytes, then rescored as half floats.
+"""Vectors in memory-mapped files: all are scanned as bytes, the best are rescored as half floats.
 
-Three files an epoch, each with one entry a slot: `vectors-<epoch>.i8` (the vector divided by its scale,
-rounded to bytes), `.scale` (float32) and `.f16`. An epoch only grows; entries that `State.slots` does not
-count are of no version yet, so writing them disturbs no reader. All of it can be built again from SQLite.
+An epoch has three files with one entry per slot: `vectors-<epoch>.i8` (the vector divided by its scale,
+rounded to bytes), `.scale` (float32) and `.f16`. An epoch only grows; entries beyond `State.slots` belong to
+no version yet, so writing them disturbs no reader. All files can be rebuilt from SQLite.
 """
 
 import mmap
@@ -23,13 +23,13 @@ Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 GROWTH = 16_384
-"""Slots by which files grow, so that a reader seldom has to map them anew."""
+"""Slots by which files grow, so that readers seldom have to map them again."""
 RESCORED = 1.25
-"""Candidates of the byte scan that are scored again, for each that is wanted."""
+"""Candidates of the byte scan that are rescored, per result."""
 LAST = np.float32(-1e30)
-"""Added to the score of a vector that is not allowed."""
+"""Added to the score of a vector that the asker may not see."""
 NOTHING = np.float32(1e-30)
-"""Stands for the largest component of a vector of zeros, which has to have a scale too."""
+"""Largest component assumed for a vector of zeros, which needs a scale too."""
 GATHERED_SHARE = 0.12
 """Below this share of allowed vectors it is faster to copy them out than to scan past the others."""
 
@@ -38,7 +38,7 @@ _KINDS: dict[str, type[np.generic]] = {"i8": np.int8, "scale": np.float32, "f16"
 
 @dataclass(frozen=True, slots=True)
 class VectorFiles:
-    """A view of the first slots of one epoch."""
+    """The first slots of one epoch."""
 
     epoch: int
     bytes: Int8s
@@ -58,12 +58,12 @@ def _path(folder: Path, epoch: int, kind: str) -> Path:
 
 
 def _width(kind: str, dimension: int) -> int:
-    """Bytes a slot."""
+    """Return the bytes of a slot."""
     return np.dtype(_KINDS[kind]).itemsize * (1 if kind == "scale" else dimension)
 
 
-def are_whole(folder: Path, epoch: int, slots: int, dimension: int) -> bool:
-    """Whether the files are there and hold at least `slots` entries."""
+def are_complete(folder: Path, epoch: int, slots: int, dimension: int) -> bool:
+    """Whether the files exist and hold at least `slots` entries."""
     paths = {kind: _path(folder, epoch, kind) for kind in _KINDS}
     return slots == 0 or all(
         path.is_file() and path.stat().st_size >= slots * _width(kind, dimension)
@@ -71,8 +71,8 @@ def are_whole(folder: Path, epoch: int, slots: int, dimension: int) -> bool:
     )
 
 
-def none(epoch: int, dimension: int) -> VectorFiles:
-    """Of an epoch that holds nothing yet, and may have no files."""
+def empty(epoch: int, dimension: int) -> VectorFiles:
+    """Represent an epoch without vectors, which may have no files."""
     return VectorFiles(
         epoch,
         np.empty((0, dimension), np.int8),
@@ -81,13 +81,13 @@ def none(epoch: int, dimension: int) -> VectorFiles:
     )
 
 
-def mapped(folder: Path, epoch: int, dimension: int) -> VectorFiles:
-    """All of the files' capacity.
+def map_files(folder: Path, epoch: int, dimension: int) -> VectorFiles:
+    """Map the files with all their capacity.
 
     Raises:
-        FileNotFoundError: the epoch is over.
+        FileNotFoundError: the epoch has ended.
     """
-    i8, scale, f16 = (_mapped(_path(folder, epoch, kind)) for kind in _KINDS)
+    i8, scale, f16 = (_map_file(_path(folder, epoch, kind)) for kind in _KINDS)
     return VectorFiles(
         epoch,
         np.frombuffer(i8, np.int8).reshape(-1, dimension),
@@ -96,18 +96,18 @@ def mapped(folder: Path, epoch: int, dimension: int) -> VectorFiles:
     )
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _map_file(path: Path) -> mmap.mmap:
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def append(folder: Path, epoch: int, slots: int, vectors: Halves) -> None:
-    """Write entries from number `slots` on, and wait until they are on disk."""
-    scales, quantised = _quantised(vectors.astype(np.float32))
+    """Write entries from number `slots` on; they are on disk when this returns."""
+    scales, quantised = _quantise(vectors.astype(np.float32))
     parts: dict[str, NDArray[np.generic]] = {"i8": quantised, "scale": scales, "f16": vectors}
     for kind, part in parts.items():
         width = _width(kind, vectors.shape[1])
-        with _opened(_path(folder, epoch, kind)) as descriptor:
+        with _open(_path(folder, epoch, kind)) as descriptor:
             _grow(descriptor, slots + len(vectors), width)
             _write(descriptor, part.tobytes(), slots * width)
 
@@ -116,8 +116,8 @@ _flush = getattr(os, "fdatasync", os.fsync)  # Lengths change in steps of GROWTH
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A file for writing in place, made where it is missing; on disk when left."""
+def _open(path: Path) -> Iterator[int]:
+    """Open a file for writing in place, creating it if missing; flush it at the end of the block."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
     try:
         yield descriptor
@@ -133,14 +133,14 @@ def _grow(descriptor: int, slots: int, width: int) -> None:
 
 
 def _write(descriptor: int, content: bytes, offset: int) -> None:
-    left = memoryview(content)
+    remaining = memoryview(content)
     os.lseek(descriptor, offset, os.SEEK_SET)
-    while left:
-        left = left[os.write(descriptor, left) :]
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def build(folder: Path, epoch: int, blocks: Iterable[Halves]) -> int:
-    """Write a whole epoch; returns its slots."""
+    """Write a whole epoch; return its number of slots."""
     remove(folder, epoch)
     slots = 0
     for block in blocks:
@@ -151,73 +151,75 @@ def build(folder: Path, epoch: int, blocks: Iterable[Halves]) -> int:
 
 def remove(folder: Path, epoch: int) -> None:
     for kind in _KINDS:
-        # Some systems do not remove a file that somebody has mapped; it is of no use and no harm.
+        # Some systems refuse to remove a mapped file; leaving it does no harm.
         with suppress(FileNotFoundError, PermissionError):
             _path(folder, epoch, kind).unlink()
 
 
-def _quantised(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
-    """Each vector by its own scale, so that its largest component becomes 127."""
+def _quantise(vectors: Vectors) -> tuple[NDArray[np.float32], Int8s]:
+    """Scale each vector so that its largest component becomes 127."""
     scales = np.abs(vectors).max(axis=1, initial=NOTHING) / np.float32(127.0)
     return scales, np.rint(vectors / scales[:, None]).astype(np.int8)
 
 
-def cosines(files: VectorFiles, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of the half floats at `slots`."""
+def compute_cosines(
+    files: VectorFiles, slots: Slots, vector: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the cosines of the half floats at `slots`."""
     return half_dots(files.halves.take(slots, axis=0), vector)
 
 
-def nearest(
+def find_nearest(
     files: VectorFiles, queries: Vectors, allowed: Mask, count: int
 ) -> list[tuple[Slots, NDArray[np.float32]]]:
-    """For each query the `count` allowed slots of highest cosine, best first, equals by slot.
+    """Return for each query the `count` allowed slots of highest cosine, best first, ties by slot.
 
-    Every allowed vector is compared, so no filter costs recall. `allowed` has one entry a slot.
+    Every allowed vector is compared, so filters do not cost recall. `allowed` has one entry per slot.
     """
-    _, quantised = _quantised(queries)
+    _, quantised = _quantise(queries)
     candidates = round(RESCORED * count)
     number = int(np.count_nonzero(allowed))
     if number < GATHERED_SHARE * len(allowed):
-        found = _among(files, quantised, np.flatnonzero(allowed), candidates)
+        found = _scan_selected(files, quantised, np.flatnonzero(allowed), candidates)
     else:
         hidden = ~allowed if number < len(allowed) else None
-        found = _among_all(files, quantised, hidden, min(number, candidates))
+        found = _scan_all(files, quantised, hidden, min(number, candidates))
     return [
-        _rescored(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
+        _rescore(files, slots, query, count) for slots, query in zip(found, queries, strict=True)
     ]
 
 
-def _among(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> list[Slots]:
-    """For each query the best of the selected by the byte scan, at least `count` where there are so many."""
+def _scan_selected(files: VectorFiles, queries: Int8s, selected: Slots, count: int) -> list[Slots]:
+    """Return for each query the best of the selected slots by bytes, at least `count` if there are so many."""
     if len(selected) <= count:
         return [selected] * len(queries)
     scores = scaled_dots(files.bytes, files.scales, queries, selected)
-    return [selected.take(_largest(row, count)) for row in scores]
+    return [selected.take(_find_largest(row, count)) for row in scores]
 
 
-def _among_all(files: VectorFiles, queries: Int8s, hidden: Mask | None, count: int) -> list[Slots]:
-    """The same for at least so many; vectors that are hidden are scanned too, and put last."""
+def _scan_all(files: VectorFiles, queries: Int8s, hidden: Mask | None, count: int) -> list[Slots]:
+    """Do the same over all slots; hidden vectors are scanned too, and ranked last."""
     scores = scaled_dots(files.bytes, files.scales, queries)
     if hidden is not None:
         scores += hidden * LAST
-    return [_largest(row, count) for row in scores]
+    return [_find_largest(row, count) for row in scores]
 
 
-def _largest(scores: NDArray[np.float32], count: int) -> Slots:
-    """Positions of the `count` largest and of a few more, in ascending order of position."""
+def _find_largest(scores: NDArray[np.float32], count: int) -> Slots:
+    """Return the positions, ascending, of the `count` largest scores and a few more."""
     if len(scores) <= count:
         return np.arange(len(scores))
     (near,) = (scores >= _floor(scores, count)).nonzero()
     if len(near) > 2 * count:
-        # A stable sort keeps the first of equals, so that equal vectors are chosen alike each time.
+        # A stable sort keeps the first of equal scores, so that the choice is the same each time.
         near = np.sort(near[(-scores[near]).argsort(kind="stable")[:count]])
     return near
 
 
 def _floor(scores: NDArray[np.float32], count: int) -> float:
-    """A score that at least `count` of the scores reach, and not many more.
+    """Return a score that at least `count` of the scores reach, and not many more.
 
-    Of the maxima of enough disjoint groups the count-th largest is reached by as many scores.
+    At least `count` scores reach the count-th largest of the maxima of disjoint groups.
     """
     groups = 8 * count
     if len(scores) < 4 * groups:
@@ -227,15 +229,15 @@ def _floor(scores: NDArray[np.float32], count: int) -> float:
     return float(np.partition(maxima, groups - count)[groups - count])
 
 
-def _rescored(
+def _rescore(
     files: VectorFiles, slots: Slots, query: NDArray[np.float32], count: int
 ) -> tuple[Slots, NDArray[np.float32]]:
-    scores = cosines(files, slots, query)
+    scores = compute_cosines(files, slots, query)
     best = (-scores).argsort(kind="stable")[:count]
     return slots.take(best), scores.take(best)
 
 
-def blocks_of(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
-    """Stored vectors in blocks small enough to keep memory flat."""
+def iterate_blocks(blobs: Iterator[tuple[bytes]], dimension: int) -> Iterator[Halves]:
+    """Decode stored vectors in blocks, so that memory stays bounded."""
     for block in batched((blob for (blob,) in blobs), GROWTH):
         yield np.frombuffer(b"".join(block), np.float16).reshape(-1, dimension)

@@ -1,17 +1,27 @@
-"""What a batch of changes comes to, given what the index holds."""
+"""What a batch of changes means for the documents that the index holds."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from connectors.access import NOBODY
+from connectors.document import Span
+from indexing.chunking.chunk import Chunk
+from indexing.index import person_keys
 from indexing.index.protocols import Amend, Delete, Written
 from indexing.index.validation import Batch, PreparedReplace, is_stale
 from indexing.local import sql
-from indexing.local.database import Connection, to_json_list
+from indexing.local.access_filter import LabelKind
+from indexing.local.database import Connection, read_state, to_json_list
+from indexing.local.row_mapping import pack_labels, unpack_labels
+from indexing.local.simd import Halves
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A document as the index has it before the batch."""
+class StoredDocument:
+    """A document as the index holds it before the batch."""
 
     ordinal: int
     generation: int
@@ -20,26 +30,71 @@ class Held:
     hidden: int
     details: str
     readers: bytes
-    """Reader labels, packed."""
+    """Packed labels of readers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What of a batch is to be done."""
-
-    replaced: list[tuple[PreparedReplace, Held | None]]
-    deleted: list[Held]
-    amended: list[tuple[Amend, Held]]
+class WritePlan:
+    replaced: list[tuple[PreparedReplace, StoredDocument | None]]
+    deleted: list[StoredDocument]
+    amended: list[tuple[Amend, StoredDocument]]
     written: Written
 
+    @property
+    def outdated(self) -> list[StoredDocument]:
+        return [stored for _, stored in self.replaced if stored] + self.deleted
 
-def planned(connection: Connection, batch: Batch) -> Plan:
-    """The plan for a batch in which no document stands twice."""
-    held = _held(connection, [item.document_id for item in batch])
-    plan = Plan([], [], [], Written())
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """A new version of a document, with the places of its rows and vectors."""
+
+    prepared: PreparedReplace
+    ordinal: int
+    first_row: int
+    first_slot: int
+    reader_set: int
+    label_set: int
+    source: int
+    media_type: int
+    people_set: int
+    labels: tuple[int, ...]
+    """All labels, for the full-text index."""
+    halves: Halves
+
+    @property
+    def count(self) -> int:
+        return len(self.prepared.change.chunks)
+
+    @property
+    def representative(self) -> Chunk:
+        return _representative(self.prepared)
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    change: Amend
+    stored: StoredDocument
+    reader_set: int | None
+    label_set: int
+    details: str
+    added: tuple[int, ...]
+    """Labels that the document gets and did not have."""
+
+    @property
+    def changes_labels(self) -> bool:
+        """Whether the full-text index is affected, which knows everything but the boost."""
+        change = self.change
+        return (change.access, change.sets, change.hidden) != (None, None, None)
+
+
+def plan_batch(connection: Connection, batch: Batch) -> WritePlan:
+    """Sort the changes of a batch, which names every document at most once."""
+    stored = _read_stored(connection, [item.document_id for item in batch])
+    plan = WritePlan([], [], [], Written())
     stale, missing = [], []
     for item in batch:
-        known = held.get(item.document_id)
+        known = stored.get(item.document_id)
         if known is not None and is_stale(item, known.generation):
             stale.append(item.document_id)
         elif isinstance(item, PreparedReplace):
@@ -50,14 +105,16 @@ def planned(connection: Connection, batch: Batch) -> Plan:
             plan.deleted.append(known)
         else:
             plan.amended.append((item, known))
-    return Plan(plan.replaced, plan.deleted, plan.amended, _written(plan, stale, missing))
+    written = _summarise(plan, stale, missing)
+    return WritePlan(plan.replaced, plan.deleted, plan.amended, written)
 
 
-def _held(connection: Connection, ids: Sequence[str]) -> dict[str, Held]:
-    return {row[0]: Held(*row[1:]) for row in connection.execute(sql.HELD, (to_json_list(ids),))}
+def _read_stored(connection: Connection, ids: Sequence[str]) -> dict[str, StoredDocument]:
+    found = connection.execute(sql.STORED_DOCUMENTS, (to_json_list(ids),))
+    return {row[0]: StoredDocument(*row[1:]) for row in found}
 
 
-def _written(plan: Plan, stale: Sequence[str], missing: Sequence[str]) -> Written:
+def _summarise(plan: WritePlan, stale: Sequence[str], missing: Sequence[str]) -> Written:
     return Written(
         replaced=len(plan.replaced),
         chunks=sum(len(item.words) for item, _ in plan.replaced),
@@ -65,4 +122,148 @@ def _written(plan: Plan, stale: Sequence[str], missing: Sequence[str]) -> Writte
         amended=len(plan.amended),
         stale=tuple(stale),
         missing=tuple(missing),
+    )
+
+
+class LabelWriter:
+    """Gives each value and each set of values its number; used within one transaction of a writer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._numbers: dict[tuple[str, *tuple[str | bytes, ...]], int] = {}
+        self._reader_sets: dict[frozenset[str], int] = {}
+
+    def label(self, kind: LabelKind, value: str) -> int:
+        return self._get_or_add(sql.ADD_LABEL, sql.LABEL, kind, value)
+
+    def labels(self, kind: LabelKind, values: Iterable[str]) -> list[int]:
+        return [self.label(kind, value) for value in values]
+
+    def label_set(self, labels: Iterable[int]) -> int:
+        return self._get_or_add(sql.ADD_LABEL_SET, sql.LABEL_SET, pack_labels(labels))
+
+    def people_set(self, people: Mapping[int, int]) -> int:
+        """Number a set of people, given as labels of their keys and of their names."""
+        names = np.array([people[person] for person in sorted(people)], "<i4").tobytes()
+        return self._get_or_add(sql.ADD_PEOPLE_SET, sql.PEOPLE_SET, pack_labels(people), names)
+
+    def reader_set(self, tokens: frozenset[str]) -> int:
+        number = self._reader_sets.get(tokens)
+        if number is None:
+            number = self._reader_sets[tokens] = self._add_reader_set(sorted(tokens))
+        return number
+
+    def _add_reader_set(self, tokens: list[str]) -> int:
+        labels = pack_labels(self.labels("reader", tokens))
+        self._connection.execute(sql.ADD_READER_SET, (json.dumps(tokens), labels))
+        number = self._read_number(sql.READER_SET, json.dumps(tokens))
+        self._connection.executemany(
+            sql.ADD_READER_SET_TOKEN, [(number, token) for token in tokens]
+        )
+        return number
+
+    def _get_or_add(self, add: str, read: str, *values: str | bytes) -> int:
+        number = self._numbers.get((add, *values))
+        if number is None:
+            self._connection.execute(add, values)
+            number = self._numbers[add, *values] = self._read_number(read, *values)
+        return number
+
+    def _read_number(self, statement: str, *values: str | bytes) -> int:
+        number: int = self._connection.execute(statement, values).fetchone()[0]
+        return number
+
+
+def place_versions(
+    connection: Connection, plan: WritePlan, labels: LabelWriter
+) -> list[NewVersion]:
+    """Give every new version its ordinal, rows and slots, and reserve the rows."""
+    state = read_state(connection)
+    ordinals = _free_ordinals(connection, len(plan.replaced))
+    versions = []
+    row, slot = state.next_row, state.slots
+    for item, stored in plan.replaced:
+        ordinal = stored.ordinal if stored else next(ordinals)
+        versions.append(_new_version(item, ordinal, row, slot, labels))
+        row += len(item.words)
+        slot += len(item.words)
+    connection.execute(sql.USE_ROWS, (row,))
+    return versions
+
+
+def _free_ordinals(connection: Connection, count: int) -> Iterator[int]:
+    for (ordinal,) in connection.execute(sql.FREE_ORDINALS, (count,)).fetchall():
+        yield ordinal
+    (last,) = connection.execute(sql.LAST_ORDINAL).fetchone()
+    while True:
+        last += 1
+        yield last
+
+
+def _new_version(
+    item: PreparedReplace, ordinal: int, row: int, slot: int, labels: LabelWriter
+) -> NewVersion:
+    chunk = _representative(item)
+    source = labels.label("source", chunk.source)
+    media_type = labels.label("media_type", chunk.media_type)
+    sets_and_tags = labels.labels("set", chunk.sets) + labels.labels("tag", chunk.tags)
+    owners = {
+        labels.label("person", key): labels.label("name", name)
+        for key, name in person_keys.names_by_key(chunk.owners).items()
+    }
+    # A hidden document has no readers in the full-text index, so no search of anybody finds it.
+    readers = [] if chunk.hidden else labels.labels("reader", chunk.access.readers)
+    return NewVersion(
+        prepared=item,
+        ordinal=ordinal,
+        first_row=row,
+        first_slot=slot,
+        reader_set=labels.reader_set(chunk.access.readers),
+        label_set=labels.label_set(sets_and_tags),
+        source=source,
+        media_type=media_type,
+        people_set=labels.people_set(owners),
+        labels=(source, media_type, *sets_and_tags, *owners, *readers),
+        halves=item.change.vectors.astype(np.float16),
+    )
+
+
+def _representative(item: PreparedReplace) -> Chunk:
+    """Return a chunk with the fields of its document; a document without chunks has no readers."""
+    if item.change.chunks:
+        return item.change.chunks[0]
+    return Chunk(
+        document_id=item.document_id,
+        position=0,
+        text="",
+        embedded_text="",
+        section=0,
+        span=Span(0, 0),
+        title="",
+        link="",
+        source="",
+        media_type="",
+        access=NOBODY,
+    )
+
+
+def resolve_amendment(change: Amend, stored: StoredDocument, labels: LabelWriter) -> Amendment:
+    details = json.loads(stored.details)
+    sets = details["sets"] if change.sets is None else sorted(change.sets)
+    sets_and_tags = labels.labels("set", sets) + labels.labels("tag", details["tags"])
+    readers, reader_set = unpack_labels(stored.readers), None
+    if change.access is not None:
+        readers = labels.labels("reader", change.access.readers)
+        reader_set = labels.reader_set(change.access.readers)
+    hidden = stored.hidden if change.hidden is None else change.hidden
+    before = labels.labels("set", details["sets"]) + labels.labels("tag", details["tags"])
+    before += [] if stored.hidden else unpack_labels(stored.readers)
+    after = sets_and_tags if hidden else sets_and_tags + readers
+    return Amendment(
+        change=change,
+        stored=stored,
+        reader_set=reader_set,
+        label_set=labels.label_set(sets_and_tags),
+        details=json.dumps(details | {"sets": sets}),
+        added=tuple(set(after) - set(before)),
     )

@@ -1,14 +1,4 @@
-"""What the pipeline may do with the local index: batches of changes, each one step to every reader.
-
-A batch is written in four steps, so that a crash between any two leaves nothing half:
-
-1. `store`: a transaction adds the new rows to the tables, seen by nobody;
-2. `take_in`: the full-text index and the vector files get them too;
-3. `flip`: a transaction points the documents at their new rows;
-4. `settle`: what the flip made old is taken out.
-
-The outbox says what is to be settled; the next writer repairs what a crash left before anything else.
-"""
+"""The writer of the local index. How a batch is written, and why so, is in `write_transaction`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -17,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import NotConfiguredError
 from indexing.embedding.embedder import Vectors
 from indexing.index.protocols import IndexChange, IndexedDocument, Replace, Written
 from indexing.index.validation import Batch, BatchLimits, prepare_batches
 from indexing.local import row_mapping, sql
-from indexing.local.commit import write_batch
 from indexing.local.database import (
     LOCK_TIMEOUT,
     Connection,
@@ -32,17 +21,18 @@ from indexing.local.database import (
     translate_errors,
     writer_lock,
 )
-from indexing.local.maintenance import compact, repair, settle
-from indexing.local.tantivy_index import Damaged
+from indexing.local.maintenance import clean_up, compact, repair
+from indexing.local.tantivy_index import FulltextDamagedError
+from indexing.local.write_transaction import write_batch
 
 BATCH = BatchLimits(changes=1_024, chunks=4_096)
-"""Enough chunks to make the commits of a batch cheap, few enough to hold in memory."""
-SURVEYED = 1_000
-"""Documents read at a time, so that a long scan holds up no writer."""
+"""Enough chunks to make the commits of a batch cheap, few enough to keep in memory."""
+SCAN_PAGE = 1_000
+"""Documents read at a time, so that a long scan blocks no writer."""
 
 
-def always() -> None:
-    """Nothing stands in the way of a write."""
+def allow_writes() -> None:
+    """The check of a folder that may always be written."""
 
 
 class LocalIndexWriter:
@@ -52,102 +42,102 @@ class LocalIndexWriter:
         self,
         folder: Path,
         dimension: int,
-        patience: float = LOCK_TIMEOUT,
-        check: Callable[[], None] = always,
+        lock_timeout: float = LOCK_TIMEOUT,
+        check: Callable[[], None] = allow_writes,
     ) -> None:
-        """To be had from `open_writer`.
+        """Use `open_writer`.
 
         Args:
-            patience: seconds to wait for another writer.
-            check: raises if the folder may not be written any more; asked while no other writer can change that.
+            lock_timeout: seconds to wait for another writer.
+            check: raises if the folder may no longer be written; called while the writer lock is held.
         """
         self._folder = folder
         self._dimension = dimension
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._check = check
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
-        """See `IndexWriter.write`. Changes are taken in batches; each is whole or not there at all.
+        """See `IndexWriter.write`. Changes are written in batches, each completely or not at all.
 
         Raises:
-            ValueError: see `IndexWriter.write`; and chunks of one document that disagree on what is said of
-                all of it, or a boost below zero. Batches before the one at fault are written.
-            TemporarilyUnavailableError: another writer did not end in time, or the disk is busy.
+            ValueError: see `IndexWriter.write`; or chunks of one document that disagree on a field of the whole
+                document, or a negative boost. Batches before the invalid one are written.
+            TemporarilyUnavailableError: another writer did not finish in time, or the disk is busy.
             ActionRequiredError: the index cannot be written.
         """
         written = Written()
         for batch in prepare_batches(changes, self._dimension, BATCH):
-            with self._named_errors():
+            with self._translate_errors():
                 written += self._write(batch)
         return written
 
     def scan(self) -> Iterator[IndexedDocument]:
-        """See `IndexWriter.scan`. Documents written meanwhile may or may not be among them."""
+        """See `IndexWriter.scan`. Documents that are written meanwhile may or may not be included."""
         with closing(connect(self._folder)) as connection:
             last = ""
             while True:
-                with self._named_errors():
-                    found = connection.execute(sql.SCAN, (last, SURVEYED)).fetchall()
+                with self._translate_errors():
+                    found = connection.execute(sql.SCAN, (last, SCAN_PAGE)).fetchall()
                 if not found:
                     return
                 for each, generation, chunks, digest, tokens in found:
                     yield IndexedDocument(
-                        each, generation, chunks, digest, row_mapping.access_of(tokens)
+                        each, generation, chunks, digest, row_mapping.parse_access(tokens)
                     )
                 last = found[-1][0]
 
     def export(self, after: str = "") -> Iterator[Replace]:
-        """See `IndexWriter.export`. Each document is as one moment saw it; one is held at a time."""
+        """See `IndexWriter.export`. Each document is read in one transaction; one at a time is in memory."""
         with closing(connect(self._folder)) as connection:
             while True:
-                with self._named_errors(), read_transaction(connection):
-                    found = self._next(connection, after)
+                with self._translate_errors(), read_transaction(connection):
+                    found = self._export_next(connection, after)
                 if found is None:
                     return
                 yield found
                 after = found.document_id
 
-    def _next(self, connection: Connection, after: str) -> Replace | None:
+    def _export_next(self, connection: Connection, after: str) -> Replace | None:
         found = connection.execute(sql.EXPORTED, (after,)).fetchone()
         if found is None:
             return None
         ordinal, document_id, generation, content_hash, hidden, first, end = found
-        chunks = row_mapping.whole(connection, ordinal)
+        chunks = row_mapping.read_document_chunks(connection, ordinal)
         blobs = connection.execute(sql.VECTORS_OF_ROWS, (first, end))
         return Replace(
             document_id=document_id,
             generation=generation,
             content_hash=content_hash,
             chunks=tuple(replace(chunk, hidden=bool(hidden)) for chunk in chunks),
-            vectors=_unit(b"".join(blob for (blob,) in blobs), self._dimension),
+            vectors=_to_unit_rows(b"".join(blob for (blob,) in blobs), self._dimension),
         )
 
     def _write(self, batch: Batch) -> Written:
         with (
-            writer_lock(self._folder, self._patience),
+            writer_lock(self._folder, self._lock_timeout),
             closing(connect_writer(self._folder)) as connection,
         ):
             self._check()
             repair(self._folder, connection)
             written = write_batch(self._folder, connection, batch)
-            settle(self._folder, connection)
+            clean_up(self._folder, connection)
             compact(self._folder, connection, self._dimension)
         return written
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             with translate_errors(self._folder):
                 yield
-        except (Damaged, OSError) as error:
-            raise ActionRequiredError(
-                f"The index in {self._folder} cannot be written: {error}. Check that its disk has room and"
-                " that its files may be written, then start again."
+        except (FulltextDamagedError, OSError) as error:
+            raise NotConfiguredError(
+                f"The index in {self._folder} cannot be written: {error}. Check that its disk has free space"
+                " and that its files can be written, then start again."
             ) from error
 
 
-def _unit(halves: bytes, dimension: int) -> Vectors:
-    """Half floats as rows of length 1, which rounded to half floats again are what they were."""
+def _to_unit_rows(halves: bytes, dimension: int) -> Vectors:
+    """Decode half floats to rows of length 1; rounded to half floats again they are the same."""
     vectors: Vectors = np.frombuffer(halves, np.float16).reshape(-1, dimension).astype(np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / lengths

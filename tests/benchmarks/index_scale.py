@@ -41,9 +41,10 @@ from connectors.document import Span
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import EmbedderIdentity, Vector, Vectors
 from indexing.index.protocols import Amend, Delete, Filters, IndexQuery, Replace
-from indexing.local import LocalIndex, open_index, open_writer, retrieval
-from indexing.local.access_filter import Scope
-from indexing.local.snapshot import View
+from indexing.local import LocalIndex, open_index, open_writer, vector_file
+from indexing.local.access_filter import SearchScope
+from indexing.local.searcher import _Search
+from indexing.local.snapshot import Snapshot
 from indexing.runtime.deadline import Deadline
 from indexing.text import tokenizer
 from tests.support.chunks import unit
@@ -268,10 +269,10 @@ def _against_numpy(folder: Path, queries: Sequence[Vector], cores: str) -> dict[
     figures = {}
     with open_index(folder / "index", IDENTITY) as index:
         for name, readers in READERS.items():
-            with index._views.current(Deadline.after(600)) as (view, connection):
-                seen = view.scope(connection, readers, Filters())
-                ask = partial(_ask_nearest, view, seen)
-                allowed = np.flatnonzero(seen.slots)
+            with index._snapshots.current(Deadline.after(600)) as (snapshot, connection):
+                scope = snapshot.scope(connection, readers, Filters())
+                ask = partial(_ask_nearest, snapshot, scope)
+                allowed = np.flatnonzero(scope.slots)
                 rival = Rival(matrix, None if len(allowed) == len(matrix) else allowed)
                 ours, theirs = _in_turns([ask, rival.quickest(queries[:5])], queries)
                 recall = np.mean([_recall(matrix, allowed, query, ask(query)) for query in queries])
@@ -334,9 +335,10 @@ class Bench:
         fts5.close()
         figures = {"FTS5 p50, ms": f"{theirs:.2f}"}
         for name, readers in READERS.items():
-            with index._views.current(Deadline.after(60)) as (view, connection):
-                seen = view.scope(connection, readers, Filters())
-                ours, late = _p50_p95(partial(_ask_keyword, view, seen), texts)
+            with index._snapshots.current(Deadline.after(60)) as (snapshot, connection):
+                scope = snapshot.scope(connection, readers, Filters())
+                search = _Search(snapshot, connection, readers, Deadline.after(60))
+                ours, late = _p50_p95(partial(_ask_keyword, search, scope), texts)
             figures[f"BM25 {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
             if name == "all":
                 figures["BM25 ÷ FTS5"] = f"{ours / theirs:.2f}"
@@ -388,12 +390,15 @@ class Bench:
         }
 
 
-def _ask_keyword(view: View, seen: Scope, text: str) -> dict[int, float]:
-    return retrieval.keyword(view, seen, tokenizer.words(text), 200)
+def _ask_keyword(search: _Search, scope: SearchScope, text: str) -> dict[int, float]:
+    return search._search_keywords(tokenizer.words(text), scope, 200)
 
 
-def _ask_nearest(view: View, seen: Scope, vector: Vector) -> dict[int, float]:
-    return retrieval.nearest(view, seen, [vector], WANTED)[0]
+def _ask_nearest(snapshot: Snapshot, scope: SearchScope, vector: Vector) -> dict[int, float]:
+    ((slots, scores),) = vector_file.find_nearest(
+        snapshot.vectors, vector[None], scope.slots, WANTED
+    )
+    return dict(zip(slots.tolist(), scores.tolist(), strict=True))
 
 
 def _ask_find(index: LocalIndex, readers: Readers, queries: Sequence[IndexQuery]) -> None:

@@ -558,7 +558,7 @@ def unprotected(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """
     if isinstance(engine, Embedded):
         monkeypatch.setattr("indexing.local.snapshot.read_transaction", nullcontext)
-        monkeypatch.setattr("indexing.local.writer.settle", lambda *_: None)
+        monkeypatch.setattr("indexing.local.writer.clean_up", lambda *_: None)
     return engine
 
 

@@ -33,7 +33,7 @@ def changes(rng: random.Random) -> Iterator[IndexChange]:
 
 def load(folder: Path, former: Columns | None) -> Columns:
     with closing(connect(folder)) as connection, read_transaction(connection):
-        return columns.loaded(connection, read_state(connection), former)
+        return columns.load_columns(connection, read_state(connection), former)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,9 +71,9 @@ def test_rows_and_slots_name_each_other(tmp_path: Path) -> None:
     ordinals = loaded.owners[slots].astype(np.int64)
     assert rows.tolist() == [2, 3, 4, 5]
     assert loaded.slots(rows, ordinals).tolist() == slots.tolist()
-    assert loaded.seen(rows, ordinals).all()
+    assert loaded.are_current(rows, ordinals).all()
     # An old row of a document, rows of the other, one beyond the last, a document that is not there.
-    assert not loaded.seen(np.array([0, 2, 5, 6, 3]), np.array([0, 0, 1, 0, 99])).any()
+    assert not loaded.are_current(np.array([0, 2, 5, 6, 3]), np.array([0, 0, 1, 0, 99])).any()
 
 
 def test_an_ordinal_is_used_again(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_an_index_of_another_format_is_refused_and_left_alone(tmp_path: Path) ->
     with closing(connect_writer(tmp_path)) as connection, transaction(connection):
         write_meta(connection, "version", "1")
     with pytest.raises(
-        ActionRequiredError, match=r"is of format 1; .* reads format 2\. .* --rebuild"
+        ActionRequiredError, match=r"has format 1; .* reads format 2\. .* --rebuild"
     ):
         open_index(tmp_path, IDENTITY)
     with closing(connect_writer(tmp_path)) as connection, transaction(connection):

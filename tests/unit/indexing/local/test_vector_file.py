@@ -46,7 +46,7 @@ def drawn(count: int, dimension: int = 64) -> Vectors:
 
 def files(folder: Path, matrix: Vectors) -> vector_file.VectorFiles:
     vector_file.append(folder, 0, 0, matrix.astype(np.float16))
-    return vector_file.mapped(folder, 0, matrix.shape[1]).first(len(matrix))
+    return vector_file.map_files(folder, 0, matrix.shape[1]).first(len(matrix))
 
 
 def scanned(kernel: Callable[[Int8s], Scan], matrix: Int8s, queries: Int8s) -> Scores:
@@ -133,7 +133,7 @@ def test_no_vectors_have_no_dots() -> None:
 def test_the_nearest_are_those_of_float32(tmp_path: Path, count: int, share: float) -> None:
     matrix, queries = drawn(count), drawn(3)
     allowed = RNG.random(count) < share
-    found = vector_file.nearest(files(tmp_path, matrix), queries, allowed, 100)
+    found = vector_file.find_nearest(files(tmp_path, matrix), queries, allowed, 100)
     for (slots, cosines), query in zip(found, queries, strict=True):
         exact = np.where(allowed, matrix @ query, -2.0)
         expected = np.argsort(-exact)[: min(100, int(allowed.sum()))]
@@ -147,7 +147,7 @@ def test_the_nearest_are_those_of_float32(tmp_path: Path, count: int, share: flo
 def test_equal_vectors_are_found_in_the_order_of_their_slots(tmp_path: Path) -> None:
     matrix = np.repeat(drawn(1), 40_000, axis=0)
     allowed = np.ones(len(matrix), np.bool_)
-    ((slots, _),) = vector_file.nearest(files(tmp_path, matrix), matrix[:1], allowed, 50)
+    ((slots, _),) = vector_file.find_nearest(files(tmp_path, matrix), matrix[:1], allowed, 50)
     assert slots.tolist() == list(range(50))
 
 
@@ -158,7 +158,9 @@ def test_fewer_than_are_wanted_are_all_that_are_allowed(tmp_path: Path, share: f
         :200
     ] *= -1.0  # Some are found with a negative cosine, and still before what is not allowed.
     allowed = np.arange(400) % round(1 / share) == 0
-    ((slots, cosines),) = vector_file.nearest(files(tmp_path, matrix), matrix[:1], allowed, 200)
+    ((slots, cosines),) = vector_file.find_nearest(
+        files(tmp_path, matrix), matrix[:1], allowed, 200
+    )
     assert sorted(slots) == np.flatnonzero(allowed).tolist()
     assert (np.diff(cosines) <= 0.0).all()
 
@@ -166,7 +168,7 @@ def test_fewer_than_are_wanted_are_all_that_are_allowed(tmp_path: Path, share: f
 def test_a_vector_of_zeros_has_a_cosine_of_zero(tmp_path: Path) -> None:
     matrix = drawn(3)
     matrix[1] = 0.0
-    ((slots, cosines),) = vector_file.nearest(
+    ((slots, cosines),) = vector_file.find_nearest(
         files(tmp_path, matrix), matrix[:1], np.ones(3, np.bool_), 3
     )
     assert cosines[slots.tolist().index(1)] == 0.0
@@ -177,14 +179,14 @@ def test_an_entry_that_is_not_counted_may_be_written_over(tmp_path: Path) -> Non
     before = files(tmp_path, one)
     vector_file.append(tmp_path, 0, 10, two.astype(np.float16))
     vector_file.append(tmp_path, 0, 10, three.astype(np.float16))
-    after = vector_file.mapped(tmp_path, 0, 64).first(15)
+    after = vector_file.map_files(tmp_path, 0, 64).first(15)
     assert np.array_equal(after.halves, np.concatenate([one, three]).astype(np.float16))
     assert np.array_equal(before.halves, one.astype(np.float16))
 
 
 def test_files_grow_in_steps_and_a_mapping_outlives_what_is_added(tmp_path: Path) -> None:
     files(tmp_path, drawn(10))
-    mapped = vector_file.mapped(tmp_path, 0, 64)
+    mapped = vector_file.map_files(tmp_path, 0, 64)
     assert mapped.capacity == vector_file.GROWTH
     added = drawn(100)
     vector_file.append(tmp_path, 0, 10, added.astype(np.float16))
@@ -194,17 +196,17 @@ def test_files_grow_in_steps_and_a_mapping_outlives_what_is_added(tmp_path: Path
 def test_a_built_epoch_holds_every_block(tmp_path: Path) -> None:
     matrix = drawn(2 * vector_file.GROWTH + 7, 8).astype(np.float16)
     blobs = ((row.tobytes(),) for row in matrix)
-    assert vector_file.build(tmp_path, 3, vector_file.blocks_of(blobs, 8)) == len(matrix)
-    assert np.array_equal(vector_file.mapped(tmp_path, 3, 8).first(len(matrix)).halves, matrix)
+    assert vector_file.build(tmp_path, 3, vector_file.iterate_blocks(blobs, 8)) == len(matrix)
+    assert np.array_equal(vector_file.map_files(tmp_path, 3, 8).first(len(matrix)).halves, matrix)
 
 
 def test_files_that_are_short_or_missing_are_not_whole(tmp_path: Path) -> None:
-    assert vector_file.are_whole(tmp_path, 0, 0, 64)
-    assert not vector_file.are_whole(tmp_path, 0, 1, 64)
+    assert vector_file.are_complete(tmp_path, 0, 0, 64)
+    assert not vector_file.are_complete(tmp_path, 0, 1, 64)
     files(tmp_path, drawn(10))
-    assert vector_file.are_whole(tmp_path, 0, 10, 64)
+    assert vector_file.are_complete(tmp_path, 0, 10, 64)
     with (tmp_path / "vectors-0.scale").open("rb+") as file:
         file.truncate(39)
-    assert not vector_file.are_whole(tmp_path, 0, 10, 64)
+    assert not vector_file.are_complete(tmp_path, 0, 10, 64)
     vector_file.remove(tmp_path, 0)
-    assert not vector_file.are_whole(tmp_path, 0, 10, 64)
+    assert not vector_file.are_complete(tmp_path, 0, 10, 64)

@@ -15,11 +15,10 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
 from indexing.index.validation import prepare_batches
 from indexing.local import LocalIndexWriter, open_index, open_writer, vector_file
-from indexing.local.commit import flip
 from indexing.local.database import connect_writer, read_state, writer_lock
-from indexing.local.staging import store, take_in
-from indexing.local.tantivy_index import Fulltext
-from indexing.local.write_plan import planned
+from indexing.local.tantivy_index import FulltextIndex
+from indexing.local.write_plan import plan_batch
+from indexing.local.write_transaction import commit, stage_files, stage_rows
 from indexing.local.writer import BATCH
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
@@ -50,22 +49,22 @@ def tables(folder: Path) -> dict[str, int]:
 
 def in_fulltext(folder: Path) -> int:
     with closing(connect_writer(folder)) as connection:
-        return Fulltext(folder, read_state(connection).fulltext_epoch).searcher().num_docs
+        return FulltextIndex(folder, read_state(connection).fulltext_epoch).searcher().num_docs
 
 
 def crash(folder: Path, change: IndexChange, after: str) -> None:
     """Write `change`, and stop after one of the steps as a killed process does."""
     (batch,) = prepare_batches([change], DIMENSION, BATCH)
     with closing(connect_writer(folder)) as connection:
-        plan = planned(connection, batch)
-        staged = store(connection, plan)
-        if after in ("taken in", "flipped"):
-            take_in(folder, connection, staged)
-        if after == "flipped":
-            flip(connection, plan, staged)
+        plan = plan_batch(connection, batch)
+        staged = stage_rows(connection, plan)
+        if after in ("files staged", "committed"):
+            stage_files(folder, connection, staged)
+        if after == "committed":
+            commit(connection, plan, staged)
 
 
-STEPS = ["stored", "taken in", "flipped"]
+STEPS = ["rows staged", "files staged", "committed"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -74,12 +73,12 @@ def test_a_replacement_that_stops_anywhere_is_whole_or_not_there(
 ) -> None:
     writer.write([document("a", "former", "former too"), document("b", "else")])
     crash(tmp_path, document("a", "latter", generation=2), step)
-    expected = (["a"], []) if step == "flipped" else ([], ["a", "a"])
+    expected = (["a"], []) if step == "committed" else ([], ["a", "a"])
     assert (found(tmp_path, "latter"), found(tmp_path, "former")) == expected
     writer.write([document("c", "next")])
     assert (found(tmp_path, "latter"), found(tmp_path, "former")) == expected
     assert found(tmp_path, "next") == ["c"]
-    chunks = 3 if step == "flipped" else 4
+    chunks = 3 if step == "committed" else 4
     assert tables(tmp_path) == {
         "documents": 3, "chunks": chunks, "words": chunks, "vectors": chunks, "outbox": 0
     }  # fmt: skip
@@ -98,11 +97,11 @@ def test_readers_do_not_wait_for_a_writer_that_stopped(
     assert [hit.chunk for hit in after] == [hit.chunk for hit in before]
 
 
-def test_a_deletion_that_stops_is_settled_by_the_next_write(
+def test_a_deletion_that_stops_is_cleaned_up_by_the_next_write(
     tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
     writer.write([document("a", "text"), document("b", "text")])
-    crash(tmp_path, Delete("a"), "flipped")
+    crash(tmp_path, Delete("a"), "committed")
     assert found(tmp_path, "text") == ["b"]
     assert in_fulltext(tmp_path) == 2
     writer.write([Delete("none")])
@@ -117,7 +116,7 @@ def test_an_amendment_that_stops_holds_for_words_and_vectors_alike(
 ) -> None:
     writer.write([document("a", "text", access=before)])
     crash(tmp_path, Amend(document_id="a", access=after), step)
-    holds = after if step == "flipped" else before
+    holds = after if step == "committed" else before
     expected = ["a"] if holds == EVERYBODY else []
     for _ in range(2):
         with open_index(tmp_path, IDENTITY) as index:
@@ -132,7 +131,7 @@ def test_files_of_a_commit_that_never_came_to_be_are_not_in_the_way(
     tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
     writer.write([document("a", "text"), document("b", "text")])
-    crash(tmp_path, Delete("a"), "flipped")
+    crash(tmp_path, Delete("a"), "committed")
     # What the commit of the deletion would write is learnt from one that comes to its end.
     shutil.copytree(tmp_path, tmp_path / "copy")
     LocalIndexWriter(tmp_path / "copy", DIMENSION).write([Delete("none")])
@@ -146,11 +145,11 @@ def test_files_of_a_commit_that_never_came_to_be_are_not_in_the_way(
     assert in_fulltext(tmp_path) == 1
 
 
-def test_a_full_text_that_cannot_be_settled_is_built_again(
+def test_a_full_text_that_cannot_be_cleaned_up_is_rebuilt(
     tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
     writer.write([document("a", "text"), document("b", "text")])
-    crash(tmp_path, Delete("a"), "flipped")
+    crash(tmp_path, Delete("a"), "committed")
     for file in (tmp_path / "fts-0").glob("*.term"):
         file.write_bytes(b"")
     writer.write([document("c", "text")])
@@ -183,9 +182,9 @@ def test_a_text_that_is_not_unicode_is_refused_whole(
 def test_what_a_crash_appended_to_the_vectors_is_written_over(
     tmp_path: Path, writer: LocalIndexWriter
 ) -> None:
-    crash(tmp_path, document("a", "lost"), "taken in")
+    crash(tmp_path, document("a", "lost"), "files staged")
     writer.write([document("b", "kept")])
-    halves = vector_file.mapped(tmp_path, 0, DIMENSION).halves
+    halves = vector_file.map_files(tmp_path, 0, DIMENSION).halves
     assert np.array_equal(halves[0], vector("kept").astype(np.float16))
 
 
@@ -213,7 +212,7 @@ def test_dead_vectors_are_cleared_away(tmp_path: Path, writer: LocalIndexWriter)
 
 def test_a_writer_waits_its_time_and_says_so(tmp_path: Path) -> None:
     open_writer(tmp_path, IDENTITY)
-    impatient = LocalIndexWriter(tmp_path, DIMENSION, patience=0.05)
+    impatient = LocalIndexWriter(tmp_path, DIMENSION, lock_timeout=0.05)
     with writer_lock(tmp_path), pytest.raises(TemporarilyUnavailableError, match="Another process"):
         impatient.write([document("a", "text")])
     assert impatient.write([document("a", "text")]).replaced == 1
