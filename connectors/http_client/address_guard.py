@@ -1,6 +1,6 @@
 """Protection against server-side request forgery: which addresses a source may connect to.
 
-Allowed are the public internet, and what the settings of a source allow besides. A source gets URLs
+Allowed are the public internet, and what the settings of a source add. A source gets URLs
 from its settings, but also from what it reads: a link, a redirect, a name whose address changes between
 two look-ups. None of these may lead into the network that Quarry runs in. So every address of a name is
 checked, and the connection is made to the checked address itself.
@@ -42,7 +42,7 @@ class AddressNotAllowedError(SourceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedNetworks:
-    """What a source may connect to besides the public internet.
+    """What a source may connect to in addition to the public internet.
 
     The metadata addresses of clouds are never allowed, whatever these say.
     """

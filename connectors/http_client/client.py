@@ -18,7 +18,7 @@ The outcome of a request is one of:
 - Response: 2xx, 304, 404, 410;
 - NotAuthorizedError (a SourceAuthError): 401 and 403;
 - ClientError (a ResponseError): any other 4xx, with the response;
-- RateLimitedError (a TemporarilyUnavailableError): the service asks for a longer wait than is slept here;
+- RateLimitedError (a TemporarilyUnavailableError): the service asks for a longer wait than the `RetryPolicy` allows;
 - ServiceUnavailableError (a TemporarilyUnavailableError): no response or, as a ServerError, 5xx, after the
   attempts that the `RetryPolicy` allows;
 - ResponseTooLarge, MalformedResponse (ResponseErrors): more bytes than `RequestLimits` allow, an unreadable
@@ -94,7 +94,7 @@ class WebClient(Closing):
     ) -> None:
         """
         Args:
-            allowed_networks: what may be connected to besides the public internet.
+            allowed_networks: what it may connect to in addition to the public internet.
             authorization: sent to its own origin only.
             headers: sent with every request, to any origin: nothing secret.
             cookies: the jar for cookies; with None no cookie is kept or sent.

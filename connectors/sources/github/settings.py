@@ -1,4 +1,4 @@
-"""What an owner says of GitHub: which repositories are read, and with which token."""
+"""The settings of a GitHub source: the repositories, the contents to read, and the token."""
 
 import re
 from typing import Literal, Self, TypeAlias
@@ -24,21 +24,21 @@ class GitHubSettings(BaseModel):
     repositories: tuple[str, ...] = Field(
         min_length=1,
         description="Each OWNER/NAME, or OWNER alone for all repositories of an organisation or a"
-        " person that the token may see.",
+        " person that the token may read.",
     )
     exclude: tuple[str, ...] = Field(
-        default=(), description="Repositories (OWNER/NAME) that are left out."
+        default=(), description="Repositories (OWNER/NAME) to exclude."
     )
     contents: tuple[Content, ...] = Field(
         default=("issues", "pull requests", "discussions", "wiki"),
         min_length=1,
-        description="What is read of each repository. The files of its default branch, which may be very"
-        " many, are read only where they are chosen here.",
+        description="What to read of each repository. The files of its default branch, which may be"
+        " very many, are read only if selected here.",
     )
     include_files: GlobPatterns = Field(
         default=(), description="Globs of the files to read, such as **/*.md. Empty: all."
     )
-    exclude_files: GlobPatterns = Field(default=(), description="Globs of the files to leave out.")
+    exclude_files: GlobPatterns = Field(default=(), description="Globs of the files to exclude.")
     largest_file: int = Field(
         default=100_000_000,
         gt=0,
@@ -46,37 +46,36 @@ class GitHubSettings(BaseModel):
     )
     mirror: AbsolutePath | None = Field(
         default=None,
-        description="A folder in which copies of the files and the wikis stay, so that the next run"
-        " fetches only what is new. Empty: each run that finds something new makes a copy of its own"
-        " and removes it.",
+        description="A folder for copies of the files and the wikis, so that the next run fetches"
+        " only what is new. Empty: each run that finds something new makes a temporary copy.",
     )
     accounts: tuple[str, ...] = Field(
         default=(),
-        description="LOGIN=E-MAIL of people whose GitHub profile does not show the address by which"
-        " they sign in to Quarry: without it they find nothing of private repositories.",
+        description="LOGIN=E-MAIL of people whose GitHub profile does not show the address with which"
+        " they sign in to Quarry: without it they find nothing in private repositories.",
     )
     public_readers: ReaderTokens = Field(
         default=("public",),
-        description="Who may read what is public on GitHub. On a server of your own to which only"
-        " some have an account: group:<id> of these.",
+        description="Who may read public repositories. On your own server, on which only some people"
+        " have an account: group:<id> of these people.",
     )
     api_url: WebAddress = Field(
         default="https://api.github.com",
-        description="Of a GitHub Enterprise Server: https://HOST/api/v3.",
+        description="For a GitHub Enterprise Server: https://HOST/api/v3.",
     )
     private_hosts: PrivateHosts = ()
 
     @field_validator("repositories", "exclude")
     @classmethod
-    def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if not _NAME.fullmatch(name) or name.endswith(("/.", "/..")):
-                raise ValueError(f"{name!r} is no repository: write OWNER/NAME, or OWNER alone")
+                raise ValueError(f"{name!r} is not a repository: write OWNER/NAME, or OWNER alone")
         return names
 
     @field_validator("accounts")
     @classmethod
-    def _accounts(cls, accounts: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_accounts(cls, accounts: tuple[str, ...]) -> tuple[str, ...]:
         for one in accounts:
             if not (match := _ACCOUNT.fullmatch(one)):
                 raise ValueError(f"{one!r}: write LOGIN=E-MAIL")
@@ -84,18 +83,19 @@ class GitHubSettings(BaseModel):
         return accounts
 
     @model_validator(mode="after")
-    def _encrypted(self) -> Self:
+    def _check_encrypted(self) -> Self:
         check_encrypted(self.api_url, self.private_hosts)
         return self
 
 
 class GitHubCredential(BaseModel):
-    """A personal access token: fine-grained with read access to Metadata and to what is read: Issues, Pull
-    requests, Discussions, Contents (for wikis and files); or classic with the scopes repo and read:org."""
+    """A personal access token: fine-grained, with read access to Metadata and to the contents to read
+    (Issues, Pull requests, Discussions, Contents for wikis and files), or classic, with the scopes repo and
+    read:org."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     token: SecretStr = Field(
-        description="Made on GitHub under Settings, Developer settings, Personal access tokens. Who"
-        " may read a private repository is told only to those who may push to it."
+        description="Created on GitHub at Settings, Developer settings, Personal access tokens. The"
+        " readers of a private repository are visible only to accounts that may push to it."
     )

@@ -31,7 +31,7 @@ from connectors.sources.slack.api_workspace import ApiWorkspace, Scope
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.export_workspace import ExportScope, ExportWorkspace
 from connectors.sources.slack.permissions import PermissionCheck
-from connectors.sources.slack.settings import Api, Export
+from connectors.sources.slack.settings import ApiSettings, ExportSettings
 from connectors.sources.slack.thread_document import ThreadConverter
 from connectors.sources.slack.users_and_channels import Channel, ChannelKind, PublicReaders
 from connectors.sources.slack.workspace import Workspace
@@ -44,8 +44,8 @@ class SlackSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    read: Annotated[Api | Export, Field(discriminator="kind")] = Field(
-        default=Api(), description="With the API, or from an export."
+    read: Annotated[ApiSettings | ExportSettings, Field(discriminator="kind")] = Field(
+        default=ApiSettings(), description="With the API, or from an export."
     )
     conversations: Kinds = Field(
         default=("public", "private"),
@@ -96,7 +96,7 @@ class SlackConnector:
         self._source = source
         self._settings = settings
         self._token = credential.token.get_secret_value() if credential.token else ""
-        if isinstance(settings.read, Api) and not self._token:
+        if isinstance(settings.read, ApiSettings) and not self._token:
             raise ValueError("Slack's API needs a token: enter one, or read an export")
 
     @property
@@ -130,15 +130,15 @@ class SlackConnector:
     def _find_problems(self) -> tuple[str | None, str | None]:
         """Return the problem of reading content and that of reading permissions."""
         match self._settings.read:
-            case Api() as api:
+            case ApiSettings() as api:
                 with SlackClient(self._create_account(api)) as client:
                     check = PermissionCheck(self._source, client, self._create_scope(api))
                     return check.find_content_problem(), check.find_access_problem()
-            case Export() as export:
+            case ExportSettings() as export:
                 problem = self._find_export_problem(export)
                 return problem, problem
 
-    def _find_export_problem(self, export: Export) -> str | None:
+    def _find_export_problem(self, export: ExportSettings) -> str | None:
         try:
             with ExportWorkspace(self._create_export_scope(export)) as workspace:
                 if workspace.list_channels():
@@ -155,15 +155,15 @@ class SlackConnector:
     @contextmanager
     def _open_workspace(self) -> Iterator[Workspace]:
         match self._settings.read:
-            case Api() as api:
+            case ApiSettings() as api:
                 with SlackClient(self._create_account(api)) as client:
                     yield ApiWorkspace(client, self._create_scope(api))
-            case Export() as export:
+            case ExportSettings() as export:
                 scope = self._create_export_scope(export)
                 with ExportWorkspace(scope) as workspace, _require_readable(export):
                     yield workspace
 
-    def _create_account(self, api: Api) -> SlackAccount:
+    def _create_account(self, api: ApiSettings) -> SlackAccount:
         return SlackAccount(
             source=self._source,
             api_url=api.api_url,
@@ -171,7 +171,7 @@ class SlackConnector:
             allowed_networks=parse_allowed_networks(api.private_hosts),
         )
 
-    def _create_scope(self, api: Api) -> Scope:
+    def _create_scope(self, api: ApiSettings) -> Scope:
         return Scope(
             kinds=self._settings.get_kinds(),
             is_selected=self._settings.is_selected,
@@ -182,7 +182,7 @@ class SlackConnector:
             max_file_bytes=api.largest_file,
         )
 
-    def _create_export_scope(self, export: Export) -> ExportScope:
+    def _create_export_scope(self, export: ExportSettings) -> ExportScope:
         return ExportScope(
             path=export.path,
             url=export.workspace_url,
@@ -192,7 +192,7 @@ class SlackConnector:
 
 
 @contextmanager
-def _require_readable(export: Export) -> Iterator[None]:
+def _require_readable(export: ExportSettings) -> Iterator[None]:
     """Turn a ResponseError into a SourceError: trying again does not help with a file."""
     try:
         yield

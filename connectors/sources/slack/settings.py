@@ -8,7 +8,7 @@ from connectors.http_client.setting_types import PrivateHosts, WebAddress, check
 from connectors.setting_types import AbsolutePath
 
 
-class Api(BaseModel):
+class ApiSettings(BaseModel):
     """Read with Slack's Web API and the token of an app."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,12 +43,12 @@ class Api(BaseModel):
     private_hosts: PrivateHosts = ()
 
     @model_validator(mode="after")
-    def _check_encrypted(self) -> "Api":
+    def _check_encrypted(self) -> "ApiSettings":
         check_encrypted(self.api_url, self.private_hosts)
         return self
 
 
-class Export(BaseModel):
+class ExportSettings(BaseModel):
     """Read from a zip file that Slack exported, on the disk of this machine."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

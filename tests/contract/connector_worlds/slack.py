@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
-from connectors.sources.slack.settings import Api, Export
+from connectors.sources.slack.settings import ApiSettings, ExportSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,
@@ -214,7 +214,7 @@ class SlackExportWorld(_Workspace):
         self._write()
 
     def connect(self) -> Connector:
-        read = Export(path=self.root / "export.zip", workspace_url="https://acme.slack.com")
+        read = ExportSettings(path=self.root / "export.zip", workspace_url="https://acme.slack.com")
         settings = SlackSettings(read=read, public_channels="everybody")
         return SlackConnector("源", settings, SlackCredential())
 
@@ -233,7 +233,7 @@ class SlackExportWorld(_Workspace):
 
 
 def _connector(source: str, url: str) -> Connector:
-    read = Api(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
+    read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
     settings = SlackSettings(read=read, public_channels="everybody")
     return SlackConnector(source, settings, SlackCredential(token=SecretStr(TOKEN)))
 

@@ -18,7 +18,7 @@ from connectors.document import Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.registry import create_connector
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
-from connectors.sources.slack.settings import Api
+from connectors.sources.slack.settings import ApiSettings
 from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.services.serving import Asked, Reply, reply_json, running
 from tests.support.services.slack import SCOPES, TOKEN, SlackService, limited, person
@@ -48,8 +48,8 @@ def acme() -> SlackService:
 
 
 def slack(url: str, token: str = TOKEN, **more: Any) -> SlackConnector:
-    own = {name: more.pop(name) for name in Api.model_fields if name in more}
-    read = Api(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
+    own = {name: more.pop(name) for name in ApiSettings.model_fields if name in more}
+    read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
     given_ = SlackSettings(read=read, **more)
     return SlackConnector("s", given_, SlackCredential(token=SecretStr(token)))
 

@@ -14,7 +14,7 @@ from connectors.access import NOBODY, Access
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
 from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
-from connectors.sources.slack.settings import Api, Export
+from connectors.sources.slack.settings import ApiSettings, ExportSettings
 from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.services.serving import running
 from tests.support.services.slack import TOKEN, SlackService, export_of, person
@@ -54,13 +54,13 @@ def zipped(path: Path, files: Mapping[str, bytes], folder: str = "") -> Path:
 
 
 def exported(path: Path, **more: Any) -> SlackConnector:
-    read = Export(path=path, workspace_url="https://acme.slack.com/")
+    read = ExportSettings(path=path, workspace_url="https://acme.slack.com/")
     settings = SlackSettings(read=read, conversations=_KINDS, **more)
     return SlackConnector("s", settings, SlackCredential())
 
 
 def online(url: str) -> SlackConnector:
-    read = Api(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
+    read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",))
     credential = SlackCredential(token=SecretStr(TOKEN))
     return SlackConnector("s", SlackSettings(read=read, conversations=_KINDS), credential)
 

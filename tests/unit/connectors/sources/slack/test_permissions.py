@@ -13,7 +13,7 @@ from connectors.extraction.result import ExtractionError
 from connectors.http_client.address_guard import LOOPBACK
 from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
-from connectors.sources.slack.settings import Api
+from connectors.sources.slack.settings import ApiSettings
 from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.services.serving import Reply, redirect, running
 from tests.support.services.slack import SCOPES, TOKEN, SlackService, limited, person
@@ -44,8 +44,8 @@ def url(service: SlackService) -> Iterator[str]:
 
 
 def slack(url: str, **more: Any) -> SlackConnector:
-    own = {name: more.pop(name) for name in Api.model_fields if name in more}
-    read = Api(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
+    own = {name: more.pop(name) for name in ApiSettings.model_fields if name in more}
+    read = ApiSettings(api_url=f"{url}/api", private_hosts=("127.0.0.1",), **own)
     credential = SlackCredential(token=SecretStr(TOKEN))
     return SlackConnector("s", SlackSettings(read=read, **more), credential)
 
