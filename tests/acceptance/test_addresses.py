@@ -16,7 +16,7 @@ from connectors.http_client.pagination import iterate_linked_pages
 from connectors.http_client.request import Authorization, RequestLimits
 from connectors.http_client.response import MalformedResponse
 from connectors.http_client.retry_policy import RetryPolicy
-from tests.support.services.serving import Asked, Reply, Running, reply_text, running
+from tests.support.services.serving import ReceivedRequest, Reply, RunningService, reply_text, serve
 
 OUTER, INNER = "127.0.0.2", "127.0.0.1"
 
@@ -112,10 +112,10 @@ def _two_addresses_of_this_machine() -> None:
 
 @dataclass(frozen=True)
 class World:
-    outer: Running
-    inner: Running
+    outer: RunningService
+    inner: RunningService
     client: WebClient
-    answers: dict[str, Callable[[Asked], Reply]]
+    answers: dict[str, Callable[[ReceivedRequest], Reply]]
     """What the outer server says, by path; a test fills it."""
 
     def url(self, trick: str) -> str:
@@ -129,10 +129,10 @@ def _resolve(host: str, port: int) -> Sequence[str]:
 
 @pytest.fixture
 def world() -> Iterator[World]:
-    answers: dict[str, Callable[[Asked], Reply]] = {"/": lambda _: reply_text("outer")}
+    answers: dict[str, Callable[[ReceivedRequest], Reply]] = {"/": lambda _: reply_text("outer")}
     with (
-        running(lambda _: reply_text("inner"), host=INNER) as inner,
-        running(lambda asked: answers[asked.path](asked), host=OUTER) as outer,
+        serve(lambda _: reply_text("inner"), host=INNER) as inner,
+        serve(lambda request: answers[request.path](request), host=OUTER) as outer,
         WebClient(
             allowed_networks=parse_allowed_networks([OUTER]),
             resolver=_resolve,
@@ -142,7 +142,7 @@ def world() -> Iterator[World]:
         yield World(outer, inner, client, answers)
 
 
-def _moved(location: str, status: int = 302) -> Callable[[Asked], Reply]:
+def _moved(location: str, status: int = 302) -> Callable[[ReceivedRequest], Reply]:
     # A header's bytes are Latin-1 by default; browsers and httpx read UTF-8 in it as well.
     raw = location.encode("utf-8").decode("latin-1")
     return lambda _: Reply(status=status, headers={"Location": raw})

@@ -15,7 +15,7 @@ from connectors.access import Readers
 from tests.support.office import Office
 from tests.support.repository import Write
 from tests.support.services.github import GitHub
-from tests.support.services.github_place import of_git, served
+from tests.support.services.github_place import create_repository, serve_github
 from tests.support.services.github_state import Discussion, Issue, Repo
 from tests.support.store import store_with
 
@@ -35,9 +35,9 @@ def repository(tmp_path: Path) -> Repo:
     private = Repo(id=2, name="acme/board", visibility="private", collaborators=["ann", "bob"])
     private.has_wiki = True
     private.put(Issue(number=1, title="Rise", body="The salaries rise."))
-    private.discuss(Discussion(number=2, title="How much?", body="Of salaries."))
-    of_git(tmp_path, "acme/board.wiki").commit(Write("Home.md", b"All on salaries."))
-    of_git(tmp_path, "acme/board").commit(Write("plan.md", b"A plan of salaries."))
+    private.add_discussions(Discussion(number=2, title="How much?", body="Of salaries."))
+    create_repository(tmp_path, "acme/board.wiki").commit(Write("Home.md", b"All on salaries."))
+    create_repository(tmp_path, "acme/board").commit(Write("plan.md", b"A plan of salaries."))
     return private
 
 
@@ -46,7 +46,7 @@ def office(tmp_path: Path, repository: Repo) -> Iterator[Office]:
     service = GitHub(repository, folder=tmp_path)
     service.profiles = {"ann": "ann@example.com", "bob": "bob@example.com"}
     store = store_with(tmp_path, "hub")
-    with closing(store.database), served(service) as place:
+    with closing(store.database), serve_github(service) as place:
         connect = partial(place.connect, "acme/board", contents=PARTS)
         yield Office(store, tmp_path / "index", connect)
 

@@ -16,7 +16,7 @@ from connectors.sources.confluence.settings import (
     ConfluenceSettings,
     DataCenter,
 )
-from tests.contract.connector_worlds.troubled import TroubledWorld
+from tests.contract.connector_worlds.faulty_world import FaultyWorld
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,
@@ -34,19 +34,19 @@ from tests.support.services.confluence import (
     EMAIL,
     LONG_AGO,
     TOKEN,
-    File,
-    Human,
-    Only,
-    Paper,
-    Room,
-    Said,
-    Site,
-    bad_token,
+    Attachment,
+    Comment,
+    ConfluenceService,
+    Page,
+    Profile,
+    Restriction,
+    Space,
+    invalid_token,
     limited,
 )
-from tests.support.services.confluence_cloud import CloudSite
-from tests.support.services.confluence_server import DataCenterSite
-from tests.support.services.serving import Reply, running
+from tests.support.services.confluence_cloud import CloudService
+from tests.support.services.confluence_server import DataCenterService
+from tests.support.services.serving import Reply, serve
 
 _FILES = range(ITEMS - 20, ITEMS - 10)
 """Items that are attachments of the page of item `_HOLDER`."""
@@ -56,37 +56,39 @@ _INNER = _TOP + 5
 """Pages that are restricted, the second, below the first, more narrowly."""
 _BELOW = range(_TOP + 1, _TOP + 11)
 _REMOVED = (10, 17, 20, 23)
-_SAID = (Said(id=9001, body="<p>Seen.</p>", answers=(Said(id=9002, by="ann", body="Me too."),)),)
+_SAID = (
+    Comment(id=9001, body="<p>Seen.</p>", replies=(Comment(id=9002, by="ann", body="Me too."),)),
+)
 
 
-class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
+class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
     id_on_move = IdOnMove.KEPT
     shifts = (Shift.REPEAT, Shift.REMOVED, Shift.SHORT)
-    site: ClassVar[type[Site]]
+    site: ClassVar[type[ConfluenceService]]
     where: ClassVar[Cloud | DataCenter]
-    _service: Site
+    _service: ConfluenceService
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self._open_room = Room(id=11, key="HB", groups=["staff"], is_open=True)
-        self._closed_room = Room(id=12, key="BRD", people=["ann"], groups=["board"])
+        self._open_room = Space(id=11, key="HB", groups=["staff"], is_public=True)
+        self._closed_room = Space(id=12, key="BRD", people=["ann"], groups=["board"])
         for number in range(ITEMS):
             if number not in _FILES:
                 self._home(number).put(_paper(number))
         files = tuple(_file(number) for number in _FILES)
         self._change(_HOLDER, files=files, at=LONG_AGO)
-        self._change(UNREADABLE, said=_SAID, answer=422, at=LONG_AGO)
+        self._change(UNREADABLE, comments=_SAID, comments_status=422, at=LONG_AGO)
         self._service = self.site(self._open_room, self._closed_room)
         self._service.people = {
-            "ann": Human(name="Ann Lee", email="Ann@example.com"),
-            "bob": Human(name="Bob Ek", email="bob@example.com"),
-            "cy": Human(name="Cy Oh", email="cy@example.com"),
-            "dee": Human(name="Dee"),
+            "ann": Profile(name="Ann Lee", email="Ann@example.com"),
+            "bob": Profile(name="Bob Ek", email="bob@example.com"),
+            "cy": Profile(name="Cy Oh", email="cy@example.com"),
+            "dee": Profile(name="Dee"),
         }
         self._service.groups = {"staff": ["ann", "bob", "cy", "dee"], "board": ["bob", "dee"]}
         self._service.groups["managers"] = ["ann", "cy"]
         self._open = ExitStack()
-        self._running = self._open.enter_context(running(self._service))
+        self._running = self._open.enter_context(serve(self._service))
 
     def connect(self) -> Connector:
         return self._connector("HB", "BRD")
@@ -104,23 +106,23 @@ class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         if number in _FILES:
             self._change_file(number)
             return
-        paper = self._paper(number)
+        page = self._paper(number)
         body = f"<p>{edited_text(number)}</p>"
-        self._change(number, body=body, number=paper.number + 1, answer=200)
+        self._change(number, body=body, number=page.number + 1, comments_status=200)
 
     def remove(self, number: int) -> None:
         self._change(number, status="trashed")
 
     def move(self, number: int) -> None:
-        paper = self._paper(number)
+        page = self._paper(number)
         named = f"{title(number)}, under another title"
-        self._change(number, parent=_id(0), title=named, number=paper.number + 1)
+        self._change(number, parent=_id(0), title=named, number=page.number + 1)
 
     def fail(self, number: int) -> None:
-        self._change(number, answer=500, said=_SAID)
+        self._change(number, comments_status=500, comments=_SAID)
 
     def heal(self, number: int) -> None:
-        self._change(number, answer=200)
+        self._change(number, comments_status=200)
 
     def shift(self, how: Shift) -> frozenset[int]:
         match how:
@@ -134,7 +136,7 @@ class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         return frozenset()
 
     def crowd(self, items: int) -> Connector:
-        self._service.rooms.append(Room(id=13, key="CRW", people=["ann"], crowd=items))
+        self._service.spaces.append(Space(id=13, key="CRW", people=["ann"], crowd=items))
         # A thousand requests, kept, would count as memory of the source.
         self._service.after_each = self._running.log.clear
         return self._connector("CRW")
@@ -144,19 +146,19 @@ class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
 
     def _connector(self, *spaces: str) -> Connector:
         settings = ConfluenceSettings(
-            url=f"{self._running.url}{self._service.begins()}",
+            url=f"{self._running.url}{self._service.get_base_path()}",
             site=self.where,
             spaces=spaces,
             private_hosts=("127.0.0.1",),
         )
         return ConfluenceConnector("源", settings, ConfluenceCredential(token=SecretStr(TOKEN)))
 
-    def _home(self, number: int) -> Room:
+    def _home(self, number: int) -> Space:
         is_closed = number % 7 == 3 and number not in _BELOW
         return self._closed_room if is_closed and number not in _FILES else self._open_room
 
-    def _paper(self, number: int) -> Paper:
-        return self._home(number).papers[_id(number)]
+    def _paper(self, number: int) -> Page:
+        return self._home(number).pages[_id(number)]
 
     def _change(self, number: int, /, **values: Any) -> None:
         now = {} if "at" in values else {"at": self._service.now}
@@ -175,7 +177,7 @@ class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         return limited(int(self.wait.total_seconds()))
 
     def _ended(self) -> Reply:
-        return bad_token()
+        return invalid_token()
 
     def _remove_some(self) -> None:
         for number in _REMOVED:
@@ -185,14 +187,14 @@ class ConfluenceWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
 class ConfluenceCloudWorld(ConfluenceWorld):
     name = "confluence-cloud"
     mending = "create a new token .*id.atlassian.com.*quarry sources edit 源"
-    site = CloudSite
+    site = CloudService
     where = Cloud(email=EMAIL)
 
 
 class ConfluenceServerWorld(ConfluenceWorld):
     name = "confluence-server"
     mending = "create a new token .*Personal access tokens.*quarry sources edit 源"
-    site = DataCenterSite
+    site = DataCenterService
     where = DataCenter()
 
 
@@ -204,18 +206,18 @@ def _id(number: int) -> int:
     return number + 1000
 
 
-def _paper(number: int) -> Paper:
-    paper = Paper(id=_id(number), title=title(number), body=f"<p>{text(number)}</p>")
+def _paper(number: int) -> Page:
+    page = Page(id=_id(number), title=title(number), body=f"<p>{text(number)}</p>")
     if number == _TOP:
-        return replace(paper, only=Only(groups=("managers",)))
+        return replace(page, restriction=Restriction(groups=("managers",)))
     if number == _INNER:
-        return replace(paper, parent=_id(_TOP), only=Only(people=("cy", "bob")))
+        return replace(page, parent=_id(_TOP), restriction=Restriction(people=("cy", "bob")))
     if number in _BELOW:
-        return replace(paper, parent=_id(_TOP))
+        return replace(page, parent=_id(_TOP))
     if number % 10 == 8:
-        return replace(paper, kind="blogpost", labels=("news",))
-    return replace(paper, said=_SAID) if number % 30 == 12 else paper
+        return replace(page, kind="blogpost", labels=("news",))
+    return replace(page, comments=_SAID) if number % 30 == 12 else page
 
 
-def _file(number: int) -> File:
-    return File(id=5000 + number, title=f"{title(number)}.txt", data=text(number).encode())
+def _file(number: int) -> Attachment:
+    return Attachment(id=5000 + number, title=f"{title(number)}.txt", data=text(number).encode())

@@ -29,7 +29,7 @@ from tests.contract.connector_worlds.world import (
 )
 from tests.support.repository import Delete, Move, Repository, Write, data
 from tests.support.services.git_http import TOKEN, GitHttp, web_page
-from tests.support.services.serving import Reply, running
+from tests.support.services.serving import Reply, serve
 
 _RULES = (
     'rules:\n  - {match: 3/**, readers: ["group:three"]}\n  - {match: "**", readers: [public]}\n'
@@ -56,7 +56,7 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
         self._commit(Write(_path(UNREADABLE), b""))
         self._door = GitHttp(root / "served")
         self._open = ExitStack()
-        self._url = self._open.enter_context(running(self._door)).url
+        self._url = self._open.enter_context(serve(self._door)).url
 
     def connect(self) -> Connector:
         settings = GitSettings(

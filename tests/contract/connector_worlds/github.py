@@ -12,7 +12,7 @@ from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
 from connectors.sources.github.connector import GitHubConnector
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
-from tests.contract.connector_worlds.troubled import TroubledWorld
+from tests.contract.connector_worlds.faulty_world import FaultyWorld
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,
@@ -31,19 +31,19 @@ from tests.support.services.github import (
     TOKEN,
     GitHub,
     bad_credentials,
-    counted,
-    spent,
+    primary_limit,
+    slice_by_page,
 )
-from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Repo, Said
-from tests.support.services.serving import Asked, Reply, running
+from tests.support.services.github_state import LONG_AGO, Comment, Discussion, Issue, Repo
+from tests.support.services.serving import ReceivedRequest, Reply, serve
 
 _ONE_SECOND = range(ITEMS // 5, ITEMS - ITEMS // 15)
 """Items that were imported at once: more than a page of them have one time."""
 _REMOVED = (11, 17, 21, 23)
-_SAID = (Said(by="bob", body="Seen."),)
+_SAID = (Comment(by="bob", body="Seen."),)
 
 
-class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
+class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
     name = "github"
     id_on_move = IdOnMove.KEPT
     mending = "create a new token .*quarry sources edit 源"
@@ -68,7 +68,7 @@ class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         self._service = GitHub(self._public, self._private, folder=root)
         self._service.profiles = {"ann": "Ann@example.com", "bob": None}
         self._open = ExitStack()
-        self._running = self._open.enter_context(running(self._service))
+        self._running = self._open.enter_context(serve(self._service))
 
     def connect(self) -> Connector:
         return self._connector("acme/handbook", "acme/board")
@@ -82,7 +82,9 @@ class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         match _kind(number):
             case "discussion":
                 now = self._service.now
-                self._home(number).bring_up(_number(number), body=edited_text(number), at=now)
+                self._home(number).update_discussion(
+                    _number(number), body=edited_text(number), at=now
+                )
             case "file" | "page":
                 self._written_in(number).commit(_written(number, edited_text(number)))
             case _:
@@ -154,7 +156,7 @@ class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         for number in range(ITEMS):
             match _kind(number):
                 case "discussion":
-                    self._home(number).discuss(_discussion(number))
+                    self._home(number).add_discussions(_discussion(number))
                 case "file" | "page" as kind:
                     written[kind].append(_written(number, text(number)))
                 case _:
@@ -166,7 +168,7 @@ class GitHubWorld(TroubledWorld, Moves, Fails, Shifts, Crowds):
         self._home(number).change(_number(number), **values, at=self._service.now)
 
     def _limited(self) -> Reply:
-        return spent(self._service.now + self.wait)
+        return primary_limit(self._service.now + self.wait)
 
     def _ended(self) -> Reply:
         return bad_credentials()
@@ -226,22 +228,22 @@ def _issue(number: int) -> Issue:
         at=LONG_AGO + timedelta(seconds=seconds),
     )
     if number % 30 == 12:
-        verdict = (Said(by="bob", body="", state="APPROVED"),)
+        verdict = (Comment(by="bob", body="", state="APPROVED"),)
         return replace(issue, is_pull=True, comments=_SAID, reviews=verdict)
     return issue
 
 
-def _overlapping(asked: Asked, size: int, total: int) -> tuple[int, int]:
+def _overlapping(request: ReceivedRequest, size: int, total: int) -> tuple[int, int]:
     """Every page begins with the last five of the one before."""
-    start, end = counted(asked, size, total)
+    start, end = slice_by_page(request, size, total)
     back = 5 * (start // size)
     return start - back, end - back
 
 
-def _short(asked: Asked, size: int, total: int) -> tuple[int, int]:
+def _short(request: ReceivedRequest, size: int, total: int) -> tuple[int, int]:
     """Pages of 60 at most, of which every other is empty, the first of all too."""
     del total
     size = min(size, 60)
-    page = int(asked.param("page", "1")) - 1
+    page = int(request.param("page", "1")) - 1
     start = page // 2 * size
     return (start, start + size) if page % 2 else (start, start)

@@ -30,14 +30,14 @@ from tests.contract.connector_worlds.world import (
     text,
     title,
 )
-from tests.support.services.serving import Asked, Reply, reply_json, reply_text, running
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json, reply_text, serve
 from tests.support.services.slack import (
     TOKEN,
     Json,
     SlackService,
-    export_of,
-    limited,
+    build_export,
     person,
+    rate_limited,
 )
 
 _PUBLIC, _PRIVATE = "C1", "G2"
@@ -86,7 +86,7 @@ class _Workspace(World):
 
     def remove(self, number: int) -> None:
         channel = self.channel(number)
-        self.service.conversations[channel].answers.pop(self.stamps[number], None)
+        self.service.conversations[channel].replies.pop(self.stamps[number], None)
         self.service.delete(channel, self.stamps[number])
 
 
@@ -103,7 +103,7 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
         super().__init__(root)
         self.fail(UNREADABLE)
         self._open = ExitStack()
-        self._url = self._open.enter_context(running(self.service)).url
+        self._url = self._open.enter_context(serve(self.service)).url
 
     def connect(self) -> Connector:
         return _connector("源", self._url)
@@ -114,25 +114,25 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
 
     def fail(self, number: int) -> None:
         assert number % 5 == 2, "only what is answered can fail by itself"
-        self.service.failing.add(self.stamps[number])
+        self.service.failing_threads.add(self.stamps[number])
 
     def heal(self, number: int) -> None:
-        self.service.failing.discard(self.stamps[number])
+        self.service.failing_threads.discard(self.stamps[number])
 
     def skew(self, by: timedelta) -> None:
-        self.service.ahead = by.total_seconds()
+        self.service.clock_offset = by.total_seconds()
 
     def limit(self, after: int) -> None:
-        self._trouble(after, limited(str(int(self.wait.total_seconds()))))
+        self._inject_fault(after, rate_limited(str(int(self.wait.total_seconds()))))
 
     def relent(self) -> None:
-        self.service.trouble = None
+        self.service.fault = None
 
     def expire(self, after: int) -> None:
-        self._trouble(after, reply_json({"ok": False, "error": "token_revoked"}))
+        self._inject_fault(after, reply_json({"ok": False, "error": "token_revoked"}))
 
     def renew(self) -> None:
-        self.service.trouble = None
+        self.service.fault = None
 
     def garble(self, how: str, after: int) -> None:
         replies = {
@@ -143,19 +143,19 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
             "another shape": reply_json({"ok": True, "messages": {"total": 0}, "members": None}),
             "empty": Reply(),
         }
-        self._trouble(after, replies[how])
+        self._inject_fault(after, replies[how])
 
     def mend(self) -> None:
-        self.service.trouble = None
+        self.service.fault = None
 
     def shift(self, how: Shift) -> frozenset[int]:
         removed, added = range(ITEMS - 10, ITEMS - 7), range(ITEMS, ITEMS + 3)
         match how:
             case Shift.REPEAT:
-                self.service.repeats = 3
+                self.service.overlap = 3
                 return frozenset()
             case Shift.SHORT:
-                self.service.is_patchy = True
+                self.service.has_gaps = True
                 return frozenset()
             case Shift.REMOVED:
                 self._after_the_first_page(self.remove, removed)
@@ -168,25 +168,25 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
         service = SlackService()
         service.users = self.service.users
         service.add_channel(_PUBLIC, "crowd", ["U1"]).messages = _Crowd(items)
-        door = self._open.enter_context(running(service))
+        server = self._open.enter_context(serve(service))
 
         def forget(request: int) -> None:
             del request
-            door.log.clear()
-            service.asked.clear()
+            server.log.clear()
+            service.calls.clear()
 
         service.before_history = forget
-        return _connector("crowd", door.url)
+        return _connector("crowd", server.url)
 
     def close(self) -> None:
         self._open.close()
 
-    def _trouble(self, after: int, reply: Reply) -> None:
-        def told(asked: Asked) -> Reply:
-            del asked
+    def _inject_fault(self, after: int, reply: Reply) -> None:
+        def told(request: ReceivedRequest) -> Reply:
+            del request
             return reply
 
-        self.service.left, self.service.trouble = after, told
+        self.service.requests_before_fault, self.service.fault = after, told
 
     def _after_the_first_page(self, act: Callable[[int], None], numbers: Iterable[int]) -> None:
         begun: list[int] = []
@@ -208,7 +208,7 @@ class SlackExportWorld(_Workspace):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         channel, ts = self.channel(UNREADABLE), self.stamps[UNREADABLE]
-        self.service.conversations[channel].answers.pop(ts)
+        self.service.conversations[channel].replies.pop(ts)
         (message,) = (one for one in self.service._all(channel) if one["ts"] == ts)
         message |= {"text": "", "username": title(UNREADABLE), "blocks": [{"type": "divider"}]}
         self._write()
@@ -228,7 +228,7 @@ class SlackExportWorld(_Workspace):
 
     def _write(self) -> None:
         with zipfile.ZipFile(self.root / "export.zip", "w") as archive:
-            for name, content in export_of(self.service).items():
+            for name, content in build_export(self.service).items():
                 archive.writestr(name, content)
 
 

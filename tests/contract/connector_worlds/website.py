@@ -27,7 +27,7 @@ from tests.contract.connector_worlds.world import (
     text,
     title,
 )
-from tests.support.services.serving import reply_text, running
+from tests.support.services.serving import reply_text, serve
 from tests.support.services.website import UNINDEXED, Resource, Site, page
 
 _A_LIST = ITEMS // 4
@@ -57,7 +57,7 @@ class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
         self._site.pages[self._paths[UNREADABLE]] = _BY_SCRIPT
         self._lists()
         self._open = ExitStack()
-        self._url = self._open.enter_context(running(self._site)).url
+        self._url = self._open.enter_context(serve(self._site)).url
 
     def connect(self) -> Connector:
         settings = WebsiteSettings(

@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode
 
-from tests.support.services.serving import Asked, Reply, reply_json
-from tests.support.services.troubled import Troubled
+from tests.support.services.faulty_service import FaultyService
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json
 
 EMAIL = "quarry@example.com"
 TOKEN = "right-token"
 LONG_AGO = datetime(2026, 1, 5, 8, tzinfo=UTC)
-CROWDED = 1_000_000
+CROWD_START = 1_000_000
 """The first id of a crowd."""
 BLOCK = 60
 """Of a list with gaps: so many that are shown, then so many that are not."""
@@ -28,14 +28,14 @@ Item: TypeAlias = tuple[int, Callable[[], Json]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Human:
+class Profile:
     name: str
     email: str = ""
     """As the site shows it; empty where it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Comment:
     id: int
     by: str = "bob"
     body: str
@@ -43,11 +43,11 @@ class Said:
     number: int = 1
     quoted: str = ""
     """Of an inline comment: the words that it is about."""
-    answers: tuple["Said", ...] = ()
+    replies: tuple["Comment", ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class Attachment:
     id: int
     title: str
     data: bytes
@@ -57,7 +57,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Only:
+class Restriction:
     """Those whom a restriction names; nobody where it is none."""
 
     people: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Only:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper:
+class Page:
     """A page or a blog post."""
 
     id: int
@@ -77,64 +77,64 @@ class Paper:
     at: datetime = LONG_AGO
     by: str = "ann"
     status: str = "current"
-    only: Only = Only()
-    said: tuple[Said, ...] = ()
-    files: tuple[File, ...] = ()
+    restriction: Restriction = Restriction()
+    comments: tuple[Comment, ...] = ()
+    files: tuple[Attachment, ...] = ()
     labels: tuple[str, ...] = ()
-    answer: int = 200
+    comments_status: int = 200
     """With which what was said on it is answered."""
-    files_answer: int = 200
+    files_status: int = 200
     """With which its attachments are answered."""
     hidden: bool = False
     """From the account of the token."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Room:
+class Space:
     """A space. What tests change while it is served: they do so between requests."""
 
     id: int
     key: str
     people: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
-    is_open: bool = False
+    is_public: bool = False
     """To anonymous visitors."""
-    is_told: bool = True
+    permissions_visible: bool = True
     """Its permissions may be seen by the token."""
-    papers: dict[int, Paper] = field(default_factory=dict)
+    pages: dict[int, Page] = field(default_factory=dict)
     crowd: int = 0
     """So many small pages, made as they are asked for."""
 
     @property
-    def crowded(self) -> range:
+    def crowd_ids(self) -> range:
         """The ids of these."""
-        return range(CROWDED, CROWDED + self.crowd)
+        return range(CROWD_START, CROWD_START + self.crowd)
 
-    def put(self, *papers: Paper) -> None:
-        self.papers |= {one.id: one for one in papers}
+    def put(self, *pages: Page) -> None:
+        self.pages |= {one.id: one for one in pages}
 
     def change(self, number: int, /, **values: Any) -> None:
-        self.papers[number] = replace(self.papers[number], **values)
+        self.pages[number] = replace(self.pages[number], **values)
 
-    def paper(self, number: int) -> Paper | None:
-        if number in self.crowded:
-            return Paper(id=number, title="C", body="<p>C</p>")
-        found = self.papers.get(number)
+    def find_page(self, number: int) -> Page | None:
+        if number in self.crowd_ids:
+            return Page(id=number, title="C", body="<p>C</p>")
+        found = self.pages.get(number)
         return found if found and not found.hidden else None
 
 
-class Site(Troubled):
+class ConfluenceService(FaultyService):
     """A service with state: `running(CloudSite(...))`."""
 
     is_cloud = False
 
-    def __init__(self, *rooms: Room) -> None:
+    def __init__(self, *spaces: Space) -> None:
         super().__init__()
-        self.rooms = list(rooms)
-        self.people: dict[str, Human] = {}
+        self.spaces = list(spaces)
+        self.people: dict[str, Profile] = {}
         """By a short name, of which account IDs, user keys and user names are made."""
         self.groups: dict[str, list[str]] = {}
-        self.untold_groups: set[str] = set()
+        self.hidden_groups: set[str] = set()
         """Whose members may not be seen by the token."""
         self.unindexed: set[int] = set()
         """Ids that the search does not know."""
@@ -142,103 +142,107 @@ class Site(Troubled):
         """Every page of a list of contents begins with the last five of the one before."""
         self.gaps = False
         """Pages of contents are short, and every other is empty."""
-        self.most_shown = 200
+        self.max_restrictions = 200
         """Restrictions that are told in a list of contents."""
 
     def routes(self) -> Iterator[tuple[str, Callable[..., Reply]]]:
         """Patterns of paths behind where the site begins, and what answers."""
-        yield r"/rest/api/user/current", self._myself
+        yield r"/rest/api/user/current", self._get_current_user
         yield r"/rest/api/content/search", self._search
         yield r"/rest/api/content/(\d+)/restriction/byOperation/read", self._restriction
-        yield r"/download/attachments/(\d+)/(\d+)", self._bytes
+        yield r"/download/attachments/(\d+)/(\d+)", self._download
         yield r"/rest/api/user", self._user
 
-    def begins(self) -> str:
+    def get_base_path(self) -> str:
         """The path at which the site begins."""
         raise NotImplementedError
 
-    def authorised(self, asked: Asked) -> bool:
+    def is_authorized(self, request: ReceivedRequest) -> bool:
         raise NotImplementedError
 
-    def person(self, short: str) -> Json:
+    def person(self, user_name: str) -> Json:
         raise NotImplementedError
 
     def group(self, name: str) -> Json:
         raise NotImplementedError
 
-    def short_of(self, asked: Asked) -> str:
+    def get_user_name(self, request: ReceivedRequest) -> str:
         """Of the person that a question is about."""
         raise NotImplementedError
 
-    def next_of(self, asked: Asked, found: "Cut") -> Json:
+    def get_next_link(self, request: ReceivedRequest, found: "ListSlice") -> Json:
         """The link to the page after it, as v1 tells it."""
         raise NotImplementedError
 
     def time(self, moment: datetime) -> str:
         raise NotImplementedError
 
-    def url(self, asked: Asked) -> str:
-        return f"http://{asked.headers['host']}{self.begins()}"
+    def url(self, request: ReceivedRequest) -> str:
+        return f"http://{request.headers['host']}{self.get_base_path()}"
 
-    def _answer(self, asked: Asked) -> Reply:
-        if "authorization" in asked.headers and not self.authorised(asked):
-            return bad_token()
-        path = asked.path.removeprefix(self.begins())
+    def _answer(self, request: ReceivedRequest) -> Reply:
+        if "authorization" in request.headers and not self.is_authorized(request):
+            return invalid_token()
+        path = request.path.removeprefix(self.get_base_path())
         for pattern, answer in self.routes():
             if match := re.fullmatch(pattern, path):
-                if "authorization" not in asked.headers and not self._is_open(match):
-                    return bad_token()
-                return answer(asked, *map(unquote, match.groups()))
+                if "authorization" not in request.headers and not self._is_public_path(match):
+                    return invalid_token()
+                return answer(request, *map(unquote, match.groups()))
         return not_found()
 
-    def _is_open(self, match: re.Match[str]) -> bool:
+    def _is_public_path(self, match: re.Match[str]) -> bool:
         """To a stranger: of all there is only spaces that are."""
-        told = match[1] if match.re.groups == 1 and "/space" in match[0] else ""
-        return any(one.is_open and told in (one.key, str(one.id)) for one in self.rooms)
+        raw = match[1] if match.re.groups == 1 and "/space" in match[0] else ""
+        return any(one.is_public and raw in (one.key, str(one.id)) for one in self.spaces)
 
-    def _myself(self, asked: Asked) -> Reply:
-        del asked
+    def _get_current_user(self, request: ReceivedRequest) -> Reply:
+        del request
         return reply_json({"type": "known", "displayName": "Quarry"})
 
-    def _user(self, asked: Asked) -> Reply:
-        short = self.short_of(asked)
-        if " " in short:
+    def _user(self, request: ReceivedRequest) -> Reply:
+        user_name = self.get_user_name(request)
+        if " " in user_name:
             return reply_json({"message": "That is no account"}, status=400)
-        if short == "failing":
+        if user_name == "failing":
             return reply_json({"message": "It went wrong"}, status=500)
-        return reply_json(self.person(short)) if short in self.people else not_found()
+        return reply_json(self.person(user_name)) if user_name in self.people else not_found()
 
-    def _bytes(self, asked: Asked, page: str, number: str) -> Reply:
-        del asked
-        _, paper = self.find(int(page))
-        for one in paper.files if paper else ():
+    def _download(self, request: ReceivedRequest, page_id: str, number: str) -> Reply:
+        del request
+        _, page = self.find(int(page_id))
+        for one in page.files if page else ():
             if one.id == int(number):
                 return Reply(body=one.data, headers={"Content-Type": "application/octet-stream"})
         return not_found()
 
-    def _restriction(self, asked: Asked, number: str) -> Reply:
-        _, paper = self.find(int(number))
-        if paper is None:
+    def _restriction(self, request: ReceivedRequest, number: str) -> Reply:
+        _, page = self.find(int(number))
+        if page is None:
             return not_found()
-        start, limit = int(asked.param("start", "0")), int(asked.param("limit", "200"))
-        return reply_json({"operation": "read", "restrictions": self._only(paper, start, limit)})
+        start, limit = int(request.param("start", "0")), int(request.param("limit", "200"))
+        return reply_json(
+            {"operation": "read", "restrictions": self._get_restrictions(page, start, limit)}
+        )
 
-    def _search(self, asked: Asked) -> Reply:
-        cql = asked.param("cql")
+    def _search(self, request: ReceivedRequest) -> Reply:
+        cql = request.param("cql")
         if match := re.fullmatch(r"id in \(([\d,]*)\)", cql):
             ids = [int(one) for one in match[1].split(",") if int(one) not in self.unindexed]
             found = [pair for one in ids if (pair := self.find(one))[1]]
-            items = [self._item(asked, room, paper) for room, paper in found if room and paper]
+            items = [self._item(request, space, page) for space, page in found if space and page]
         else:
-            items = self._changed(asked, cql)
-        cut = self.cut(asked, items, 50)
-        told = {"results": [make() for _, make in cut.items], "size": len(cut.items)}
-        return reply_json(told | {"_links": {"base": self.url(asked), **self.next_of(asked, cut)}})
+            items = self._search_changes(request, cql)
+        slice_list = self.slice_list(request, items, 50)
+        raw = {"results": [make() for _, make in slice_list.items], "size": len(slice_list.items)}
+        return reply_json(
+            raw | {"_links": {"base": self.url(request), **self.get_next_link(request, slice_list)}}
+        )
 
-    def _item(self, asked: Asked, room: Room, paper: Paper) -> Item:
-        return paper.id, lambda: self.content(asked, room, paper)
+    def _item(self, request: ReceivedRequest, space: Space, page: Page) -> Item:
+        return page.id, lambda: self.content(request, space, page)
 
-    def _changed(self, asked: Asked, cql: str) -> list[Item]:
+    def _search_changes(self, request: ReceivedRequest, cql: str) -> list[Item]:
         match = re.fullmatch(
             r"(?:space in \(([^)]*)\) and )?type in \(page,blogpost,comment,attachment\) and"
             r' lastmodified >= now\("-(\d+)m"\) order by lastmodified asc',
@@ -248,154 +252,156 @@ class Site(Troubled):
         keys = re.findall(r'"([^"]*)"', match[1]) if match[1] else None
         since = (self.now - timedelta(minutes=int(match[2]))).replace(second=0)
         found: list[tuple[datetime, int, Callable[[], Json]]] = []
-        for room in self.rooms:
-            if keys is None or room.key in keys:
-                found += self._touched(asked, room)
+        for space in self.spaces:
+            if keys is None or space.key in keys:
+                found += self._iterate_changes(request, space)
         found = [one for one in found if one[0] >= since and one[1] not in self.unindexed]
         return [(number, make) for _, number, make in sorted(found, key=lambda one: one[:2])]
 
-    def _touched(
-        self, asked: Asked, room: Room
+    def _iterate_changes(
+        self, request: ReceivedRequest, space: Space
     ) -> Iterator[tuple[datetime, int, Callable[[], Json]]]:
-        for paper in room.papers.values():
-            if paper.status != "current" or paper.hidden:
+        for page in space.pages.values():
+            if page.status != "current" or page.hidden:
                 continue
-            yield paper.at, *self._item(asked, room, paper)
-            held = {"id": str(paper.id), "type": paper.kind, "title": paper.title}
-            for said in all_said(paper.said):
-                told = {"id": str(said.id), "type": "comment", "container": held}
+            yield page.at, *self._item(request, space, page)
+            container = {"id": str(page.id), "type": page.kind, "title": page.title}
+            for comments in flatten_comments(page.comments):
+                raw = {"id": str(comments.id), "type": "comment", "container": container}
                 yield (
-                    said.at,
-                    said.id,
-                    lambda told=told, said=said: {  # type: ignore[misc]
-                        **told,
-                        "version": {"number": said.number, "when": self.time(said.at)},
+                    comments.at,
+                    comments.id,
+                    lambda raw=raw, comments=comments: {  # type: ignore[misc]
+                        **raw,
+                        "version": {"number": comments.number, "when": self.time(comments.at)},
                     },
                 )
-            for file in paper.files:
-                told = {"id": f"att{file.id}", "type": "attachment", "container": held}
+            for file in page.files:
+                raw = {"id": f"att{file.id}", "type": "attachment", "container": container}
                 yield (
                     file.at,
                     file.id,
-                    lambda told=told, file=file: {  # type: ignore[misc]
-                        **told,
+                    lambda raw=raw, file=file: {  # type: ignore[misc]
+                        **raw,
                         "version": {"number": file.number, "when": self.time(file.at)},
                     },
                 )
 
-    def find(self, number: int) -> tuple[Room | None, Paper | None]:
-        for room in self.rooms:
-            if (paper := room.paper(number)) and paper.status == "current":
-                return room, paper
+    def find(self, number: int) -> tuple[Space | None, Page | None]:
+        for space in self.spaces:
+            if (page := space.find_page(number)) and page.status == "current":
+                return space, page
         return None, None
 
-    def hung(self, number: int) -> tuple[Paper, File] | None:
+    def find_attachment(self, number: int) -> tuple[Page, Attachment] | None:
         """The attachment of that id, with the page it hangs on, where both are there."""
-        for room in self.rooms:
-            for paper in room.papers.values():
-                for file in paper.files:
-                    if file.id == number and self.find(paper.id)[1]:
-                        return paper, file
+        for space in self.spaces:
+            for page in space.pages.values():
+                for file in page.files:
+                    if file.id == number and self.find(page.id)[1]:
+                        return page, file
         return None
 
-    def contents(self, asked: Asked, room: Room, kind: str, limit: int) -> "Cut":
+    def contents(
+        self, request: ReceivedRequest, space: Space, kind: str, limit: int
+    ) -> "ListSlice":
         """One page of the contents of a space."""
-        if room.crowd:
-            listed: Sequence[int] = room.crowded if kind == "page" else ()
+        if space.crowd:
+            listed: Sequence[int] = space.crowd_ids if kind == "page" else ()
         else:
             listed = sorted(
                 one.id
-                for one in room.papers.values()
+                for one in space.pages.values()
                 if one.kind == kind and one.status == "current" and not one.hidden
             )
-        cut = self.cut(asked, listed, limit, repeats=self.repeats, gaps=self.gaps)
+        slice_list = self.slice_list(request, listed, limit, repeats=self.repeats, gaps=self.gaps)
         self._page_passed()
-        return cut
+        return slice_list
 
-    def cut(
+    def slice_list(
         self,
-        asked: Asked,
+        request: ReceivedRequest,
         items: Sequence[Any],
         limit: int,
         *,
         repeats: bool = False,
         gaps: bool = False,
-    ) -> "Cut":
+    ) -> "ListSlice":
         """One page of a list, in the site's own way of paging."""
         raise NotImplementedError
 
-    def content(self, asked: Asked, room: Room, paper: Paper) -> Json:
+    def content(self, request: ReceivedRequest, space: Space, page: Page) -> Json:
         """As v1 tells it, with the parts that are asked for."""
-        expand = asked.param("expand").split(",")
-        told: Json = {
-            "id": str(paper.id),
-            "type": paper.kind,
-            "status": paper.status,
-            "title": paper.title,
-            "version": self.version(paper),
-            "_links": {"webui": f"/display/{room.key}/{paper.id}"},
+        expand = request.param("expand").split(",")
+        raw: Json = {
+            "id": str(page.id),
+            "type": page.kind,
+            "status": page.status,
+            "title": page.title,
+            "version": self.version(page),
+            "_links": {"webui": f"/display/{space.key}/{page.id}"},
         }
         if "history" in expand:
-            told["history"] = {
+            raw["history"] = {
                 "createdDate": self.time(LONG_AGO),
-                "createdBy": self.person(paper.by),
+                "createdBy": self.person(page.by),
             }
         if "body.storage" in expand:
-            told["body"] = {"storage": {"value": paper.body, "representation": "storage"}}
+            raw["body"] = {"storage": {"value": page.body, "representation": "storage"}}
         if "space" in expand:
-            told["space"] = self.space(room)
+            raw["space"] = self.space(space)
         if "ancestors.restrictions.read.restrictions.user" in expand:
-            told |= self._around(paper)
-        return told
+            raw |= self._get_context(page)
+        return raw
 
-    def version(self, of: Paper | Said | File) -> Json:
+    def version(self, of: Page | Comment | Attachment) -> Json:
         return {"number": of.number, "when": self.time(of.at), "by": self.person(of.by)}
 
-    def space(self, room: Room) -> Json:
-        return {"id": room.id, "key": room.key, "name": f"Space {room.key}", "status": "current"}
+    def space(self, space: Space) -> Json:
+        return {"id": space.id, "key": space.key, "name": f"Space {space.key}", "status": "current"}
 
-    def _around(self, paper: Paper) -> Json:
-        above = [
-            {"id": str(one.id), "title": one.title, "restrictions": self._read(one)}
-            for one in self.above(paper)
+    def _get_context(self, page: Page) -> Json:
+        ancestors = [
+            {"id": str(one.id), "title": one.title, "restrictions": self._get_read_restriction(one)}
+            for one in self.list_ancestors(page)
             if one.kind == "page"
         ]
-        labels = [{"prefix": "global", "name": one} for one in paper.labels]
+        labels = [{"prefix": "global", "name": one} for one in page.labels]
         return {
-            **({"ancestors": above} if paper.kind == "page" else {}),
-            "restrictions": self._read(paper),
+            **({"ancestors": ancestors} if page.kind == "page" else {}),
+            "restrictions": self._get_read_restriction(page),
             "metadata": {"labels": {"results": labels, "size": len(labels)}},
             "children": {
-                "comment": {"results": [{"id": str(one.id)} for one in paper.said]},
-                "attachment": {"results": [{"id": f"att{one.id}"} for one in paper.files]},
+                "comment": {"results": [{"id": str(one.id)} for one in page.comments]},
+                "attachment": {"results": [{"id": f"att{one.id}"} for one in page.files]},
             },
         }
 
-    def above(self, paper: Paper) -> list[Paper]:
+    def list_ancestors(self, page: Page) -> list[Page]:
         """Ancestors, from the top of the space downwards."""
-        found: list[Paper] = []
-        while paper.parent:
-            _, holder = self.find(paper.parent)
-            assert holder, paper
-            found.insert(0, holder)
-            paper = holder
+        found: list[Page] = []
+        while page.parent:
+            _, parent = self.find(page.parent)
+            assert parent, page
+            found.insert(0, parent)
+            page = parent
         return found
 
-    def _read(self, paper: Paper) -> Json:
-        told = self._only(paper, 0, self.most_shown)
-        return {"read": {"operation": "read", "restrictions": told}}
+    def _get_read_restriction(self, page: Page) -> Json:
+        raw = self._get_restrictions(page, 0, self.max_restrictions)
+        return {"read": {"operation": "read", "restrictions": raw}}
 
-    def _only(self, paper: Paper, start: int, limit: int) -> Json:
-        people = [self.person(one) for one in paper.only.people][start : start + limit]
-        groups = [self.group(one) for one in paper.only.groups][start : start + limit]
+    def _get_restrictions(self, page: Page, start: int, limit: int) -> Json:
+        people = [self.person(one) for one in page.restriction.people][start : start + limit]
+        groups = [self.group(one) for one in page.restriction.groups][start : start + limit]
         return {
-            name: {"results": told, "start": start, "limit": limit, "size": len(told)}
-            for name, told in (("user", people), ("group", groups))
+            name: {"results": raw, "start": start, "limit": limit, "size": len(raw)}
+            for name, raw in (("user", people), ("group", groups))
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ListSlice:
     """One page of a list."""
 
     items: Sequence[Any]
@@ -403,17 +409,17 @@ class Cut:
     """The cursor or the start of the one after it."""
 
 
-def all_said(said: Sequence[Said]) -> Iterator[Said]:
-    for one in said:
+def flatten_comments(comments: Sequence[Comment]) -> Iterator[Comment]:
+    for one in comments:
         yield one
-        yield from all_said(one.answers)
+        yield from flatten_comments(one.replies)
 
 
-def bad_token() -> Reply:
+def invalid_token() -> Reply:
     return reply_json({"message": "Unauthorized", "statusCode": 401}, status=401)
 
 
-def refused(message: str = "Not permitted") -> Reply:
+def denied(message: str = "Not permitted") -> Reply:
     return reply_json({"message": message, "statusCode": 403}, status=403)
 
 
@@ -430,5 +436,5 @@ def basic(email: str, token: str) -> str:
     return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
 
 
-def query(asked: Asked, **others: str) -> str:
-    return urlencode({**asked.query, **{name: [one] for name, one in others.items()}}, doseq=True)
+def query(request: ReceivedRequest, **others: str) -> str:
+    return urlencode({**request.query, **{name: [one] for name, one in others.items()}}, doseq=True)

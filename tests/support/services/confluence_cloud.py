@@ -9,244 +9,248 @@ from tests.support.services.confluence import (
     EMAIL,
     LONG_AGO,
     TOKEN,
-    Cut,
-    File,
+    Attachment,
+    Comment,
+    ConfluenceService,
     Item,
     Json,
-    Paper,
-    Room,
-    Said,
-    Site,
-    all_said,
+    ListSlice,
+    Page,
+    Space,
     basic,
+    denied,
+    flatten_comments,
     not_found,
     query,
-    refused,
 )
-from tests.support.services.serving import Asked, Reply, reply_json
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json
 
 _KINDS = {"pages": "page", "blogposts": "blogpost"}
 
 
-class CloudSite(Site):
+class CloudService(ConfluenceService):
     """Folders are papers of the kind `folder`."""
 
     is_cloud = True
 
-    def begins(self) -> str:
+    def get_base_path(self) -> str:
         return "/wiki"
 
     def routes(self) -> Iterator[tuple[str, Callable[..., Reply]]]:
         v2 = "/api/v2"
-        yield f"{v2}/spaces", self._spaces
+        yield f"{v2}/spaces", self._list_spaces
         yield rf"{v2}/spaces/(\d+)", self._space
         yield rf"{v2}/spaces/(\d+)/permissions", self._permissions
-        yield rf"{v2}/spaces/(\d+)/(pages|blogposts)", self._contents
-        yield rf"{v2}/(pages|blogposts)/(\d+)", self._content
-        yield rf"{v2}/pages/(\d+)/ancestors", self._ancestors
-        yield rf"{v2}/(?:pages|blogposts)/(\d+)/(footer|inline)-comments", self._said
-        yield rf"{v2}/(?:footer|inline)-comments/(\d+)/children", self._answers
-        yield rf"{v2}/(?:pages|blogposts)/(\d+)/attachments", self._files
-        yield rf"{v2}/attachments/att(\d+)", self._file
-        yield r"/rest/api/group/([^/]+)/membersByGroupId", self._members
+        yield rf"{v2}/spaces/(\d+)/(pages|blogposts)", self._list_contents
+        yield rf"{v2}/(pages|blogposts)/(\d+)", self._get_content
+        yield rf"{v2}/pages/(\d+)/ancestors", self._get_ancestors
+        yield rf"{v2}/(?:pages|blogposts)/(\d+)/(footer|inline)-comments", self._list_comments
+        yield rf"{v2}/(?:footer|inline)-comments/(\d+)/children", self._list_replies
+        yield rf"{v2}/(?:pages|blogposts)/(\d+)/attachments", self._list_attachments
+        yield rf"{v2}/attachments/att(\d+)", self._get_attachment
+        yield r"/rest/api/group/([^/]+)/membersByGroupId", self._list_members
         yield from super().routes()
 
-    def authorised(self, asked: Asked) -> bool:
-        return asked.headers.get("authorization") == basic(EMAIL, TOKEN)
+    def is_authorized(self, request: ReceivedRequest) -> bool:
+        return request.headers.get("authorization") == basic(EMAIL, TOKEN)
 
-    def person(self, short: str) -> Json:
-        one = self.people[short]
-        told = {"type": "known", "accountId": account(short), "accountType": "atlassian"}
-        return told | {"email": one.email, "publicName": one.name, "displayName": one.name}
+    def person(self, user_name: str) -> Json:
+        one = self.people[user_name]
+        raw = {"type": "known", "accountId": account(user_name), "accountType": "atlassian"}
+        return raw | {"email": one.email, "publicName": one.name, "displayName": one.name}
 
     def group(self, name: str) -> Json:
         return {"type": "group", "name": name, "id": f"g-{name}"}
 
-    def short_of(self, asked: Asked) -> str:
-        return asked.param("accountId").removeprefix("557058:")
+    def get_user_name(self, request: ReceivedRequest) -> str:
+        return request.param("accountId").removeprefix("557058:")
 
     def time(self, moment: datetime) -> str:
         return f"{moment:%Y-%m-%dT%H:%M:%S}.000Z"
 
-    def next_of(self, asked: Asked, found: Cut) -> Json:
+    def get_next_link(self, request: ReceivedRequest, found: ListSlice) -> Json:
         if found.next is None:
             return {}
-        path = asked.path.removeprefix(self.begins())
-        return {"next": f"{path}?{query(asked, cursor=found.next)}"}
+        path = request.path.removeprefix(self.get_base_path())
+        return {"next": f"{path}?{query(request, cursor=found.next)}"}
 
-    def cut(
+    def slice_list(
         self,
-        asked: Asked,
+        request: ReceivedRequest,
         items: Sequence[Any],
         limit: int,
         *,
         repeats: bool = False,
         gaps: bool = False,
-    ) -> Cut:
+    ) -> ListSlice:
         """Cursors name the last id that was shown, and how many pages there were."""
-        limit = min(int(asked.param("limit", "25")), limit)
-        turn, _, last = asked.param("cursor", "0/").partition("/")
-        after = _place(items, int(last)) if last else -1
+        limit = min(int(request.param("limit", "25")), limit)
+        turn, _, last = request.param("cursor", "0/").partition("/")
+        after = _find_index(items, int(last)) if last else -1
         if gaps:
             limit = min(limit, BLOCK)
             if int(turn) % 2 == 0:
-                return Cut([], f"{int(turn) + 1}/{last}")
+                return ListSlice([], f"{int(turn) + 1}/{last}")
         shown = items[after + 1 : after + 1 + limit]
         end = f"{int(turn) + 1}/{_key(shown[-1])}" if after + 1 + limit < len(items) else None
         again = items[max(0, after - 4) : after + 1] if repeats else items[:0]
-        return Cut([*again, *shown], end)
+        return ListSlice([*again, *shown], end)
 
-    def _listed(self, asked: Asked, items: Sequence[Item]) -> Reply:
-        return self._shown(asked, self.cut(asked, sorted(items, key=_key), 250))
+    def _reply_list(self, request: ReceivedRequest, items: Sequence[Item]) -> Reply:
+        return self._reply_slice(request, self.slice_list(request, sorted(items, key=_key), 250))
 
-    def _shown(self, asked: Asked, cut: Cut) -> Reply:
+    def _reply_slice(self, request: ReceivedRequest, slice_list: ListSlice) -> Reply:
         link: Json = {}
         headers: dict[str, str] = {}
-        if cut.next is not None:
-            link["next"] = f"{asked.path}?{query(asked, cursor=cut.next)}"
+        if slice_list.next is not None:
+            link["next"] = f"{request.path}?{query(request, cursor=slice_list.next)}"
             headers["Link"] = f'<{link["next"]}>; rel="next"'
-        results = [make() for _, make in cut.items]
-        told = {"results": results, "_links": {"base": self.url(asked), **link}}
-        return reply_json(told, headers=headers)
+        results = [make() for _, make in slice_list.items]
+        raw = {"results": results, "_links": {"base": self.url(request), **link}}
+        return reply_json(raw, headers=headers)
 
-    def _room(self, number: str) -> Room | None:
-        return next((one for one in self.rooms if one.id == int(number)), None)
+    def _find_space(self, number: str) -> Space | None:
+        return next((one for one in self.spaces if one.id == int(number)), None)
 
-    def _spaces(self, asked: Asked) -> Reply:
-        assert asked.param("status") == "current"
-        return self._listed(asked, [(one.id, _said_space(one)) for one in self.rooms])
+    def _list_spaces(self, request: ReceivedRequest) -> Reply:
+        assert request.param("status") == "current"
+        return self._reply_list(request, [(one.id, _format_space(one)) for one in self.spaces])
 
-    def _space(self, asked: Asked, number: str) -> Reply:
-        del asked
-        room = self._room(number)
-        return reply_json(_said_space(room)()) if room else not_found()
+    def _space(self, request: ReceivedRequest, number: str) -> Reply:
+        del request
+        space = self._find_space(number)
+        return reply_json(_format_space(space)()) if space else not_found()
 
-    def _permissions(self, asked: Asked, number: str) -> Reply:
-        room = self._room(number)
-        if room is None:
+    def _permissions(self, request: ReceivedRequest, number: str) -> Reply:
+        space = self._find_space(number)
+        if space is None:
             return not_found()
-        if not room.is_told:
-            return refused()
-        whom = [("user", account(one)) for one in room.people]
-        whom += [("group", f"g-{one}") for one in room.groups]
-        told = [_permission(kind, one, "read", "space") for kind, one in whom]
-        told += [_permission("user", account(one), "create", "page") for one in self.people]
-        return self._listed(asked, [(n, lambda one=one: one) for n, one in enumerate(told)])  # type: ignore[misc]
+        if not space.permissions_visible:
+            return denied()
+        principals = [("user", account(one)) for one in space.people]
+        principals += [("group", f"g-{one}") for one in space.groups]
+        raw = [_permission(kind, one, "read", "space") for kind, one in principals]
+        raw += [_permission("user", account(one), "create", "page") for one in self.people]
+        return self._reply_list(request, [(n, lambda one=one: one) for n, one in enumerate(raw)])  # type: ignore[misc]
 
-    def _contents(self, asked: Asked, number: str, kinds: str) -> Reply:
-        room = self._room(number)
-        if room is None:
+    def _list_contents(self, request: ReceivedRequest, number: str, kinds: str) -> Reply:
+        space = self._find_space(number)
+        if space is None:
             return not_found()
-        assert asked.param("status") == "current"
-        cut = self.contents(asked, room, _KINDS[kinds], 100)
-        items = [(one, self._maker(asked, room, one)) for one in cut.items]
-        return self._shown(asked, Cut(items, cut.next))
+        assert request.param("status") == "current"
+        slice_list = self.contents(request, space, _KINDS[kinds], 100)
+        items = [(one, self._maker(request, space, one)) for one in slice_list.items]
+        return self._reply_slice(request, ListSlice(items, slice_list.next))
 
-    def _maker(self, asked: Asked, room: Room, number: int) -> Callable[[], Json]:
-        paper = room.paper(number)
-        assert paper
-        return lambda: self._paper(asked, room, paper)
+    def _maker(self, request: ReceivedRequest, space: Space, number: int) -> Callable[[], Json]:
+        page = space.find_page(number)
+        assert page
+        return lambda: self._format_page(request, space, page)
 
-    def _content(self, asked: Asked, kinds: str, number: str) -> Reply:
-        room, paper = self.find(int(number))
-        if room is None or paper is None or paper.kind != _KINDS[kinds]:
+    def _get_content(self, request: ReceivedRequest, kinds: str, number: str) -> Reply:
+        space, page = self.find(int(number))
+        if space is None or page is None or page.kind != _KINDS[kinds]:
             return not_found()
         return reply_json(
-            self._paper(asked, room, paper) | {"_links": _web(asked, self, room, paper)}
+            self._format_page(request, space, page)
+            | {"_links": _get_links(request, self, space, page)}
         )
 
-    def _ancestors(self, asked: Asked, number: str) -> Reply:
-        _, paper = self.find(int(number))
-        if paper is None:
+    def _get_ancestors(self, request: ReceivedRequest, number: str) -> Reply:
+        _, page = self.find(int(number))
+        if page is None:
             return not_found()
-        above = [{"id": str(one.id), "type": one.kind} for one in self.above(paper)]
-        return self._listed(asked, [(n, lambda one=one: one) for n, one in enumerate(above)])  # type: ignore[misc]
+        found = [{"id": str(one.id), "type": one.kind} for one in self.list_ancestors(page)]
+        items = [(n, lambda one=one: one) for n, one in enumerate(found)]
+        return self._reply_list(request, items)
 
-    def _paper(self, asked: Asked, room: Room, paper: Paper) -> Json:
-        _, holder = self.find(paper.parent)
-        told: Json = {
-            "id": str(paper.id),
-            "status": paper.status,
-            "title": paper.title,
-            "spaceId": str(room.id),
-            "parentId": str(paper.parent) if paper.parent else None,
-            "parentType": holder.kind if holder else None,
-            "authorId": account(paper.by),
+    def _format_page(self, request: ReceivedRequest, space: Space, page: Page) -> Json:
+        _, parent = self.find(page.parent)
+        raw: Json = {
+            "id": str(page.id),
+            "status": page.status,
+            "title": page.title,
+            "spaceId": str(space.id),
+            "parentId": str(page.parent) if page.parent else None,
+            "parentType": parent.kind if parent else None,
+            "authorId": account(page.by),
             "createdAt": self.time(LONG_AGO),
-            "version": self._version(paper),
-            "_links": {"webui": f"/spaces/{room.key}/pages/{paper.id}"},
+            "version": self._version(page),
+            "_links": {"webui": f"/spaces/{space.key}/pages/{page.id}"},
         }
-        if asked.param("body-format") == "storage":
-            told["body"] = {"storage": {"value": paper.body, "representation": "storage"}}
-        return told
+        if request.param("body-format") == "storage":
+            raw["body"] = {"storage": {"value": page.body, "representation": "storage"}}
+        return raw
 
-    def _version(self, of: Paper | Said | File) -> Json:
+    def _version(self, of: Page | Comment | Attachment) -> Json:
         at, by = self.time(of.at), account(of.by)
         return {"number": of.number, "createdAt": at, "authorId": by}
 
-    def _said(self, asked: Asked, number: str, kind: str) -> Reply:
-        _, paper = self.find(int(number))
-        if paper is None:
+    def _list_comments(self, request: ReceivedRequest, number: str, kind: str) -> Reply:
+        _, page = self.find(int(number))
+        if page is None:
             return not_found()
-        if paper.answer != 200:
-            return reply_json({"message": "It went wrong"}, status=paper.answer)
-        found = [one for one in paper.said if bool(one.quoted) == (kind == "inline")]
-        return self._listed(asked, [(one.id, self._comment(one)) for one in found])
+        if page.comments_status != 200:
+            return reply_json({"message": "It went wrong"}, status=page.comments_status)
+        found = [one for one in page.comments if bool(one.quoted) == (kind == "inline")]
+        return self._reply_list(request, [(one.id, self._format_comment(one)) for one in found])
 
-    def _answers(self, asked: Asked, number: str) -> Reply:
-        for room in self.rooms:
-            for paper in room.papers.values():
-                for said in all_said(paper.said):
-                    if said.id == int(number):
-                        told = [(one.id, self._comment(one)) for one in said.answers]
-                        return self._listed(asked, told)
+    def _list_replies(self, request: ReceivedRequest, number: str) -> Reply:
+        for space in self.spaces:
+            for page in space.pages.values():
+                for comments in flatten_comments(page.comments):
+                    if comments.id == int(number):
+                        raw = [(one.id, self._format_comment(one)) for one in comments.replies]
+                        return self._reply_list(request, raw)
         return not_found()
 
-    def _comment(self, said: Said) -> Callable[[], Json]:
+    def _format_comment(self, comments: Comment) -> Callable[[], Json]:
         return lambda: {
-            "id": str(said.id),
+            "id": str(comments.id),
             "status": "current",
-            "version": self._version(said),
-            "body": {"storage": {"value": said.body, "representation": "storage"}},
-            "properties": {"inlineOriginalSelection": said.quoted} if said.quoted else {},
-            "_links": {"webui": f"/comments/{said.id}"},
+            "version": self._version(comments),
+            "body": {"storage": {"value": comments.body, "representation": "storage"}},
+            "properties": {"inlineOriginalSelection": comments.quoted} if comments.quoted else {},
+            "_links": {"webui": f"/comments/{comments.id}"},
         }
 
-    def _files(self, asked: Asked, number: str) -> Reply:
-        _, paper = self.find(int(number))
-        if paper is None:
+    def _list_attachments(self, request: ReceivedRequest, number: str) -> Reply:
+        _, page = self.find(int(number))
+        if page is None:
             return not_found()
-        if paper.files_answer != 200:
-            return reply_json({"message": "It went wrong"}, status=paper.files_answer)
-        return self._listed(asked, [(one.id, self._attached(paper, one)) for one in paper.files])
+        if page.files_status != 200:
+            return reply_json({"message": "It went wrong"}, status=page.files_status)
+        return self._reply_list(
+            request, [(one.id, self._format_attachment(page, one)) for one in page.files]
+        )
 
-    def _file(self, asked: Asked, number: str) -> Reply:
-        found = self.hung(int(number))
+    def _get_attachment(self, request: ReceivedRequest, number: str) -> Reply:
+        found = self.find_attachment(int(number))
         if found is None:
             return not_found()
-        base = {"_links": {"base": self.url(asked)}}
-        return reply_json(self._attached(*found)() | base)
+        base = {"_links": {"base": self.url(request)}}
+        return reply_json(self._format_attachment(*found)() | base)
 
-    def _attached(self, paper: Paper, file: File) -> Callable[[], Json]:
+    def _format_attachment(self, page: Page, file: Attachment) -> Callable[[], Json]:
         return lambda: {
             "id": f"att{file.id}",
             "status": "current",
             "title": file.title,
             "createdAt": self.time(LONG_AGO),
-            f"{'page' if paper.kind == 'page' else 'blogPost'}Id": str(paper.id),
+            f"{'page' if page.kind == 'page' else 'blogPost'}Id": str(page.id),
             "fileSize": len(file.data),
-            "webuiLink": f"/pages/viewpageattachments.action?pageId={paper.id}",
-            "downloadLink": f"/download/attachments/{paper.id}/{file.id}?version={file.number}",
+            "webuiLink": f"/pages/viewpageattachments.action?pageId={page.id}",
+            "downloadLink": f"/download/attachments/{page.id}/{file.id}?version={file.number}",
             "version": self._version(file),
         }
 
-    def _members(self, asked: Asked, group: str) -> Reply:
+    def _list_members(self, request: ReceivedRequest, group: str) -> Reply:
         name = group.removeprefix("g-")
-        if name in self.untold_groups:
-            return refused()
+        if name in self.hidden_groups:
+            return denied()
         if name not in self.groups:
             return not_found()
-        start, limit = int(asked.param("start", "0")), min(int(asked.param("limit", "25")), 50)
+        start, limit = int(request.param("start", "0")), min(int(request.param("limit", "25")), 50)
         listed = [self.person(one) for one in self.groups[name]]
         link: Json = {}
         if start + limit < len(listed):
@@ -254,11 +258,11 @@ class CloudSite(Site):
         return reply_json({"results": listed[start : start + limit], "_links": link})
 
 
-def account(short: str) -> str:
-    return f"557058:{short}"
+def account(user_name: str) -> str:
+    return f"557058:{user_name}"
 
 
-def _place(items: Sequence[Any], last: int) -> int:
+def _find_index(items: Sequence[Any], last: int) -> int:
     """Of the item of that id, or of what would come before it."""
     if isinstance(items, range):
         return last - items.start
@@ -270,22 +274,22 @@ def _key(item: Any) -> int:
     return item if isinstance(item, int) else int(item[0])
 
 
-def _said_space(room: Room) -> Callable[[], Json]:
+def _format_space(space: Space) -> Callable[[], Json]:
     return lambda: {
-        "id": str(room.id),
-        "key": room.key,
-        "name": f"Space {room.key}",
+        "id": str(space.id),
+        "key": space.key,
+        "name": f"Space {space.key}",
         "status": "current",
     }
 
 
-def _permission(kind: str, whom: str, key: str, target: str) -> Json:
+def _permission(kind: str, principals: str, key: str, target: str) -> Json:
     return {
-        "id": f"{kind}-{whom}-{key}",
-        "principal": {"type": kind, "id": whom},
+        "id": f"{kind}-{principals}-{key}",
+        "principal": {"type": kind, "id": principals},
         "operation": {"key": key, "targetType": target},
     }
 
 
-def _web(asked: Asked, site: Site, room: Room, paper: Paper) -> Json:
-    return {"base": site.url(asked), "webui": f"/spaces/{room.key}/pages/{paper.id}"}
+def _get_links(request: ReceivedRequest, site: ConfluenceService, space: Space, page: Page) -> Json:
+    return {"base": site.url(request), "webui": f"/spaces/{space.key}/pages/{page.id}"}

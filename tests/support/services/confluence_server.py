@@ -7,200 +7,213 @@ from typing import Any
 from tests.support.services.confluence import (
     BLOCK,
     TOKEN,
-    Cut,
-    File,
+    Attachment,
+    Comment,
+    ConfluenceService,
     Json,
-    Paper,
-    Room,
-    Said,
-    Site,
-    all_said,
+    ListSlice,
+    Page,
+    Space,
+    denied,
+    flatten_comments,
     not_found,
     query,
-    refused,
 )
-from tests.support.services.serving import Asked, Reply, reply_json
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json
 
 _ZONE = timezone(timedelta(hours=1))
 
 
-class DataCenterSite(Site):
-    def __init__(self, *rooms: Room) -> None:
-        super().__init__(*rooms)
-        self.is_old = False
+class DataCenterService(ConfluenceService):
+    def __init__(self, *spaces: Space) -> None:
+        super().__init__(*spaces)
+        self.is_before_9_1 = False
         """Before 9.1: permissions of spaces are told by the remote API only."""
-        self.is_remote_on = True
-        self.shows_addresses = True
-        self.pages_at_most = 100
+        self.is_rpc_enabled = True
+        self.shows_emails = True
+        self.max_page_size = 100
 
-    def begins(self) -> str:
+    def get_base_path(self) -> str:
         return "/confluence"
 
     def routes(self) -> Iterator[tuple[str, Callable[..., Reply]]]:
-        yield r"/rest/api/space", self._spaces
+        yield r"/rest/api/space", self._list_spaces
         yield r"/rest/api/space/([^/]+)", self._space
         yield r"/rest/api/space/([^/]+)/permissions", self._permissions
-        yield r"/rpc/json-rpc/confluenceservice-v2", self._remote
-        yield r"/rest/api/content", self._contents
-        yield r"/rest/api/content/(\d+)", self._content
-        yield r"/rest/api/content/att(\d+)", self._file
-        yield r"/rest/api/content/(\d+)/child/comment", self._said
-        yield r"/rest/api/content/(\d+)/child/attachment", self._files
-        yield r"/rest/api/group/([^/]+)/member", self._members
+        yield r"/rpc/json-rpc/confluenceservice-v2", self._call_rpc
+        yield r"/rest/api/content", self._list_contents
+        yield r"/rest/api/content/(\d+)", self._get_content
+        yield r"/rest/api/content/att(\d+)", self._get_attachment
+        yield r"/rest/api/content/(\d+)/child/comment", self._list_comments
+        yield r"/rest/api/content/(\d+)/child/attachment", self._list_attachments
+        yield r"/rest/api/group/([^/]+)/member", self._list_members
         yield r"/rest/mobile/1.0/profile/([^/]+)", self._profile
         yield from super().routes()
 
-    def authorised(self, asked: Asked) -> bool:
-        return asked.headers.get("authorization") == f"Bearer {TOKEN}"
+    def is_authorized(self, request: ReceivedRequest) -> bool:
+        return request.headers.get("authorization") == f"Bearer {TOKEN}"
 
-    def person(self, short: str) -> Json:
-        told = {"type": "known", "username": short, "userKey": f"8a7f-{short}"}
-        return told | {"displayName": self.people[short].name}
+    def person(self, user_name: str) -> Json:
+        raw = {"type": "known", "username": user_name, "userKey": f"8a7f-{user_name}"}
+        return raw | {"displayName": self.people[user_name].name}
 
     def group(self, name: str) -> Json:
         return {"type": "group", "name": name}
 
-    def short_of(self, asked: Asked) -> str:
-        return asked.param("username") or asked.param("key").removeprefix("8a7f-")
+    def get_user_name(self, request: ReceivedRequest) -> str:
+        return request.param("username") or request.param("key").removeprefix("8a7f-")
 
     def time(self, moment: datetime) -> str:
         return moment.astimezone(_ZONE).isoformat(timespec="milliseconds")
 
-    def next_of(self, asked: Asked, found: Cut) -> Json:
+    def get_next_link(self, request: ReceivedRequest, found: ListSlice) -> Json:
         if found.next is None:
             return {}
-        path = asked.path.removeprefix(self.begins())
-        return {"next": f"{path}?{query(asked, start=found.next)}"}
+        path = request.path.removeprefix(self.get_base_path())
+        return {"next": f"{path}?{query(request, start=found.next)}"}
 
-    def cut(
+    def slice_list(
         self,
-        asked: Asked,
+        request: ReceivedRequest,
         items: Sequence[Any],
         limit: int,
         *,
         repeats: bool = False,
         gaps: bool = False,
-    ) -> Cut:
+    ) -> ListSlice:
         """What the account may not see counts all the same."""
-        start = int(asked.param("start", "0"))
-        limit = min(int(asked.param("limit", "25")), limit, self.pages_at_most)
+        start = int(request.param("start", "0"))
+        limit = min(int(request.param("limit", "25")), limit, self.max_page_size)
         if gaps:
             limit = min(limit, BLOCK)
             items = _with_gaps(items)
         first = max(0, start - 5) if repeats else start
         shown = [one for one in items[first : start + limit] if one is not None]
-        return Cut(shown, str(start + limit) if start + limit < len(items) else None)
+        return ListSlice(shown, str(start + limit) if start + limit < len(items) else None)
 
-    def _listed(self, asked: Asked, listed: Sequence[Json]) -> Reply:
-        cut = self.cut(asked, listed, 200)
-        links = {"base": self.url(asked), "context": self.begins(), **self.next_of(asked, cut)}
-        return reply_json({"results": list(cut.items), "size": len(cut.items), "_links": links})
+    def _reply_list(self, request: ReceivedRequest, listed: Sequence[Json]) -> Reply:
+        slice_list = self.slice_list(request, listed, 200)
+        links = {
+            "base": self.url(request),
+            "context": self.get_base_path(),
+            **self.get_next_link(request, slice_list),
+        }
+        return reply_json(
+            {"results": list(slice_list.items), "size": len(slice_list.items), "_links": links}
+        )
 
-    def _room(self, key: str) -> Room | None:
-        return next((one for one in self.rooms if one.key == key), None)
+    def _find_space(self, key: str) -> Space | None:
+        return next((one for one in self.spaces if one.key == key), None)
 
-    def _spaces(self, asked: Asked) -> Reply:
-        assert asked.param("status") == "current"
-        return self._listed(asked, [self.space(one) for one in self.rooms])
+    def _list_spaces(self, request: ReceivedRequest) -> Reply:
+        assert request.param("status") == "current"
+        return self._reply_list(request, [self.space(one) for one in self.spaces])
 
-    def _space(self, asked: Asked, key: str) -> Reply:
-        del asked
-        room = self._room(key)
-        return reply_json(self.space(room)) if room else not_found()
+    def _space(self, request: ReceivedRequest, key: str) -> Reply:
+        del request
+        space = self._find_space(key)
+        return reply_json(self.space(space)) if space else not_found()
 
-    def _permissions(self, asked: Asked, key: str) -> Reply:
-        del asked
-        room = self._room(key)
-        if room is None or self.is_old:
+    def _permissions(self, request: ReceivedRequest, key: str) -> Reply:
+        del request
+        space = self._find_space(key)
+        if space is None or self.is_before_9_1:
             return not_found()
-        if not room.is_told:
-            return refused()
-        whom: list[Json] = [{"type": "user", "userKey": f"8a7f-{one}"} for one in room.people]
-        whom += [{"type": "group", "name": one} for one in room.groups]
-        whom += [{"type": "anonymous"}] if room.is_open else []
-        told = [_permission(one, "read", "space") for one in whom]
-        told += [_permission({"type": "group", "name": "makers"}, "create", "page")]
-        return reply_json(told)
+        if not space.permissions_visible:
+            return denied()
+        principals: list[Json] = [
+            {"type": "user", "userKey": f"8a7f-{one}"} for one in space.people
+        ]
+        principals += [{"type": "group", "name": one} for one in space.groups]
+        principals += [{"type": "anonymous"}] if space.is_public else []
+        raw = [_permission(one, "read", "space") for one in principals]
+        raw += [_permission({"type": "group", "name": "makers"}, "create", "page")]
+        return reply_json(raw)
 
-    def _remote(self, asked: Asked) -> Reply:
-        question = asked.json()
-        room = self._room(question["params"][0])
-        if not self.is_remote_on or room is None:
+    def _call_rpc(self, request: ReceivedRequest) -> Reply:
+        call = request.json()
+        space = self._find_space(call["params"][0])
+        if not self.is_rpc_enabled or space is None:
             return not_found()
-        if not room.is_told:
+        if not space.permissions_visible:
             return reply_json({"jsonrpc": "2.0", "error": {"message": "NotPermitted"}, "id": 1})
-        whom = [{"userName": one, "groupName": None} for one in room.people]
-        whom += [{"userName": None, "groupName": one} for one in room.groups]
-        whom += [{"userName": None, "groupName": None}] if room.is_open else []
+        principals = [{"userName": one, "groupName": None} for one in space.people]
+        principals += [{"userName": None, "groupName": one} for one in space.groups]
+        principals += [{"userName": None, "groupName": None}] if space.is_public else []
         makers = [{"userName": None, "groupName": "makers"}]
         sets = [
-            {"type": "VIEWSPACE", "spacePermissions": whom},
+            {"type": "VIEWSPACE", "spacePermissions": principals},
             {"type": "EDITSPACE", "spacePermissions": makers},
         ]
-        return reply_json({"jsonrpc": "2.0", "result": sets, "id": question["id"]})
+        return reply_json({"jsonrpc": "2.0", "result": sets, "id": call["id"]})
 
-    def _contents(self, asked: Asked) -> Reply:
-        room = self._room(asked.param("spaceKey"))
-        if room is None:
+    def _list_contents(self, request: ReceivedRequest) -> Reply:
+        space = self._find_space(request.param("spaceKey"))
+        if space is None:
             return not_found()
-        assert asked.param("status") == "current"
-        cut = self.contents(asked, room, asked.param("type"), 100)
-        told = []
-        for number in cut.items:
-            paper = room.paper(number)
-            assert paper
-            told.append(self.content(asked, room, paper))
-        links = {"base": self.url(asked), **self.next_of(asked, cut)}
-        return reply_json({"results": told, "size": len(told), "_links": links})
+        assert request.param("status") == "current"
+        slice_list = self.contents(request, space, request.param("type"), 100)
+        raw = []
+        for number in slice_list.items:
+            page = space.find_page(number)
+            assert page
+            raw.append(self.content(request, space, page))
+        links = {"base": self.url(request), **self.get_next_link(request, slice_list)}
+        return reply_json({"results": raw, "size": len(raw), "_links": links})
 
-    def _content(self, asked: Asked, number: str) -> Reply:
-        room, paper = self.find(int(number))
-        if room is None or paper is None:
+    def _get_content(self, request: ReceivedRequest, number: str) -> Reply:
+        space, page = self.find(int(number))
+        if space is None or page is None:
             return not_found()
-        told = self.content(asked, room, paper)
-        return reply_json(told | {"_links": {**told["_links"], "base": self.url(asked)}})
+        raw = self.content(request, space, page)
+        return reply_json(raw | {"_links": {**raw["_links"], "base": self.url(request)}})
 
-    def _said(self, asked: Asked, number: str) -> Reply:
-        _, paper = self.find(int(number))
-        if paper is None:
+    def _list_comments(self, request: ReceivedRequest, number: str) -> Reply:
+        _, page = self.find(int(number))
+        if page is None:
             return not_found()
-        if paper.answer != 200:
-            return reply_json({"message": "It went wrong"}, status=paper.answer)
-        assert asked.param("depth") == "all"
-        return self._listed(asked, [self._comment(one) for one in all_said(paper.said)])
+        if page.comments_status != 200:
+            return reply_json({"message": "It went wrong"}, status=page.comments_status)
+        assert request.param("depth") == "all"
+        return self._reply_list(
+            request, [self._format_comment(one) for one in flatten_comments(page.comments)]
+        )
 
-    def _comment(self, said: Said) -> Json:
-        told: Json = {
-            "id": str(said.id),
+    def _format_comment(self, comments: Comment) -> Json:
+        raw: Json = {
+            "id": str(comments.id),
             "type": "comment",
-            "version": self.version(said),
-            "history": {"createdDate": self.time(said.at), "createdBy": self.person(said.by)},
-            "body": {"storage": {"value": said.body, "representation": "storage"}},
-            "_links": {"webui": f"/comments/{said.id}"},
+            "version": self.version(comments),
+            "history": {
+                "createdDate": self.time(comments.at),
+                "createdBy": self.person(comments.by),
+            },
+            "body": {"storage": {"value": comments.body, "representation": "storage"}},
+            "_links": {"webui": f"/comments/{comments.id}"},
         }
-        if said.quoted:
-            told["extensions"] = {"inlineProperties": {"originalSelection": said.quoted}}
-        return told
+        if comments.quoted:
+            raw["extensions"] = {"inlineProperties": {"originalSelection": comments.quoted}}
+        return raw
 
-    def _files(self, asked: Asked, number: str) -> Reply:
-        _, paper = self.find(int(number))
-        if paper is None:
+    def _list_attachments(self, request: ReceivedRequest, number: str) -> Reply:
+        _, page = self.find(int(number))
+        if page is None:
             return not_found()
-        if paper.files_answer != 200:
-            return reply_json({"message": "It went wrong"}, status=paper.files_answer)
-        return self._listed(asked, [self._attached(paper, one) for one in paper.files])
+        if page.files_status != 200:
+            return reply_json({"message": "It went wrong"}, status=page.files_status)
+        return self._reply_list(request, [self._format_attachment(page, one) for one in page.files])
 
-    def _file(self, asked: Asked, number: str) -> Reply:
-        found = self.hung(int(number))
+    def _get_attachment(self, request: ReceivedRequest, number: str) -> Reply:
+        found = self.find_attachment(int(number))
         if found is None:
             return not_found()
-        paper, _ = found
-        told = self._attached(*found)
-        links = {**told["_links"], "base": self.url(asked)}
-        held = {"id": str(paper.id), "type": paper.kind, "title": paper.title}
-        return reply_json(told | {"_links": links, "container": held})
+        page, _ = found
+        raw = self._format_attachment(*found)
+        links = {**raw["_links"], "base": self.url(request)}
+        container = {"id": str(page.id), "type": page.kind, "title": page.title}
+        return reply_json(raw | {"_links": links, "container": container})
 
-    def _attached(self, paper: Paper, file: File) -> Json:
+    def _format_attachment(self, page: Page, file: Attachment) -> Json:
         return {
             "id": f"att{file.id}",
             "type": "attachment",
@@ -209,24 +222,24 @@ class DataCenterSite(Site):
             "version": self.version(file),
             "extensions": {"fileSize": len(file.data)},
             "_links": {
-                "webui": f"/pages/viewpageattachments.action?pageId={paper.id}",
-                "download": f"/download/attachments/{paper.id}/{file.id}?version={file.number}",
+                "webui": f"/pages/viewpageattachments.action?pageId={page.id}",
+                "download": f"/download/attachments/{page.id}/{file.id}?version={file.number}",
             },
         }
 
-    def _members(self, asked: Asked, group: str) -> Reply:
-        if group in self.untold_groups:
-            return refused()
+    def _list_members(self, request: ReceivedRequest, group: str) -> Reply:
+        if group in self.hidden_groups:
+            return denied()
         if group not in self.groups:
             return not_found()
-        return self._listed(asked, [self.person(one) for one in self.groups[group]])
+        return self._reply_list(request, [self.person(one) for one in self.groups[group]])
 
-    def _profile(self, asked: Asked, short: str) -> Reply:
-        del asked
-        if short not in self.people or not self.shows_addresses:
+    def _profile(self, request: ReceivedRequest, user_name: str) -> Reply:
+        del request
+        if user_name not in self.people or not self.shows_emails:
             return not_found()
-        one = self.people[short]
-        return reply_json({"userName": short, "fullName": one.name, "email": one.email})
+        one = self.people[user_name]
+        return reply_json({"userName": user_name, "fullName": one.name, "email": one.email})
 
 
 def _with_gaps(items: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.support.services.serving import Asked, Reply, reply_text
+from tests.support.services.serving import ReceivedRequest, Reply, reply_text
 
 USER, TOKEN = "x-access-token", "right-token"
 
@@ -25,13 +25,13 @@ class GitHttp:
     cut: int | None = field(default=None)
     """Bytes that are left of a body, once `left` more requests were answered properly."""
 
-    def __call__(self, asked: Asked) -> Reply:
+    def __call__(self, request: ReceivedRequest) -> Reply:
         self.left -= 1
         if self.left < 0 and self.trouble is not None:
             return self.trouble
-        if self.wants_token and asked.headers.get("authorization") != self._right:
+        if self.wants_token and request.headers.get("authorization") != self._right:
             return Reply(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
-        reply = self._answered(asked)
+        reply = self._answered(request)
         if self.left < 0 and self.cut is not None:
             assert isinstance(reply.body, bytes)
             return Reply(status=reply.status, headers=reply.headers, body=reply.body[: self.cut])
@@ -41,10 +41,10 @@ class GitHttp:
     def _right(self) -> str:
         return "Basic " + base64.b64encode(f"{USER}:{self.token}".encode()).decode()
 
-    def _answered(self, asked: Asked) -> Reply:
+    def _answered(self, request: ReceivedRequest) -> Reply:
         done = subprocess.run(
             ["git", "http-backend"],
-            input=asked.body,
+            input=request.body,
             capture_output=True,
             check=True,
             env={
@@ -52,13 +52,13 @@ class GitHttp:
                 "GIT_CONFIG_GLOBAL": "/dev/null",
                 "GIT_PROJECT_ROOT": str(self.folder),
                 "GIT_HTTP_EXPORT_ALL": "1",
-                "GIT_PROTOCOL": asked.headers.get("git-protocol", ""),
-                "REQUEST_METHOD": asked.method,
-                "PATH_INFO": asked.path,
-                "QUERY_STRING": urlencode(asked.query, doseq=True),
-                "CONTENT_TYPE": asked.headers.get("content-type", ""),
-                "CONTENT_LENGTH": str(len(asked.body)),
-                "HTTP_CONTENT_ENCODING": asked.headers.get("content-encoding", ""),
+                "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
+                "REQUEST_METHOD": request.method,
+                "PATH_INFO": request.path,
+                "QUERY_STRING": urlencode(request.query, doseq=True),
+                "CONTENT_TYPE": request.headers.get("content-type", ""),
+                "CONTENT_LENGTH": str(len(request.body)),
+                "HTTP_CONTENT_ENCODING": request.headers.get("content-encoding", ""),
             },
         )
         head, _, body = done.stdout.partition(b"\r\n\r\n")

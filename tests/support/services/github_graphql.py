@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from graphql import ExecutionResult, GraphQLError, build_schema, graphql_sync
 
-from tests.support.services.github_state import LONG_AGO, Discussion, Repo, Said, stamped
+from tests.support.services.github_state import LONG_AGO, Comment, Discussion, Repo, format_time
 from tests.support.services.serving import Reply, reply_json
 
 Json: TypeAlias = dict[str, Any]
@@ -77,21 +77,21 @@ class _Broken(Exception):
         self.status = status
 
 
-def answered(repositories: Sequence[Repo], limit: Json, asked: Json) -> Reply:
+def execute_query(repositories: Sequence[Repo], limit: Json, request: Json) -> Reply:
     """Errors come under status 200, each with a type."""
     whole = {
         "rateLimit": limit,
-        "repository": lambda _, owner, name: _repository(repositories, f"{owner}/{name}"),
+        "repository": lambda _, owner, name: _format_repository(repositories, f"{owner}/{name}"),
         "node": lambda _, id: _node(repositories, id),  # noqa: A006 - the schema names it
     }
-    result = graphql_sync(_SCHEMA, asked["query"], whole, variable_values=asked["variables"])
+    result = graphql_sync(_SCHEMA, request["query"], whole, variable_values=request["variables"])
     for error in result.errors or ():
         if isinstance(error.original_error, _Broken):
             return reply_json({"message": "Oops"}, status=error.original_error.status)
-    return reply_json(_told(result))
+    return reply_json(_to_response(result))
 
 
-def _told(result: ExecutionResult) -> Json:
+def _to_response(result: ExecutionResult) -> Json:
     if not result.errors:
         return {"data": result.data}
     errors = [
@@ -101,34 +101,36 @@ def _told(result: ExecutionResult) -> Json:
     return {"data": result.data, "errors": errors}
 
 
-def _refused(kind: str, message: str) -> GraphQLError:
+def _graphql_error(kind: str, message: str) -> GraphQLError:
     return GraphQLError(message, extensions={"type": kind})
 
 
-def _repository(repositories: Sequence[Repo], name: str) -> Json:
-    named = [one for one in repositories if name in {one.name, one.formerly}]
+def _format_repository(repositories: Sequence[Repo], name: str) -> Json:
+    named = [one for one in repositories if name in {one.name, one.former_name}]
     if not named:
-        raise _refused("NOT_FOUND", f"Could not resolve to a Repository with the name '{name}'.")
+        raise _graphql_error(
+            "NOT_FOUND", f"Could not resolve to a Repository with the name '{name}'."
+        )
     repo = named[0]
     return {
         "id": f"R_{repo.id}",
-        "discussion": lambda _, number: _numbered(repo, number),
-        "discussions": lambda _, **asked: _discussions(repo, **asked),
+        "discussion": lambda _, number: _find_discussion(repo, number),
+        "discussions": lambda _, **request: _discussions(repo, **request),
     }
 
 
-def _numbered(repo: Repo, number: int) -> Json:
+def _find_discussion(repo: Repo, number: int) -> Json:
     if number not in repo.discussions:
         message = f"Could not resolve to a Discussion with the number of {number}."
-        raise _refused("NOT_FOUND", message)
+        raise _graphql_error("NOT_FOUND", message)
     return _discussion(repo, repo.discussions[number])
 
 
 def _discussions(
     repo: Repo, first: int, orderBy: Mapping[str, str], after: str | None = None
 ) -> Json:
-    if not repo.may_see_discussions:
-        raise _refused("FORBIDDEN", "Resource not accessible by personal access token")
+    if not repo.discussions_visible:
+        raise _graphql_error("FORBIDDEN", "Resource not accessible by personal access token")
     found = list(repo.discussions.values()) if repo.has_discussions else []
     by_change = orderBy["field"] == "UPDATED_AT"
     return _page(
@@ -152,14 +154,16 @@ def _discussion(repo: Repo, one: Discussion) -> Json:
         "category": {"name": one.category, "isAnswerable": one.category == "Q&A"},
         "answer": None if one.answer is None else comments[one.answer],
         "closed": one.is_closed,
-        "createdAt": stamped(LONG_AGO),
-        "updatedAt": stamped(one.at),
-        "labels": lambda _, **asked: _in_order([{"name": each} for each in one.labels], **asked),
-        "comments": lambda _, **asked: _unbroken(one, _in_order(comments, **asked)),
+        "createdAt": format_time(LONG_AGO),
+        "updatedAt": format_time(one.at),
+        "labels": lambda _, **request: _page_in_order(
+            [{"name": each} for each in one.labels], **request
+        ),
+        "comments": lambda _, **request: _with_status(one, _page_in_order(comments, **request)),
     }
 
 
-def _unbroken(one: Discussion, page: Json) -> Json:
+def _with_status(one: Discussion, page: Json) -> Json:
     """How many there are is told even where they cannot be."""
 
     def broken(info: object) -> None:
@@ -173,25 +177,26 @@ def _comment(repo: Repo, one: Discussion, place: int) -> Json:
     said = one.comments[place]
     own = f"{repo.id}_{one.number}_{place}"
     replies = [
-        _said(repo, one, each, f"{own}_{number}") for number, each in enumerate(said.replies)
+        _list_comments(repo, one, each, f"{own}_{number}")
+        for number, each in enumerate(said.replies)
     ]
     return {
-        **_said(repo, one, said, own),
+        **_list_comments(repo, one, said, own),
         "isAnswer": one.answer == place,
-        "replies": lambda _, **asked: _in_order(replies, **asked),
+        "replies": lambda _, **request: _page_in_order(replies, **request),
     }
 
 
-def _said(repo: Repo, one: Discussion, said: Said, own: str) -> Json:
+def _list_comments(repo: Repo, one: Discussion, said: Comment, own: str) -> Json:
     return {
         "__typename": "DiscussionComment",
         "id": f"DC_{own}",
         "author": _actor(said.by),
         "body": said.body,
-        "createdAt": stamped(said.at),
-        "updatedAt": stamped(said.at),
+        "createdAt": format_time(said.at),
+        "updatedAt": format_time(said.at),
         "isAnswer": False,
-        "replies": lambda _, **asked: _in_order([], **asked),
+        "replies": lambda _, **request: _page_in_order([], **request),
         "url": f"{_url(repo, one)}#discussioncomment-{own}",
     }
 
@@ -210,7 +215,7 @@ def _url(repo: Repo, one: Discussion) -> str:
     return f"https://github.test/{repo.name}/discussions/{one.number}"
 
 
-def _in_order(found: Sequence[Json], first: int, after: str | None = None) -> Json:
+def _page_in_order(found: Sequence[Json], first: int, after: str | None = None) -> Json:
     placed = [{**one, "place": place} for place, one in enumerate(found)]
     return _page(placed, lambda one: one["place"], first, after)
 
@@ -225,10 +230,10 @@ def _page(
 ) -> Json:
     """By cursors that hold the place of the last one, whatever comes or goes before it."""
     if not 1 <= first <= 100:
-        raise _refused("EXCESSIVE_PAGINATION", f"Requesting {first} records exceeds 100.")
+        raise _graphql_error("EXCESSIVE_PAGINATION", f"Requesting {first} records exceeds 100.")
     ordered = sorted(found, key=place, reverse=descending)
     if after is not None:
-        last = _place_in(after)
+        last = _decode_cursor(after)
         ordered = [
             one for one in ordered if (place(one) < last if descending else place(one) > last)
         ]
@@ -238,19 +243,19 @@ def _page(
         "nodes": shown,
         "pageInfo": {
             "hasNextPage": len(ordered) > first,
-            "endCursor": _cursor(place(shown[-1])) if shown else None,
+            "endCursor": _encode_cursor(place(shown[-1])) if shown else None,
         },
     }
 
 
-def _cursor(place: Any) -> str:
+def _encode_cursor(place: Any) -> str:
     return base64.b64encode(json.dumps(place).encode()).decode()
 
 
-def _place_in(cursor: str) -> Any:
+def _decode_cursor(cursor: str) -> Any:
     try:
         place = json.loads(base64.b64decode(cursor, validate=True))
     except ValueError as error:
         message = f"`{cursor}` does not appear to be a valid cursor."
-        raise _refused("INVALID_CURSOR_ARGUMENTS", message) from error
+        raise _graphql_error("INVALID_CURSOR_ARGUMENTS", message) from error
     return tuple(place) if isinstance(place, list) else place

@@ -15,16 +15,16 @@ from tests.contract.connector_worlds.held import Held, documents, run
 from tests.support.repository import Repository
 from tests.support.services.github import TOKEN, GitHub
 from tests.support.services.github_state import Issue, Repo
-from tests.support.services.serving import Running, running
+from tests.support.services.serving import RunningService, serve
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServedGitHub:
     service: GitHub
-    door: Running
+    server: RunningService
 
     def connect(self, *repositories: str, **settings: object) -> GitHubConnector:
-        return connector(self.door.url, *repositories, **settings)
+        return connector(self.server.url, *repositories, **settings)
 
 
 def connector(url: str, *repositories: str, **settings: object) -> GitHubConnector:
@@ -40,9 +40,9 @@ def connector(url: str, *repositories: str, **settings: object) -> GitHubConnect
 
 
 @contextmanager
-def served(service: GitHub) -> Iterator[Place]:
-    with running(service) as door:
-        yield Place(service, door)
+def serve_github(service: GitHub) -> Iterator[ServedGitHub]:
+    with serve(service) as server:
+        yield ServedGitHub(service, server)
 
 
 def handbook(**values: object) -> Repo:
@@ -59,7 +59,7 @@ def board(*collaborators: str) -> Repo:
     return repo
 
 
-def of_git(folder: Path, name: str) -> Repository:
+def create_repository(folder: Path, name: str) -> Repository:
     """What is served as `name`: `acme/handbook` for the files, `acme/handbook.wiki` for the wiki."""
     repository = Repository(folder / f"{name}.git")
     repository.git("config", "uploadpack.allowFilter", "true")

@@ -8,13 +8,13 @@ LONG_AGO = datetime(2026, 1, 5, 8, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Comment:
     """A comment, a review, a comment on a line, or a reply."""
 
     by: str
     body: str
     at: datetime = LONG_AGO
-    replies: tuple["Said", ...] = ()
+    replies: tuple["Comment", ...] = ()
     """To a comment on a discussion."""
     state: str = ""
     path: str = ""
@@ -30,9 +30,9 @@ class Issue:
     """When it last changed."""
     is_pull: bool = False
     labels: tuple[str, ...] = ()
-    comments: tuple[Said, ...] = ()
-    reviews: tuple[Said, ...] = ()
-    remarks: tuple[Said, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    reviews: tuple[Comment, ...] = ()
+    line_comments: tuple[Comment, ...] = ()
     status: int = 200
     """With which what was said on it is answered."""
 
@@ -50,7 +50,7 @@ class Discussion:
     """Which of the comments answers it; in the category Q&A alone."""
     is_closed: bool = False
     labels: tuple[str, ...] = ()
-    comments: tuple[Said, ...] = ()
+    comments: tuple[Comment, ...] = ()
     status: int = 200
     """With which what was said on it is answered."""
 
@@ -69,11 +69,11 @@ class Repo:
     has_issues: bool = True
     has_discussions: bool = False
     has_wiki: bool = False
-    may_see_discussions: bool = True
-    may_see_collaborators: bool = True
-    formerly: str = ""
+    discussions_visible: bool = True
+    collaborators_visible: bool = True
+    former_name: str = ""
     """A name that it had."""
-    lost_comments: list[tuple[int, datetime]] = field(default_factory=list)
+    orphaned_comments: list[tuple[int, datetime]] = field(default_factory=list)
     """Comments on items that are not there, which the list of all comments tells for a while."""
     crowd: int = 0
     """So many small issues, made as they are asked for, a second apart."""
@@ -84,14 +84,14 @@ class Repo:
     def change(self, number: int, **values: Any) -> None:
         self.issues[number] = replace(self.issues[number], **values)
 
-    def discuss(self, *discussions: Discussion) -> None:
+    def add_discussions(self, *discussions: Discussion) -> None:
         self.has_discussions = True
         self.discussions |= {one.number: one for one in discussions}
 
-    def bring_up(self, number: int, **values: Any) -> None:
+    def update_discussion(self, number: int, **values: Any) -> None:
         self.discussions[number] = replace(self.discussions[number], **values)
 
 
-def stamped(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """As GitHub writes it."""
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

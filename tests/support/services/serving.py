@@ -31,7 +31,7 @@ LOOPBACK_ADDRESS = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReceivedRequest:
     """One request as it came."""
 
     method: str
@@ -72,33 +72,33 @@ class Hangup(Exception):
     """Raised by the answering function: the connection is closed without a word."""
 
 
-Answering = Callable[[Asked], Reply]
+RequestHandler = Callable[[ReceivedRequest], Reply]
 
 
 @dataclass(frozen=True, slots=True)
-class Scripted:
+class ScriptedHandler:
     """Answers with these one after the other, and with the last one for ever."""
 
     replies: Sequence[Reply | Hangup]
     _given: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
-    def __call__(self, asked: Asked) -> Reply:
-        del asked
+    def __call__(self, request: ReceivedRequest) -> Reply:
+        del request
         reply = self.replies[min(next(self._given), len(self.replies) - 1)]
         if isinstance(reply, Hangup):
             raise reply
         return reply
 
 
-def echo(asked: Asked) -> Reply:
+def echo(request: ReceivedRequest) -> Reply:
     """Answers with what it was sent."""
     return reply_json(
         {
-            "method": asked.method,
-            "path": asked.path,
-            "query": dict(asked.query),
-            "headers": dict(asked.headers),
-            "body": asked.body.decode(),
+            "method": request.method,
+            "path": request.path,
+            "query": dict(request.query),
+            "headers": dict(request.headers),
+            "body": request.body.decode(),
         }
     )
 
@@ -132,20 +132,20 @@ def reply_text(
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningService:
     url: str
     """Scheme, host and port, with no slash at the end."""
     port: int
-    log: list[Asked]
+    log: list[ReceivedRequest]
     """Every request so far, in the order they came; a test may clear it."""
     connections: list[tuple[str, int]]
     """The other end of every connection so far, whether or not a request came over it."""
 
 
 @contextmanager
-def running(
-    answer: Answering, *, tls: ssl.SSLContext | None = None, host: str = LOOPBACK_ADDRESS
-) -> Iterator[Running]:
+def serve(
+    answer: RequestHandler, *, tls: ssl.SSLContext | None = None, host: str = LOOPBACK_ADDRESS
+) -> Iterator[RunningService]:
     """The service on a free port of `host`; at the end its port, threads and connections are gone.
 
     `tls` is a server's context (`trustme.CA().issue_cert(…).configure_cert(context)`); `url` then
@@ -157,7 +157,7 @@ def running(
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield Running(server.url, server.server_port, server.log, server.connections)
+        yield RunningService(server.url, server.server_port, server.log, server.connections)
     finally:
         server.shutdown()
         server.hang_up()
@@ -181,10 +181,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         server = cast(_Server, self.server)
-        asked = self._asked()
-        server.log.append(asked)
+        request = self._asked()
+        server.log.append(request)
         try:
-            reply = server.answer(asked)
+            reply = server.answer(request)
         except Hangup:
             self.close_connection = True
         else:
@@ -192,10 +192,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = _serve
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> ReceivedRequest:
         parts = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
-        return Asked(
+        return ReceivedRequest(
             method=self.command,
             path=parts.path,
             query=parse_qs(parts.query, keep_blank_values=True),
@@ -236,11 +236,11 @@ class _Server(ThreadingHTTPServer):
     block_on_close = True
 
     def __init__(
-        self, address: tuple[str, int], answer: Answering, tls: ssl.SSLContext | None
+        self, address: tuple[str, int], answer: RequestHandler, tls: ssl.SSLContext | None
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.answer = answer
-        self.log: list[Asked] = []
+        self.log: list[ReceivedRequest] = []
         self.connections: list[tuple[str, int]] = []
         self.faults: list[BaseException] = []
         self._open: set[socket.socket] = set()

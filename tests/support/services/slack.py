@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tests.support.services.serving import Asked, Reply, reply_json
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json
 
 Json: TypeAlias = dict[str, Any]
 
@@ -28,12 +28,12 @@ _NEEDED = {"C": "channels", "G": "groups", "M": "mpim", "D": "im"}
 _MOST = 999
 
 
-class SlackError(Exception):
+class SlackApiError(Exception):
     """An answer that is not ok."""
 
     def __init__(self, code: str, **more: str) -> None:
         super().__init__(code)
-        self.told = {"ok": False, "error": code, **more}
+        self.body = {"ok": False, "error": code, **more}
 
 
 @dataclass
@@ -44,20 +44,20 @@ class Conversation:
     members: list[str]
     messages: Sequence[Json] = field(default_factory=list)
     """Oldest first, with those answers that were sent to the channel too."""
-    answers: dict[str, list[Json]] = field(default_factory=dict)
+    replies: dict[str, list[Json]] = field(default_factory=dict)
     """By the `ts` of the message that is answered; oldest first."""
 
-    def told(self, message: Json) -> Json:
+    def with_replies(self, message: Json) -> Json:
         """As the API gives it: with what is known of its answers."""
-        answers = self.answers.get(message["ts"])
-        if not answers:
+        replies = self.replies.get(message["ts"])
+        if not replies:
             return message
         return {
             **message,
             "thread_ts": message["ts"],
-            "reply_count": len(answers),
-            "reply_users_count": len({one.get("user") for one in answers}),
-            "latest_reply": answers[-1]["ts"],
+            "reply_count": len(replies),
+            "reply_users_count": len({one.get("user") for one in replies}),
+            "latest_reply": replies[-1]["ts"],
             "is_locked": False,
             "subscribed": False,
         }
@@ -79,25 +79,25 @@ class SlackService:
         self.conversations: dict[str, Conversation] = {}
         self.files: dict[str, bytes] = {}
         """By the path of their address, which begins with /files-pri/."""
-        self.failing: set[str] = set()
+        self.failing_threads: set[str] = set()
         """Messages, by their `ts`, whose answers cannot be had."""
-        self.most = _MOST
+        self.max_page_size = _MOST
         """Items of a page."""
-        self.ahead = 0.0
+        self.clock_offset = 0.0
         """Seconds that its clock is ahead of this machine's."""
-        self.left = 0
-        self.trouble: Callable[[Asked], Reply] | None = None
+        self.requests_before_fault = 0
+        self.fault: Callable[[ReceivedRequest], Reply] | None = None
         """Answers instead, once `left` more requests were answered properly."""
         self.budget: Counter[str] | None = None
         """Requests of each method that are answered; then they are told to wait a minute."""
         self.retry_after = "60"
         self.before_history: Callable[[int], None] = lambda _: None
         """Called with the number of the request, from 0."""
-        self.is_patchy = False
+        self.has_gaps = False
         """Pages of history are short, and every second one is empty."""
-        self.repeats = 0
+        self.overlap = 0
         """Messages of the page before that a page of history begins with."""
-        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.calls: list[tuple[str, dict[str, str]]] = []
         self._stamps = itertools.count(1)
         self._histories = itertools.count()
 
@@ -115,7 +115,7 @@ class SlackService:
 
     def stamp(self, at: float | None = None) -> str:
         """A `ts` of now, or of that moment; no two are alike."""
-        seconds = time.time() + self.ahead if at is None else at
+        seconds = time.time() + self.clock_offset if at is None else at
         return f"{int(seconds)}.{next(self._stamps):06}"
 
     def post(
@@ -126,11 +126,11 @@ class SlackService:
         message = {"type": "message", "user": "U1", "text": text, "ts": ts, **more}
         place = self.conversations[channel]
         if to:
-            place.answers.setdefault(to, []).append({**message, "thread_ts": to})
+            place.replies.setdefault(to, []).append({**message, "thread_ts": to})
         else:
             assert isinstance(place.messages, list)
             place.messages.append(message)
-            place.messages.sort(key=_order)
+            place.messages.sort(key=_sort_key)
         return ts
 
     def edit(self, channel: str, ts: str, text: str) -> None:
@@ -141,40 +141,40 @@ class SlackService:
     def delete(self, channel: str, ts: str) -> None:
         """A message that was answered leaves a stone in its place."""
         place = self.conversations[channel]
-        if place.answers.get(ts):
+        if place.replies.get(ts):
             (stone,) = [one for one in place.messages if one["ts"] == ts]
             stone.clear()
             stone |= {"type": "message", "subtype": "tombstone", "ts": ts, "user": "USLACKBOT"}
             stone["text"] = "This message was deleted."
             return
         place.messages = [one for one in place.messages if one["ts"] != ts]
-        place.answers = {
-            root: [one for one in answers if one["ts"] != ts]
-            for root, answers in place.answers.items()
+        place.replies = {
+            root: [one for one in replies if one["ts"] != ts]
+            for root, replies in place.replies.items()
         }
 
-    def __call__(self, asked: Asked) -> Reply:
-        method = asked.path.removeprefix("/api/")
-        self.left -= 1
-        if self.left < 0 and self.trouble is not None:
-            return self.trouble(asked)
+    def __call__(self, request: ReceivedRequest) -> Reply:
+        method = request.path.removeprefix("/api/")
+        self.requests_before_fault -= 1
+        if self.requests_before_fault < 0 and self.fault is not None:
+            return self.fault(request)
         if self.budget is not None:
             self.budget[method] -= 1
             if self.budget[method] < 0:
-                return limited(self.retry_after)
-        if asked.path in self.files:
-            return self._file(asked)
-        params = {name: values[-1] for name, values in asked.query.items()}
-        self.asked.append((method, params))
+                return rate_limited(self.retry_after)
+        if request.path in self.files:
+            return self._file(request)
+        params = {name: values[-1] for name, values in request.query.items()}
+        self.calls.append((method, params))
         try:
-            told = self._answered(method, params, asked)
-        except SlackError as error:
-            told = error.told
+            told = self._call(method, params, request)
+        except SlackApiError as error:
+            told = error.body
         return reply_json(told, headers={"X-OAuth-Scopes": self.scopes.replace(" ", ",")})
 
-    def _answered(self, method: str, params: Mapping[str, str], asked: Asked) -> Json:
-        if asked.headers.get("authorization") != f"Bearer {self.token}":
-            raise SlackError("invalid_auth")
+    def _call(self, method: str, params: Mapping[str, str], request: ReceivedRequest) -> Json:
+        if request.headers.get("authorization") != f"Bearer {self.token}":
+            raise SlackApiError("invalid_auth")
         known: dict[str, Callable[[Mapping[str, str]], Json]] = {
             "auth.test": self._auth_test,
             "users.list": self._users_list,
@@ -185,7 +185,7 @@ class SlackService:
             "conversations.replies": self._replies,
         }
         if method not in known:
-            raise SlackError("unknown_method")
+            raise SlackApiError("unknown_method")
         return {"ok": True, **known[method](params)}
 
     def _auth_test(self, params: Mapping[str, str]) -> Json:
@@ -194,17 +194,17 @@ class SlackService:
         return {"url": "https://acme.slack.com/", "team": "Acme", "user_id": "U0", **own}
 
     def _users_list(self, params: Mapping[str, str]) -> Json:
-        self._want("users:read")
-        users, more = _portion(self.users, params, self.most)
-        return {"members": [self._shown(one) for one in users], **more}
+        self._require_scope("users:read")
+        users, more = _slice_page(self.users, params, self.max_page_size)
+        return {"members": [self._hide_email(one) for one in users], **more}
 
     def _users_info(self, params: Mapping[str, str]) -> Json:
-        self._want("users:read")
+        self._require_scope("users:read")
         if params["user"] != "USTRANGER":
-            raise SlackError("user_not_found")
+            raise SlackApiError("user_not_found")
         return {"user": person("USTRANGER", "Eva Fern", is_stranger=True)}
 
-    def _shown(self, user: Json) -> Json:
+    def _hide_email(self, user: Json) -> Json:
         if "users:read.email" in self.scopes.split():
             return user
         hidden = {name: value for name, value in user["profile"].items() if name != "email"}
@@ -214,81 +214,83 @@ class SlackService:
         kinds = {"public_channel": "C", "private_channel": "G", "mpim": "M", "im": "D"}
         wanted = [kinds[one] for one in params.get("types", "public_channel").split(",")]
         for letter in wanted:
-            self._want(f"{_NEEDED[letter]}:read")
+            self._require_scope(f"{_NEEDED[letter]}:read")
         found = [one.raw for own, one in self.conversations.items() if own[0] in wanted]
-        listed, more = _portion(found, params, self.most)
+        listed, more = _slice_page(found, params, self.max_page_size)
         return {"channels": listed, **more}
 
     def _members(self, params: Mapping[str, str]) -> Json:
-        members, more = _portion(self._place(params, "read").members, params, self.most)
+        members, more = _slice_page(
+            self._find_channel(params, "read").members, params, self.max_page_size
+        )
         return {"members": members, **more}
 
     def _history(self, params: Mapping[str, str]) -> Json:
-        place = self._place(params, "history")
+        place = self._find_channel(params, "history")
         number = next(self._histories)
         self.before_history(number)
         messages = place.messages
-        low, high = _within(messages, params)
+        low, high = _find_range(messages, params)
         if "cursor" in params:
-            high = min(high, bisect_left(messages, _cursor(params["cursor"]), key=_order))
-        size = min(int(params.get("limit", 100)), self.most)
-        if self.is_patchy:
+            high = min(high, bisect_left(messages, _parse_cursor(params["cursor"]), key=_sort_key))
+        size = min(int(params.get("limit", 100)), self.max_page_size)
+        if self.has_gaps:
             size = 0 if number % 2 else size // 2
         first = max(low, high - size)
         page = [messages[i] for i in range(first, high)][::-1]
-        again = messages[high : high + self.repeats][::-1] if "latest" in params else []
-        told = [place.told(one) for one in [*again, *page]]
+        again = messages[high : high + self.overlap][::-1] if "latest" in params else []
+        told = [place.with_replies(one) for one in [*again, *page]]
         has_more = first > low
         following = messages[first]["ts"] if has_more and first < len(messages) else "9" * 10
-        more = _next(f"{following}#{number}" if has_more else "")
+        more = _cursor_metadata(f"{following}#{number}" if has_more else "")
         return {"messages": told, "has_more": has_more, **more}
 
     def _replies(self, params: Mapping[str, str]) -> Json:
-        place = self._place(params, "history")
+        place = self._find_channel(params, "history")
         ts = params["ts"]
-        if ts in self.failing:
-            raise SlackError("fatal_error")
+        if ts in self.failing_threads:
+            raise SlackApiError("fatal_error")
         root = next((one for one in place.messages if one["ts"] == ts), None)
         if root is None:
-            raise SlackError("thread_not_found")
-        answers = place.answers.get(ts, [])
-        low, high = _within(answers, params)
+            raise SlackApiError("thread_not_found")
+        replies = place.replies.get(ts, [])
+        low, high = _find_range(replies, params)
         if "cursor" in params:
-            low = max(low, bisect_left(answers, _cursor(params["cursor"]), key=_order))
-        last = min(high, low + max(1, min(int(params.get("limit", 1000)), self.most) - 1))
-        told = [place.told(root), *answers[low:last]]
-        following = answers[last]["ts"] if last < high else ""
-        return {"messages": told, "has_more": bool(following), **_next(following)}
+            low = max(low, bisect_left(replies, _parse_cursor(params["cursor"]), key=_sort_key))
+        last = min(high, low + max(1, min(int(params.get("limit", 1000)), self.max_page_size) - 1))
+        told = [place.with_replies(root), *replies[low:last]]
+        following = replies[last]["ts"] if last < high else ""
+        return {"messages": told, "has_more": bool(following), **_cursor_metadata(following)}
 
-    def _place(self, params: Mapping[str, str], right: str) -> Conversation:
+    def _find_channel(self, params: Mapping[str, str], right: str) -> Conversation:
         own = params["channel"]
         place = self.conversations.get(own)
         if place is None or (own[0] == "G" and not place.raw["is_member"]):
-            raise SlackError("channel_not_found")
-        self._want(f"{_NEEDED[own[0]]}:{right}")
+            raise SlackApiError("channel_not_found")
+        self._require_scope(f"{_NEEDED[own[0]]}:{right}")
         if right == "history" and self.is_app and not place.raw["is_member"]:
-            raise SlackError("not_in_channel")
+            raise SlackApiError("not_in_channel")
         return place
 
-    def _want(self, scope: str) -> None:
+    def _require_scope(self, scope: str) -> None:
         if scope not in self.scopes.split():
-            raise SlackError("missing_scope", needed=scope, provided=self.scopes)
+            raise SlackApiError("missing_scope", needed=scope, provided=self.scopes)
 
-    def _file(self, asked: Asked) -> Reply:
+    def _file(self, request: ReceivedRequest) -> Reply:
         """Who may not read it is led to where people sign in."""
-        allowed = asked.headers.get("authorization") == f"Bearer {self.token}"
+        allowed = request.headers.get("authorization") == f"Bearer {self.token}"
         if not (allowed and "files:read" in self.scopes.split()):
             return Reply(status=302, headers={"Location": "https://acme.slack.com/?redir=files"})
-        return Reply(body=self.files[asked.path])
+        return Reply(body=self.files[request.path])
 
     def _all(self, channel: str) -> Iterable[Json]:
         place = self.conversations[channel]
         yield from place.messages
-        for answers in place.answers.values():
-            yield from answers
+        for replies in place.replies.values():
+            yield from replies
 
 
-def limited(retry_after: str) -> Reply:
+def rate_limited(retry_after: str) -> Reply:
     told = {"ok": False, "error": "ratelimited"}
     return reply_json(told, status=429, headers={"Retry-After": retry_after})
 
@@ -303,48 +305,52 @@ def _flags(own: str) -> Json:
             return {"is_channel": letter == "C", "is_private": letter == "G"}
 
 
-def _order(message: Mapping[str, Any]) -> tuple[int, int]:
-    return _key(message["ts"])
+def _sort_key(message: Mapping[str, Any]) -> tuple[int, int]:
+    return _parse_ts(message["ts"])
 
 
-def _key(ts: str) -> tuple[int, int]:
+def _parse_ts(ts: str) -> tuple[int, int]:
     seconds, _, micros = ts.partition(".")
     return int(seconds), int(micros.ljust(6, "0"))
 
 
-def _within(messages: Sequence[Json], params: Mapping[str, str]) -> tuple[int, int]:
+def _find_range(messages: Sequence[Json], params: Mapping[str, str]) -> tuple[int, int]:
     """From where to before where they lie in the bounds that are asked for."""
     inclusive = params.get("inclusive") in ("1", "true")
     oldest, latest = params.get("oldest", "0"), params.get("latest", "99999999999")
     lower, upper = (bisect_left, bisect_right) if inclusive else (bisect_right, bisect_left)
-    return lower(messages, _key(oldest), key=_order), upper(messages, _key(latest), key=_order)
+    return lower(messages, _parse_ts(oldest), key=_sort_key), upper(
+        messages, _parse_ts(latest), key=_sort_key
+    )
 
 
-def _portion(items: Sequence[Any], params: Mapping[str, str], most: int) -> tuple[list[Any], Json]:
-    first = int(_decoded(params["cursor"])) if params.get("cursor") else 0
-    size = min(int(params.get("limit", 0)) or most, most)
+def _slice_page(
+    items: Sequence[Any], params: Mapping[str, str], max_page_size: int
+) -> tuple[list[Any], Json]:
+    first = int(_decode_cursor(params["cursor"])) if params.get("cursor") else 0
+    size = min(int(params.get("limit", 0)) or max_page_size, max_page_size)
     following = str(first + size) if first + size < len(items) else ""
-    return list(items[first : first + size]), _next(following)
+    return list(items[first : first + size]), _cursor_metadata(following)
 
 
-def _next(following: str) -> Json:
+def _cursor_metadata(following: str) -> Json:
     encoded = base64.b64encode(f"next:{following}".encode()).decode() if following else ""
     return {"response_metadata": {"next_cursor": encoded}}
 
 
-def _decoded(cursor: str) -> str:
+def _decode_cursor(cursor: str) -> str:
     try:
         return base64.b64decode(cursor).decode().removeprefix("next:")
     except ValueError as error:
-        raise SlackError("invalid_cursor") from error
+        raise SlackApiError("invalid_cursor") from error
 
 
-def _cursor(cursor: str) -> tuple[int, int]:
+def _parse_cursor(cursor: str) -> tuple[int, int]:
     """History: what comes next is older than it, in a thread it begins with it."""
-    return _key(_decoded(cursor).partition("#")[0])
+    return _parse_ts(_decode_cursor(cursor).partition("#")[0])
 
 
-def export_of(service: SlackService) -> dict[str, bytes]:
+def build_export(service: SlackService) -> dict[str, bytes]:
     """The files of the zip that the workspace would be exported to, by their names in it."""
     lists = {"C": "channels.json", "G": "groups.json", "M": "mpims.json", "D": "dms.json"}
     told: dict[str, list[Json]] = {
@@ -355,6 +361,6 @@ def export_of(service: SlackService) -> dict[str, bytes]:
         told[lists[own[0]]].append({**place.raw, "members": place.members})
         folder = own if own[0] == "D" else place.raw["name"]
         for message in service._all(own):
-            day = time.strftime("%Y-%m-%d", time.gmtime(_order(message)[0]))
-            told.setdefault(f"{folder}/{day}.json", []).append(place.told(message))
+            day = time.strftime("%Y-%m-%d", time.gmtime(_sort_key(message)[0]))
+            told.setdefault(f"{folder}/{day}.json", []).append(place.with_replies(message))
     return {name: json.dumps(value).encode() for name, value in told.items()}

@@ -14,7 +14,7 @@ from email.utils import formatdate
 from hashlib import sha256
 from time import time
 
-from tests.support.services.serving import Asked, Reply, reply_text
+from tests.support.services.serving import ReceivedRequest, Reply, reply_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +75,20 @@ class Site:
     def now(self) -> float:
         return time() + self.ahead
 
-    def __call__(self, asked: Asked) -> Reply:
+    def __call__(self, request: ReceivedRequest) -> Reply:
         if self.trouble is not None:
             self.answered -= 1
             if self.answered < 0:
                 return self.trouble
-        if self.authorization not in (None, asked.headers.get("authorization")):
+        if self.authorization not in (None, request.headers.get("authorization")):
             return reply_text("Sign in.", status=401, headers={"WWW-Authenticate": "Basic"})
-        if asked.path == "/robots.txt":
+        if request.path == "/robots.txt":
             return self._robots()
-        query = "&".join(f"{name}={value}" for name, all_ in asked.query.items() for value in all_)
-        found = self.pages.get(f"{asked.path}?{query}" if query else asked.path)
-        return self._reply(found, asked) if found else reply_text("Not here.", status=404)
+        query = "&".join(
+            f"{name}={value}" for name, all_ in request.query.items() for value in all_
+        )
+        found = self.pages.get(f"{request.path}?{query}" if query else request.path)
+        return self._reply(found, request) if found else reply_text("Not here.", status=404)
 
     def _robots(self) -> Reply:
         match self.robots:
@@ -97,20 +99,20 @@ class Site:
             case Resource(body=body, status=status):
                 return Reply(status=status, body=body)
 
-    def _reply(self, found: Resource, asked: Asked) -> Reply:
+    def _reply(self, found: Resource, request: ReceivedRequest) -> Reply:
         headers = {"Content-Type": found.media_type, **found.headers}
         headers["Date"] = formatdate(self.now(), usegmt=True)
         if found.modified is not None:
             headers["Last-Modified"] = formatdate(found.modified, usegmt=True)
         if found.etag:
             headers["ETag"] = f'"{sha256(found.body).hexdigest()[:16]}"'
-        if self._is_held(headers, asked):
+        if self._is_held(headers, request):
             return Reply(status=304, headers=headers)
         return Reply(status=found.status, headers=headers, body=found.body)
 
-    def _is_held(self, headers: Mapping[str, str], asked: Asked) -> bool:
+    def _is_held(self, headers: Mapping[str, str], request: ReceivedRequest) -> bool:
         """As servers compare: If-None-Match alone where it is given (RFC 9110, 13.2.2)."""
-        if etag := asked.headers.get("if-none-match"):
+        if etag := request.headers.get("if-none-match"):
             return etag == headers.get("ETag")
-        since = asked.headers.get("if-modified-since")
+        since = request.headers.get("if-modified-since")
         return since is not None and since == headers.get("Last-Modified")

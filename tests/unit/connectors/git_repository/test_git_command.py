@@ -7,7 +7,7 @@ import pytest
 
 from connectors.errors import TemporarilyUnavailableError
 from connectors.git_repository.git_command import GitError, find_git
-from tests.support.services.serving import Asked, Reply, running
+from tests.support.services.serving import ReceivedRequest, Reply, serve
 
 
 def test_nothing_of_this_machine_steers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,13 +30,13 @@ def test_an_error_is_told_in_its_own_words(tmp_path: Path) -> None:
 
 
 def test_what_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
-    def asleep(asked: Asked) -> Reply:
-        del asked
+    def asleep(request: ReceivedRequest) -> Reply:
+        del request
         time.sleep(3)
         return Reply()
 
     git = find_git(tmp_path)
-    with running(asleep) as service:
+    with serve(asleep) as service:
         url = f"{service.url}/kb"
         began = time.monotonic()
         with pytest.raises(TemporarilyUnavailableError, match="took longer than 1 seconds"):

@@ -19,14 +19,14 @@ from connectors.http_client.response import (
 )
 from connectors.http_client.retry_policy import RetryPolicy
 from tests.support.services.serving import (
-    Asked,
     Hangup,
+    ReceivedRequest,
     Reply,
-    Scripted,
+    ScriptedHandler,
     echo,
     reply_json,
     reply_text,
-    running,
+    serve,
 )
 
 HASTY = RetryPolicy(max_attempts=4, base_delay=0.01)
@@ -42,7 +42,7 @@ def client() -> Iterator[WebClient]:
 
 
 def test_a_request_says_who_asks(client: WebClient) -> None:
-    with running(echo) as service:
+    with serve(echo) as service:
         sent = client.get(f"{service.url}/a", headers={"Accept": "text/html"}).json_object()
     assert sent["headers"]["user-agent"].startswith("Quarry/")
     assert sent["headers"]["accept"] == "text/html"
@@ -51,13 +51,13 @@ def test_a_request_says_who_asks(client: WebClient) -> None:
 
 
 def test_params_are_added_to_the_query(client: WebClient) -> None:
-    with running(echo) as service:
+    with serve(echo) as service:
         answer = client.get(f"{service.url}/a?x=1", params={"y": 2, "z": ["ä", "&"]})
     assert answer.json_object()["query"] == {"x": ["1"], "y": ["2"], "z": ["ä", "&"]}
 
 
 def test_bodies_are_json_or_a_form(client: WebClient) -> None:
-    with running(echo) as service:
+    with serve(echo) as service:
         as_json = client.post(service.url, json={"q": "ä"}).json_object()
         as_form = client.query(service.url, form={"q": "a b"}).json_object()
         empty = client.post(service.url).json_object()
@@ -70,7 +70,7 @@ def test_bodies_are_json_or_a_form(client: WebClient) -> None:
 
 
 def test_head_brings_no_body(client: WebClient) -> None:
-    with running(lambda _: reply_text("x" * 100, headers={"Content-Encoding": "gzip"})) as service:
+    with serve(lambda _: reply_text("x" * 100, headers={"Content-Encoding": "gzip"})) as service:
         answer = client.head(service.url, limits=RequestLimits(max_bytes=10))
     assert (answer.body, answer.headers["content-length"]) == (b"", "100")
 
@@ -81,7 +81,7 @@ def test_head_brings_no_body(client: WebClient) -> None:
 def test_an_answer_reads_as_text_and_json(client: WebClient) -> None:
     latin = Reply(headers={"Content-Type": "Text/Plain; charset=latin-1"}, body=b"\xe4")
     unknown = Reply(headers={"Content-Type": "text/plain; charset=klingon"}, body="ä".encode())
-    with running(Scripted([latin, unknown, Reply(body=b"\xff"), reply_json([1])])) as service:
+    with serve(ScriptedHandler([latin, unknown, Reply(body=b"\xff"), reply_json([1])])) as service:
         answer = client.get(service.url)
         assert (answer.text, answer.media_type) == ("ä", "text/plain")
         assert client.get(service.url).text == "ä"
@@ -91,7 +91,7 @@ def test_an_answer_reads_as_text_and_json(client: WebClient) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"a": ', b"\xff\xfe", b"[" * 100_000])
 def test_json_that_is_none_is_malformed(client: WebClient, body: bytes) -> None:
-    with running(lambda _: Reply(body=body)) as service:
+    with serve(lambda _: Reply(body=body)) as service:
         answer = client.get(f"{service.url}/x?key=secret")
     with pytest.raises(MalformedResponse, match="JSON") as malformed:
         answer.json()
@@ -99,7 +99,7 @@ def test_json_that_is_none_is_malformed(client: WebClient, body: bytes) -> None:
 
 
 def test_json_of_another_shape_is_malformed(client: WebClient) -> None:
-    with running(Scripted([reply_json([1]), reply_json({"a": 1})])) as service:
+    with serve(ScriptedHandler([reply_json([1]), reply_json({"a": 1})])) as service:
         a_list, an_object = client.get(service.url), client.get(service.url)
     with pytest.raises(MalformedResponse, match="list"):
         a_list.json_object()
@@ -109,13 +109,13 @@ def test_json_of_another_shape_is_malformed(client: WebClient) -> None:
 
 @pytest.mark.parametrize("status", [404, 410])
 def test_gone_is_an_answer(client: WebClient, status: int) -> None:
-    with running(lambda _: Reply(status=status)) as service:
+    with serve(lambda _: Reply(status=status)) as service:
         assert client.get(service.url).not_found
         assert len(service.log) == 1
 
 
 def test_unchanged_is_an_answer(client: WebClient) -> None:
-    with running(lambda _: Reply(status=304, headers={"ETag": '"1"'})) as service:
+    with serve(lambda _: Reply(status=304, headers={"ETag": '"1"'})) as service:
         answer = client.get(service.url, headers={"If-None-Match": '"1"'})
         assert (answer.status, answer.headers["etag"]) == (304, '"1"')
         assert service.log[0].headers["if-none-match"] == '"1"'
@@ -123,7 +123,7 @@ def test_unchanged_is_an_answer(client: WebClient) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_no_access_is_for_the_owner(client: WebClient, status: int) -> None:
-    with running(lambda _: reply_json({"why": "expired"}, status=status)) as service:
+    with serve(lambda _: reply_json({"why": "expired"}, status=status)) as service:
         with pytest.raises(NotAuthorizedError) as refused:
             client.get(service.url)
         assert len(service.log) == 1
@@ -132,7 +132,7 @@ def test_no_access_is_for_the_owner(client: WebClient, status: int) -> None:
 
 @pytest.mark.parametrize("status", [400, 409, 422, 451, 501])
 def test_a_request_that_is_not_taken_is_not_repeated(client: WebClient, status: int) -> None:
-    with running(lambda _: Reply(status=status, body=b"why")) as service:
+    with serve(lambda _: Reply(status=status, body=b"why")) as service:
         with pytest.raises(ClientError) as rejected:
             client.get(service.url)
         assert len(service.log) == 1
@@ -159,13 +159,13 @@ def test_a_request_that_is_not_taken_is_not_repeated(client: WebClient, status: 
     ids=repr,
 )
 def test_what_passes_is_asked_again(client: WebClient, trouble: Reply | Hangup) -> None:
-    with running(Scripted([trouble, trouble, reply_text("at last")])) as service:
+    with serve(ScriptedHandler([trouble, trouble, reply_text("at last")])) as service:
         assert client.get(service.url).text == "at last"
         assert len(service.log) == 3
 
 
 def test_what_does_not_pass_is_left_for_later(client: WebClient) -> None:
-    with running(lambda _: Reply(status=503)) as service:
+    with serve(lambda _: Reply(status=503)) as service:
         with pytest.raises(ServerError, match="503") as later:
             client.get(service.url)
         assert len(service.log) == HASTY.max_attempts
@@ -173,7 +173,7 @@ def test_what_does_not_pass_is_left_for_later(client: WebClient) -> None:
 
 
 def test_a_server_that_is_not_there_is_left_for_later(client: WebClient) -> None:
-    with running(echo) as service:
+    with serve(echo) as service:
         pass
     with pytest.raises(ServiceUnavailableError, match="does not respond") as later:
         client.get(f"{service.url}/a?key=secret")
@@ -183,7 +183,7 @@ def test_a_server_that_is_not_there_is_left_for_later(client: WebClient) -> None
 
 def test_a_post_that_may_have_been_done_is_not_repeated(client: WebClient) -> None:
     for trouble in (Reply(status=500), Hangup()):
-        with running(Scripted([trouble, reply_text("doubled")])) as service:
+        with serve(ScriptedHandler([trouble, reply_text("doubled")])) as service:
             with pytest.raises(ServiceUnavailableError):
                 client.post(service.url, json=1)
             assert len(service.log) == 1
@@ -191,20 +191,20 @@ def test_a_post_that_may_have_been_done_is_not_repeated(client: WebClient) -> No
 
 def test_a_post_that_has_not_been_done_is_repeated(client: WebClient) -> None:
     limited = Reply(status=429, headers={"Retry-After": "0"})
-    with running(Scripted([limited, reply_text("done")])) as service:
+    with serve(ScriptedHandler([limited, reply_text("done")])) as service:
         assert client.post(service.url, json=1).text == "done"
-        assert [asked.body for asked in service.log] == [b"1", b"1"]
+        assert [request.body for request in service.log] == [b"1", b"1"]
 
 
 def test_a_question_in_a_post_is_repeated(client: WebClient) -> None:
-    with running(Scripted([Reply(status=500), Hangup(), reply_text("known")])) as service:
+    with serve(ScriptedHandler([Reply(status=500), Hangup(), reply_text("known")])) as service:
         assert client.query(service.url, json={"query": "{}"}).text == "known"
-        assert [asked.body for asked in service.log] == [b'{"query": "{}"}'] * 3
+        assert [request.body for request in service.log] == [b'{"query": "{}"}'] * 3
 
 
 def test_a_short_wait_is_slept(client: WebClient) -> None:
     limited = Reply(status=429, headers={"Retry-After": "0.4"})
-    with running(Scripted([limited, reply_text("now")])) as service:
+    with serve(ScriptedHandler([limited, reply_text("now")])) as service:
         assert client.get(service.url).text == "now"
         first, second = service.log
         assert second.at - first.at >= 0.4
@@ -212,7 +212,7 @@ def test_a_short_wait_is_slept(client: WebClient) -> None:
 
 def test_a_long_wait_is_left_to_the_caller_exactly(client: WebClient) -> None:
     limited = Reply(status=429, headers={"Retry-After": "3601"})
-    with running(lambda _: limited) as service:
+    with serve(lambda _: limited) as service:
         with pytest.raises(RateLimitedError, match="3601 s") as later:
             client.get(service.url)
         assert len(service.log) == 1
@@ -221,7 +221,7 @@ def test_a_long_wait_is_left_to_the_caller_exactly(client: WebClient) -> None:
 
 def test_a_source_tells_how_its_service_limits() -> None:
     with (
-        running(lambda _: Reply(status=403)) as service,
+        serve(lambda _: Reply(status=403)) as service,
         WebClient(
             allowed_networks=LOOPBACK, read_rate_limit=lambda _: timedelta(minutes=30)
         ) as client,
@@ -235,7 +235,7 @@ def test_short_waits_add_up_to_a_bound() -> None:
     limited = Reply(status=429, headers={"Retry-After": "0.2"})
     patience = RetryPolicy(max_attempts=100, base_delay=0.0, max_total_delay=0.5)
     with (
-        running(lambda _: limited) as service,
+        serve(lambda _: limited) as service,
         WebClient(allowed_networks=LOOPBACK, retry_policy=patience) as client,
     ):
         with pytest.raises(RateLimitedError) as later:
@@ -247,7 +247,7 @@ def test_short_waits_add_up_to_a_bound() -> None:
 
 def test_a_wait_can_be_cancelled(client: WebClient) -> None:
     limited = Reply(status=429, headers={"Retry-After": "9"})
-    with running(lambda _: limited) as service:
+    with serve(lambda _: limited) as service:
         timer = threading.Timer(0.2, client.cancel)
         timer.start()
         began = time.monotonic()
@@ -261,19 +261,19 @@ def test_a_wait_can_be_cancelled(client: WebClient) -> None:
 # Cookies and the environment
 
 
-def _cookie(asked: Asked) -> Reply:
-    return reply_json(asked.headers.get("cookie"), headers={"Set-Cookie": "s=1; Path=/"})
+def _cookie(request: ReceivedRequest) -> Reply:
+    return reply_json(request.headers.get("cookie"), headers={"Set-Cookie": "s=1; Path=/"})
 
 
 def test_no_cookie_is_kept_unless_asked(client: WebClient) -> None:
-    with running(_cookie) as service:
+    with serve(_cookie) as service:
         assert [client.get(service.url).json() for _ in range(2)] == [None, None]
         with WebClient(allowed_networks=LOOPBACK, cookies=CookieJar()) as keeping:
             assert [keeping.get(service.url).json() for _ in range(2)] == [None, "s=1"]
 
 
 def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    with running(lambda _: reply_text("proxy")) as proxy, running(echo) as service:
+    with serve(lambda _: reply_text("proxy")) as proxy, serve(echo) as service:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
         with WebClient(allowed_networks=LOOPBACK) as client:
@@ -282,7 +282,7 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_connections_are_kept(client: WebClient) -> None:
-    with running(echo) as service:
+    with serve(echo) as service:
         for _ in range(20):
             client.get(service.url)
         assert len(service.connections) == 1
@@ -296,7 +296,7 @@ def test_threads_may_share_a_client(client: WebClient) -> None:
             answer = client.get(service.url, params={"n": n}).json()
             found.append(int(answer))
 
-    with running(lambda asked: reply_json(asked.param("n"))) as service:
+    with serve(lambda request: reply_json(request.param("n"))) as service:
         threads = [threading.Thread(target=ask, args=(start,)) for start in range(4)]
         for thread in threads:
             thread.start()

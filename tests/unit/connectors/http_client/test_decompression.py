@@ -11,7 +11,7 @@ from connectors.http_client.decompression import Decompressor
 from connectors.http_client.request import MEBIBYTE, RequestLimits
 from connectors.http_client.response import MalformedResponse, ResponseTooLarge
 from connectors.http_client.retry_policy import RetryPolicy
-from tests.support.services.serving import Asked, Reply, Scripted, running
+from tests.support.services.serving import ReceivedRequest, Reply, ScriptedHandler, serve
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_body_over_the_bound_is_too_large(client: WebClient) -> None:
         Reply(body=b"x" * 101),
         Reply(body=iter([b"x" * 60, b"x" * 41])),
     ]
-    with running(Scripted(replies)) as service:
+    with serve(ScriptedHandler(replies)) as service:
         assert len(client.get(service.url, limits=within).body) == 100
         for _ in range(2):
             with pytest.raises(ResponseTooLarge):
@@ -46,7 +46,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("encoding", PACKED)
 def test_packed_bodies_are_unpacked_to_the_bound(client: WebClient, encoding: str) -> None:
     body = PACKED[encoding](b"a" * 5000)
-    with running(lambda _: Reply(headers={"Content-Encoding": encoding}, body=body)) as service:
+    with serve(lambda _: Reply(headers={"Content-Encoding": encoding}, body=body)) as service:
         assert client.get(service.url, limits=RequestLimits(max_bytes=5000)).body == b"a" * 5000
         with pytest.raises(ResponseTooLarge):
             client.get(service.url, limits=RequestLimits(max_bytes=4999))
@@ -54,7 +54,7 @@ def test_packed_bodies_are_unpacked_to_the_bound(client: WebClient, encoding: st
 
 def test_gzip_in_parts_is_read_to_its_end(client: WebClient) -> None:
     body = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0\0"
-    with running(lambda _: Reply(headers={"Content-Encoding": "gzip"}, body=body)) as service:
+    with serve(lambda _: Reply(headers={"Content-Encoding": "gzip"}, body=body)) as service:
         assert client.get(service.url).text == "one two"
 
 
@@ -67,11 +67,11 @@ def test_a_bomb_is_stopped_early(client: WebClient) -> None:
             sent.append(len(part))
             yield part
 
-    def answer(asked: Asked) -> Reply:
-        del asked
+    def answer(request: ReceivedRequest) -> Reply:
+        del request
         return Reply(headers={"Content-Encoding": "gzip"}, body=pieces())
 
-    with running(answer) as service, pytest.raises(ResponseTooLarge):
+    with serve(answer) as service, pytest.raises(ResponseTooLarge):
         client.get(service.url, limits=RequestLimits(max_bytes=MEBIBYTE))
     # Sockets hold some hundred kilobytes that nobody reads any more.
     assert sum(sent) < 16 * MEBIBYTE
@@ -98,7 +98,7 @@ def test_what_cannot_be_unpacked_is_malformed(
 ) -> None:
     reply = Reply(headers={"Content-Encoding": encoding}, body=body)
     with (
-        running(lambda _: reply) as service,
+        serve(lambda _: reply) as service,
         pytest.raises(MalformedResponse, match=r"decompressed|encoding"),
     ):
         client.get(service.url)

@@ -14,7 +14,7 @@ from connectors.http_client.pagination import (
 )
 from connectors.http_client.response import MalformedResponse, Response
 from connectors.http_client.retry_policy import RetryPolicy
-from tests.support.services.serving import Answering, Asked, Reply, reply_json, running
+from tests.support.services.serving import ReceivedRequest, Reply, RequestHandler, reply_json, serve
 
 PAGES = 5
 
@@ -25,18 +25,18 @@ def client() -> Iterator[WebClient]:
         yield client
 
 
-def _linked(asked: Asked) -> Reply:
-    number = int(asked.param("page", "1"))
-    size = asked.param("size")
+def _linked(request: ReceivedRequest) -> Reply:
+    number = int(request.param("page", "1"))
+    size = request.param("size")
     link = f'</items?page={number + 1}&size={size}>; rel="next", </items?page={PAGES}>; rel="last"'
     return reply_json(
-        [number, size, asked.headers.get("accept")],
+        [number, size, request.headers.get("accept")],
         headers={"Link": link} if number < PAGES else {},
     )
 
 
 def test_links_are_followed_to_the_last_page(client: WebClient) -> None:
-    with running(_linked) as service:
+    with serve(_linked) as service:
         url = f"{service.url}/items"
         pages = list(
             iterate_linked_pages(client, url, params={"size": 7}, headers={"Accept": "a/b"})
@@ -47,7 +47,7 @@ def test_links_are_followed_to_the_last_page(client: WebClient) -> None:
 
 
 def test_any_page_is_a_place_to_resume(client: WebClient) -> None:
-    with running(_linked) as service:
+    with serve(_linked) as service:
         second = next(iterate_linked_pages(client, f"{service.url}/items", params={"size": 7})).next
         assert second is not None
         rest = [page.response.json()[0] for page in iterate_linked_pages(client, second)]
@@ -55,18 +55,18 @@ def test_any_page_is_a_place_to_resume(client: WebClient) -> None:
 
 
 def test_a_page_is_asked_for_when_it_is_wanted(client: WebClient) -> None:
-    with running(_linked) as service:
+    with serve(_linked) as service:
         pages = iterate_linked_pages(client, f"{service.url}/items")
         next(pages)
         next(pages)
         assert len(service.log) == 2
 
 
-def _leading_to(*targets: str) -> Answering:
+def _leading_to(*targets: str) -> RequestHandler:
     """/0 leads to the first, /1 to the second and so on."""
 
-    def answer(asked: Asked) -> Reply:
-        return Reply(headers={"Link": f"<{targets[int(asked.path[1:])]}>; rel=next"})
+    def answer(request: ReceivedRequest) -> Reply:
+        return Reply(headers={"Link": f"<{targets[int(request.path[1:])]}>; rel=next"})
 
     return answer
 
@@ -86,7 +86,7 @@ def test_a_circle_or_a_way_out_ends_the_pages(
     client: WebClient, targets: list[str], good: int
 ) -> None:
     read: list[Page] = []
-    with running(_leading_to(*targets)) as service:
+    with serve(_leading_to(*targets)) as service:
         with pytest.raises(MalformedResponse, match=r"loop|another server"):
             read.extend(iterate_linked_pages(client, f"{service.url}/0"))
         assert len(service.log) == good + 1
@@ -96,7 +96,7 @@ def test_a_circle_or_a_way_out_ends_the_pages(
     "target", ["http://[", "http://[::1", "file:///etc/passwd", "http://0x7f.1/"]
 )
 def test_a_link_that_is_no_address_ends_the_pages(client: WebClient, target: str) -> None:
-    with running(_leading_to(target)) as service:
+    with serve(_leading_to(target)) as service:
         with pytest.raises((MalformedResponse, AddressNotAllowedError)):
             list(iterate_linked_pages(client, f"{service.url}/0"))
         assert len(service.log) == 1
@@ -104,7 +104,7 @@ def test_a_link_that_is_no_address_ends_the_pages(client: WebClient, target: str
 
 def test_pages_that_are_gone_end(client: WebClient) -> None:
     gone = Reply(status=404, headers={"Link": "</next>; rel=next"})
-    with running(lambda _: gone) as service:
+    with serve(lambda _: gone) as service:
         (page,) = iterate_linked_pages(client, service.url)
     assert (page.response.not_found, page.next) == (True, None)
 
@@ -118,18 +118,18 @@ def _cursored(client: WebClient, url: str, start: str | None = None) -> Iterator
 
 
 def test_cursors_are_followed_to_the_empty_one(client: WebClient) -> None:
-    def answer(asked: Asked) -> Reply:
-        number = int(asked.param("cursor") or 0)
+    def answer(request: ReceivedRequest) -> Reply:
+        number = int(request.param("cursor") or 0)
         return reply_json({"next": str(number + 1) if number < 3 else ""})
 
-    with running(answer) as service:
+    with serve(answer) as service:
         assert [page.next for page in _cursored(client, service.url)] == ["1", "2", "3", None]
         assert [page.next for page in _cursored(client, service.url, "2")] == ["3", None]
 
 
 def test_a_cursor_that_comes_back_ends_the_pages(client: WebClient) -> None:
     following = {"": "a", "a": "b", "b": "a"}
-    with running(lambda asked: reply_json({"next": following[asked.param("cursor")]})) as service:
+    with serve(lambda request: reply_json({"next": following[request.param("cursor")]})) as service:
         with pytest.raises(MalformedResponse, match="loop"):
             list(_cursored(client, service.url))
         assert len(service.log) == 3

@@ -10,7 +10,14 @@ from connectors.http_client.client import WebClient
 from connectors.http_client.request import Authorization, RequestLimits
 from connectors.http_client.response import MalformedResponse
 from connectors.http_client.retry_policy import RetryPolicy
-from tests.support.services.serving import Asked, Reply, Running, echo, redirect, running
+from tests.support.services.serving import (
+    ReceivedRequest,
+    Reply,
+    RunningService,
+    echo,
+    redirect,
+    serve,
+)
 
 
 @pytest.fixture
@@ -23,25 +30,25 @@ def client() -> Iterator[WebClient]:
 
 
 def test_redirects_are_followed_to_the_end(client: WebClient) -> None:
-    def answer(asked: Asked) -> Reply:
-        number = int(asked.path.removeprefix("/"))
-        return redirect(f"/{number + 1}?n={number}") if number < 10 else echo(asked)
+    def answer(request: ReceivedRequest) -> Reply:
+        number = int(request.path.removeprefix("/"))
+        return redirect(f"/{number + 1}?n={number}") if number < 10 else echo(request)
 
-    with running(answer) as service:
+    with serve(answer) as service:
         answered = client.get(f"{service.url}/0", params={"x": 1})
     assert answered.url == f"{service.url}/10?n=9"
     assert answered.json_object()["query"] == {"n": ["9"]}
 
 
 def test_more_redirects_than_ten_are_too_many(client: WebClient) -> None:
-    with running(lambda _: redirect("/again")) as service:
+    with serve(lambda _: redirect("/again")) as service:
         with pytest.raises(MalformedResponse, match="more than 10 redirects"):
             client.get(service.url)
         assert len(service.log) == 11
 
 
 def test_with_none_allowed_a_redirect_is_the_answer(client: WebClient) -> None:
-    with running(lambda _: redirect("/there", 301)) as service:
+    with serve(lambda _: redirect("/there", 301)) as service:
         answer = client.get(service.url, limits=RequestLimits(max_redirects=0))
     assert (answer.status, answer.headers["location"]) == (301, "/there")
 
@@ -50,10 +57,10 @@ def test_with_none_allowed_a_redirect_is_the_answer(client: WebClient) -> None:
     ("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
 )
 def test_what_a_redirect_makes_of_a_post(client: WebClient, status: int, method: str) -> None:
-    def answer(asked: Asked) -> Reply:
-        return redirect("/there", status) if asked.path == "/here" else echo(asked)
+    def answer(request: ReceivedRequest) -> Reply:
+        return redirect("/there", status) if request.path == "/here" else echo(request)
 
-    with running(answer) as service:
+    with serve(answer) as service:
         sent = client.post(f"{service.url}/here", json={"a": 1}).json_object()
     assert (sent["method"], sent["body"]) == (method, '{"a": 1}' if method == "POST" else "")
     assert ("content-type" in sent["headers"]) == (method == "POST")
@@ -76,7 +83,7 @@ def test_what_a_redirect_makes_of_a_post(client: WebClient, status: int, method:
     ],
 )
 def test_a_redirect_is_checked_as_the_first_address(client: WebClient, location: str) -> None:
-    with running(lambda _: redirect(location)) as service:
+    with serve(lambda _: redirect(location)) as service:
         with pytest.raises(AddressNotAllowedError):
             client.get(service.url)
         assert len(service.log) == 1
@@ -86,17 +93,17 @@ def test_a_redirect_is_checked_as_the_first_address(client: WebClient, location:
 
 
 @pytest.fixture
-def two() -> Iterator[tuple[Running, Running]]:
+def two() -> Iterator[tuple[RunningService, RunningService]]:
     """One that redirects /away to the other, and one that tells what it is sent."""
-    with running(echo) as other:
+    with serve(echo) as other:
 
-        def answer(asked: Asked) -> Reply:
+        def answer(request: ReceivedRequest) -> Reply:
             away = {"/away": 302, "/away307": 307}
-            if status := away.get(asked.path):
+            if status := away.get(request.path):
                 return redirect(f"{other.url}/landed", status)
-            return redirect("/landed") if asked.path == "/within" else echo(asked)
+            return redirect("/landed") if request.path == "/within" else echo(request)
 
-        with running(answer) as service:
+        with serve(answer) as service:
             yield service, other
 
 
@@ -109,7 +116,9 @@ def _authorised(authorization: Authorization) -> WebClient:
     return WebClient(allowed_networks=LOOPBACK, authorization=authorization)
 
 
-def test_the_authorization_goes_to_its_origin_only(two: tuple[Running, Running]) -> None:
+def test_the_authorization_goes_to_its_origin_only(
+    two: tuple[RunningService, RunningService],
+) -> None:
     service, other = two
     with _authorised(Authorization.bearer(f"{service.url}/api/", "word")) as client:
         assert _headers(client, f"{service.url}/a")["authorization"] == "Bearer word"
@@ -123,8 +132,8 @@ def test_the_authorization_goes_to_its_origin_only(two: tuple[Running, Running])
 
 def test_it_comes_back_with_a_redirect_to_its_origin() -> None:
     with (
-        running(echo) as home,
-        running(lambda _: redirect(f"{home.url}/back")) as other,
+        serve(echo) as home,
+        serve(lambda _: redirect(f"{home.url}/back")) as other,
         _authorised(Authorization.bearer(home.url, "word")) as client,
     ):
         assert _headers(client, other.url)["authorization"] == "Bearer word"
@@ -132,7 +141,7 @@ def test_it_comes_back_with_a_redirect_to_its_origin() -> None:
 
 
 def test_headers_of_a_request_stay_with_its_origin(
-    client: WebClient, two: tuple[Running, Running]
+    client: WebClient, two: tuple[RunningService, RunningService]
 ) -> None:
     service, other = two
     secret = {"Private-Token": "word", "Authorization": "Basic x", "Cookie": "s=1"}
@@ -144,7 +153,7 @@ def test_headers_of_a_request_stay_with_its_origin(
 
 
 def test_a_body_is_not_sent_on_to_another_origin(
-    client: WebClient, two: tuple[Running, Running]
+    client: WebClient, two: tuple[RunningService, RunningService]
 ) -> None:
     service, other = two
     with pytest.raises(AddressNotAllowedError, match="with a body"):
@@ -154,7 +163,7 @@ def test_a_body_is_not_sent_on_to_another_origin(
 
 def test_a_renewed_token_takes_the_place_of_the_old() -> None:
     with (
-        running(echo) as service,
+        serve(echo) as service,
         _authorised(Authorization.bearer(service.url, "old")) as client,
     ):
         client.set_authorization(Authorization.basic(service.url, "ä@a.example", "x:y"))
@@ -171,7 +180,7 @@ def test_a_credential_that_cannot_be_sent_is_for_the_owner(token: str) -> None:
 
 
 def test_a_header_that_cannot_be_sent_is_a_mistake(client: WebClient) -> None:
-    with running(echo) as service:
+    with serve(echo) as service:
         with pytest.raises(ValueError, match="cannot be sent") as refused:
             client.get(service.url, headers={"X-Key": "word\r\nX-Other: 1"})
         assert service.log == []
@@ -191,9 +200,9 @@ def test_an_authorization_needs_an_origin(origin: str) -> None:
 
 
 @pytest.fixture
-def to_http() -> Iterator[tuple[Running, Running]]:
+def to_http() -> Iterator[tuple[RunningService, RunningService]]:
     """One with TLS that redirects to one without."""
-    with running(echo) as plain, running(lambda _: redirect(plain.url), tls=_TLS) as secured:
+    with serve(echo) as plain, serve(lambda _: redirect(plain.url), tls=_TLS) as secured:
         yield secured, plain
 
 
@@ -204,7 +213,9 @@ _TRUST = ssl.create_default_context()
 _AUTHORITY.configure_trust(_TRUST)
 
 
-def test_a_credential_is_not_led_from_https_to_http(to_http: tuple[Running, Running]) -> None:
+def test_a_credential_is_not_led_from_https_to_http(
+    to_http: tuple[RunningService, RunningService],
+) -> None:
     secured, plain = to_http
     authorization = Authorization.bearer(secured.url, "word")
     with WebClient(allowed_networks=LOOPBACK, ssl_context=_TRUST) as client:
@@ -214,13 +225,13 @@ def test_a_credential_is_not_led_from_https_to_http(to_http: tuple[Running, Runn
         with pytest.raises(AddressNotAllowedError, match="encrypted"):
             client.get(secured.url)
         assert plain.log == []
-        assert [asked.headers.get("authorization") for asked in secured.log] == [
+        assert [request.headers.get("authorization") for request in secured.log] == [
             None,
             "Bearer word",
         ]
 
 
-def test_what_holds_no_credential_may_be(to_http: tuple[Running, Running]) -> None:
+def test_what_holds_no_credential_may_be(to_http: tuple[RunningService, RunningService]) -> None:
     secured, plain = to_http
     with WebClient(allowed_networks=LOOPBACK, ssl_context=_TRUST) as client:
         assert client.get(secured.url, headers={"Accept": "text/html"}).url == plain.url

@@ -14,7 +14,7 @@ from connectors.http_client.request import RequestLimits
 from connectors.http_client.response import CertificateError, ServiceUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.http_client.transport import request_timeout, resolve_host
-from tests.support.services.serving import Answering, Asked, Reply, echo, running
+from tests.support.services.serving import ReceivedRequest, Reply, RequestHandler, echo, serve
 
 
 @pytest.fixture
@@ -23,21 +23,21 @@ def client() -> Iterator[WebClient]:
         yield client
 
 
-def _dripping(seconds: float) -> Answering:
+def _dripping(seconds: float) -> RequestHandler:
     def pieces() -> Iterator[bytes]:
         for _ in range(int(seconds / 0.05)):
             time.sleep(0.05)
             yield b"."
 
-    def answer(asked: Asked) -> Reply:
-        del asked
+    def answer(request: ReceivedRequest) -> Reply:
+        del request
         return Reply(body=pieces())
 
     return answer
 
 
 def test_a_server_that_drips_is_left(client: WebClient) -> None:
-    with running(_dripping(30.0)) as service:
+    with serve(_dripping(30.0)) as service:
         began = time.monotonic()
         with pytest.raises(ServiceUnavailableError, match=r"too long|in time"):
             client.get(service.url, limits=RequestLimits(total=0.4, read=0.3))
@@ -45,12 +45,12 @@ def test_a_server_that_drips_is_left(client: WebClient) -> None:
 
 
 def test_a_server_that_says_nothing_is_left(client: WebClient) -> None:
-    def answer(asked: Asked) -> Reply:
-        del asked
+    def answer(request: ReceivedRequest) -> Reply:
+        del request
         time.sleep(0.8)
         return Reply()
 
-    with running(answer) as service:
+    with serve(answer) as service:
         for limits in (RequestLimits(read=0.2), RequestLimits(total=0.2)):
             with pytest.raises(ServiceUnavailableError, match=r"too long|in time"):
                 client.get(service.url, limits=limits)
@@ -141,7 +141,7 @@ def test_a_name_is_looked_up_once_a_connection() -> None:
         looked_up.append((host, port))
         return ["127.0.0.1"]
 
-    with running(echo) as service, _asking(resolve) as client:
+    with serve(echo) as service, _asking(resolve) as client:
         url = f"http://Name.EXAMPLE.:{service.port}/"
         for _ in range(3):
             client.get(url)
@@ -155,13 +155,13 @@ def test_the_next_address_is_tried_where_one_takes_nothing() -> None:
         # Nothing listens at this port of the first.
         return ["::1", "127.0.0.1"]
 
-    with running(echo) as service, _asking(resolve) as client:
+    with serve(echo) as service, _asking(resolve) as client:
         assert client.get(f"http://name.example:{service.port}/").status == 200
 
 
 @pytest.mark.parametrize("answer", [[], ["127.0.0.1", "10.0.0.1"]])
 def test_a_name_without_a_good_address_is_not_asked(answer: list[str]) -> None:
-    with running(echo) as service, _asking(lambda *_: answer) as client:
+    with serve(echo) as service, _asking(lambda *_: answer) as client:
         with pytest.raises((ServiceUnavailableError, AddressNotAllowedError)):
             client.get(f"http://name.example:{service.port}/")
         assert service.connections == []
@@ -211,7 +211,7 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned() -> N
     server, trusting = _secured("name.example")
     asked_for: list[str | None] = []
     server.sni_callback = lambda _, name, __: asked_for.append(name)
-    with running(echo, tls=server) as service, _asking(_local, trusting) as client:
+    with serve(echo, tls=server) as service, _asking(_local, trusting) as client:
         assert client.get(f"https://name.example:{service.port}/").status == 200
         with pytest.raises(CertificateError, match=r"other\.example"):
             client.get(f"https://other.example:{service.port}/")
@@ -221,7 +221,7 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned() -> N
 
 def test_an_authority_that_nobody_knows_proves_nothing() -> None:
     server, _ = _secured("name.example")
-    with running(echo, tls=server) as service, _asking(_local) as client:
+    with serve(echo, tls=server) as service, _asking(_local) as client:
         with pytest.raises(CertificateError, match="not valid"):
             client.get(f"https://name.example:{service.port}/")
         assert service.log == []
@@ -229,7 +229,7 @@ def test_an_authority_that_nobody_knows_proves_nothing() -> None:
 
 def test_a_server_without_tls_is_left_for_later() -> None:
     with (
-        running(echo) as service,
+        serve(echo) as service,
         _asking(_local) as client,
         pytest.raises(ServiceUnavailableError),
     ):

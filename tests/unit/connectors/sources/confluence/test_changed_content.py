@@ -19,10 +19,18 @@ from connectors.access import Readers
 from connectors.sources.confluence.connector import ConfluenceConnector
 from connectors.sources.confluence.settings import ConfluenceCredential, ConfluenceSettings
 from tests.support.office import Office
-from tests.support.services.confluence import EMAIL, TOKEN, Human, Only, Paper, Room, Site
-from tests.support.services.confluence_cloud import CloudSite
-from tests.support.services.confluence_server import DataCenterSite
-from tests.support.services.serving import running
+from tests.support.services.confluence import (
+    EMAIL,
+    TOKEN,
+    ConfluenceService,
+    Page,
+    Profile,
+    Restriction,
+    Space,
+)
+from tests.support.services.confluence_cloud import CloudService
+from tests.support.services.confluence_server import DataCenterService
+from tests.support.services.serving import serve
 from tests.support.store import store_at
 
 SOON = 60.0
@@ -74,51 +82,55 @@ def _at_once(seconds: float) -> bool:
     return True
 
 
-def paper(number: int, title: str, **values: Any) -> Paper:
-    return Paper(id=number, title=title, body=f"<p>{title}: all about {WORD}.</p>", **values)
+def page(number: int, title: str, **values: Any) -> Page:
+    return Page(id=number, title=title, body=f"<p>{title}: all about {WORD}.</p>", **values)
 
 
-def site(kind: type[Site]) -> Site:
+def site(kind: type[ConfluenceService]) -> ConfluenceService:
     """An open space, one of the staff with a tree of restricted pages, and one of the board."""
-    wide = Room(id=1, key="OPEN", is_open=True)
-    wide.put(paper(101, "Opening hours"), paper(102, "Draft", only=Only(people=("dee",))))
-    staff = Room(id=2, key="STAFF", groups=["staff"])
-    staff.put(
-        paper(201, "Handbook"),
-        paper(202, "Pay", parent=201, only=Only(people=("bob",), groups=("managers",))),
-        paper(203, "Pay of managers", parent=202, only=Only(people=("ann", "dee"))),
-        paper(204, "Pay, a table", parent=202),
-        paper(205, "Party", kind="blogpost"),
+    wide = Space(id=1, key="OPEN", is_public=True)
+    wide.put(
+        page(101, "Opening hours"), page(102, "Draft", restriction=Restriction(people=("dee",)))
     )
-    board = Room(id=3, key="BOARD", people=["cy"])
-    board.put(paper(301, "Minutes"))
+    staff = Space(id=2, key="STAFF", groups=["staff"])
+    staff.put(
+        page(201, "Handbook"),
+        page(
+            202, "Pay", parent=201, restriction=Restriction(people=("bob",), groups=("managers",))
+        ),
+        page(203, "Pay of managers", parent=202, restriction=Restriction(people=("ann", "dee"))),
+        page(204, "Pay, a table", parent=202),
+        page(205, "Party", kind="blogpost"),
+    )
+    board = Space(id=3, key="BOARD", people=["cy"])
+    board.put(page(301, "Minutes"))
     made = kind(wide, staff, board)
     names = {"ann": "Ann Lee", "bob": "Bob Ek", "cy": "Cy Oh", "dee": "Dee Um"}
     made.people = {
-        short: Human(name=name, email=f"{short}@example.com") for short, name in names.items()
+        short: Profile(name=name, email=f"{short}@example.com") for short, name in names.items()
     }
     made.groups = {"staff": ["ann", "bob", "dee"], "managers": ["ann", "cy"]}
     return made
 
 
-def connector(service: Site, url: str) -> ConfluenceConnector:
+def connector(service: ConfluenceService, url: str) -> ConfluenceConnector:
     where = {"kind": "cloud", "email": EMAIL} if service.is_cloud else {"kind": "data center"}
-    begins = f"{url}{service.begins()}"
+    begins = f"{url}{service.get_base_path()}"
     chosen = {"url": begins, "site": where, "private_hosts": ("127.0.0.1",)}
     credential = ConfluenceCredential(token=SecretStr(TOKEN))
     return ConfluenceConnector("wiki", ConfluenceSettings.model_validate(chosen), credential)
 
 
 @contextmanager
-def office(service: Site, folder: Path) -> Iterator[WikiOffice]:
+def office(service: ConfluenceService, folder: Path) -> Iterator[WikiOffice]:
     url = sqlite_url(folder / "quarry.db")
-    with running(service) as door, store_at(url, "wiki") as store:
-        yield WikiOffice(store, folder / "index", partial(connector, service, door.url))
+    with serve(service) as server, store_at(url, "wiki") as store:
+        yield WikiOffice(store, folder / "index", partial(connector, service, server.url))
 
 
-@pytest.mark.parametrize("kind", [CloudSite, DataCenterSite], ids=["cloud", "server"])
+@pytest.mark.parametrize("kind", [CloudService, DataCenterService], ids=["cloud", "server"])
 def test_each_reader_finds_exactly_their_pages_and_others_once_restrictions_change(
-    kind: type[Site], tmp_path: Path
+    kind: type[ConfluenceService], tmp_path: Path
 ) -> None:
     service = site(kind)
     everybody = {"Opening hours"}
@@ -135,8 +147,8 @@ def test_each_reader_finds_exactly_their_pages_and_others_once_restrictions_chan
             "dee": staff | {"Draft"},
         }
         embedded = len(desk.embedder.passages)
-        service.rooms[1].change(202, only=Only(people=("dee",)))
-        service.rooms[0].is_open = False
+        service.spaces[1].change(202, restriction=Restriction(people=("dee",)))
+        service.spaces[0].is_public = False
         seconds: list[float] = []
 
         def look() -> None:

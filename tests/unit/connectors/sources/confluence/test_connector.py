@@ -20,24 +20,24 @@ from tests.support.services.confluence import (
     EMAIL,
     LONG_AGO,
     TOKEN,
-    File,
-    Human,
-    Only,
-    Paper,
-    Room,
-    Said,
-    Site,
+    Attachment,
+    Comment,
+    ConfluenceService,
+    Page,
+    Profile,
+    Restriction,
+    Space,
 )
-from tests.support.services.confluence_cloud import CloudSite
-from tests.support.services.confluence_server import DataCenterSite
-from tests.support.services.serving import Reply, Running, reply_json, running
+from tests.support.services.confluence_cloud import CloudService
+from tests.support.services.confluence_server import DataCenterService
+from tests.support.services.serving import Reply, RunningService, reply_json, serve
 
-KINDS: tuple[type[Site], ...] = (CloudSite, DataCenterSite)
+KINDS: tuple[type[ConfluenceService], ...] = (CloudService, DataCenterService)
 PEOPLE = {
-    "ann": Human(name="Ann Lee", email="Ann@example.com"),
-    "bob": Human(name="Bob Ek", email="bob@example.com"),
-    "cy": Human(name="Cy Oh", email="cy@example.com"),
-    "dee": Human(name="Dee"),
+    "ann": Profile(name="Ann Lee", email="Ann@example.com"),
+    "bob": Profile(name="Bob Ek", email="bob@example.com"),
+    "cy": Profile(name="Cy Oh", email="cy@example.com"),
+    "dee": Profile(name="Dee"),
 }
 
 ACME = {
@@ -50,39 +50,39 @@ ACME = {
 class Place:
     service: Any
     """A `Site`; of a server, with its own switches."""
-    door: Running
+    server: RunningService
 
     def connect(self, **settings: Any) -> ConfluenceConnector:
         site = {"kind": "data center", **settings.pop("site", {})}
         if self.service.is_cloud:
             site = {"kind": "cloud", "email": EMAIL}
-        url = f"{self.door.url}{self.service.begins()}"
+        url = f"{self.server.url}{self.service.get_base_path()}"
         chosen = {"url": url, "site": site, "private_hosts": ("127.0.0.1",), **settings}
         credential = ConfluenceCredential(token=SecretStr(TOKEN))
         return ConfluenceConnector("wiki", ConfluenceSettings.model_validate(chosen), credential)
 
 
 @contextmanager
-def served(service: Site) -> Iterator[Place]:
+def served(service: ConfluenceService) -> Iterator[Place]:
     service.people = service.people or dict(PEOPLE)
-    with running(service) as door:
-        yield Place(service, door)
+    with serve(service) as server:
+        yield Place(service, server)
 
 
 @pytest.fixture(params=KINDS, ids=["cloud", "server"])
-def kind(request: pytest.FixtureRequest) -> Callable[..., Site]:
-    made: Callable[..., Site] = request.param
+def kind(request: pytest.FixtureRequest) -> Callable[..., ConfluenceService]:
+    made: Callable[..., ConfluenceService] = request.param
     return made
 
 
-def handbook(*papers: Paper, **values: Any) -> Room:
-    room = Room(id=1, key="HB", people=["ann"], **values)
-    room.put(*papers)
-    return room
+def handbook(*papers: Page, **values: Any) -> Space:
+    space = Space(id=1, key="HB", people=["ann"], **values)
+    space.put(*papers)
+    return space
 
 
-def lathe(**values: Any) -> Paper:
-    return Paper(id=1, title="Lathe", **{"body": "<p>It stops.</p>", **values})
+def lathe(**values: Any) -> Page:
+    return Page(id=1, title="Lathe", **{"body": "<p>It stops.</p>", **values})
 
 
 def people(*names: str) -> Access:
@@ -102,20 +102,20 @@ def readers(source: ConfluenceConnector) -> dict[str, Access]:
     return listed
 
 
-def test_a_page_is_a_document_with_its_comments(kind: Callable[..., Site]) -> None:
-    answer = Said(id=22, by="ann", body="<p>Thanks.</p>", at=LONG_AGO + timedelta(days=2))
+def test_a_page_is_a_document_with_its_comments(kind: Callable[..., ConfluenceService]) -> None:
+    answer = Comment(id=22, by="ann", body="<p>Thanks.</p>", at=LONG_AGO + timedelta(days=2))
     said = (
-        Said(id=21, body="<p>Oil it.</p>", at=LONG_AGO + timedelta(days=1), answers=(answer,)),
-        Said(id=23, body="<p>Why?</p>", at=LONG_AGO + timedelta(days=3), quoted="stops"),
+        Comment(id=21, body="<p>Oil it.</p>", at=LONG_AGO + timedelta(days=1), replies=(answer,)),
+        Comment(id=23, body="<p>Why?</p>", at=LONG_AGO + timedelta(days=3), quoted="stops"),
     )
     body = "<h1>Use</h1><p>Ask <ac:link><ri:user ri:account-id='557058:bob'/></ac:link>.</p>"
-    top = Paper(id=7, title="Machines", body="<p>All.</p>")
-    page = lathe(body=body, said=said, labels=("oil",), parent=7, number=3)
+    top = Page(id=7, title="Machines", body="<p>All.</p>")
+    page = lathe(body=body, comments=said, labels=("oil",), parent=7, number=3)
     with served(kind(handbook(top, page))) as place:
         held = Held()
         run(place.connect(), held)
         one = held.documents["wiki:1"]
-        where = f"{place.door.url}{place.service.begins()}"
+        where = f"{place.server.url}{place.service.get_base_path()}"
     assert (one.title, one.source) == ("Lathe", "wiki")
     assert one.link.startswith(f"{where}/")
     assert one.parents == ("Space HB", "Machines")
@@ -134,15 +134,19 @@ def test_a_page_is_a_document_with_its_comments(kind: Callable[..., Site]) -> No
 
 
 @pytest.mark.parametrize("named", ["not an account", "557058:gone", "557058:failing"])
-def test_a_mention_of_whoever_it_be_ends_nothing(kind: Callable[..., Site], named: str) -> None:
+def test_a_mention_of_whoever_it_be_ends_nothing(
+    kind: Callable[..., ConfluenceService], named: str
+) -> None:
     body = f'<p>Ask <ac:link><ri:user ri:account-id="{named}"/></ac:link>.</p>'
     with served(kind(handbook(lathe(body=body)))) as place:
         one = only(place.connect())
     assert [each.text for each in one.sections] == ["Ask @somebody."]
 
 
-def test_a_blog_post_is_read_and_an_empty_page_is_its_title(kind: Callable[..., Site]) -> None:
-    post = Paper(id=2, title="News", body="<p>New.</p>", kind="blogpost")
+def test_a_blog_post_is_read_and_an_empty_page_is_its_title(
+    kind: Callable[..., ConfluenceService],
+) -> None:
+    post = Page(id=2, title="News", body="<p>New.</p>", kind="blogpost")
     with served(kind(handbook(lathe(body=""), post))) as place:
         held = Held()
         run(place.connect(), held)
@@ -150,14 +154,16 @@ def test_a_blog_post_is_read_and_an_empty_page_is_its_title(kind: Callable[..., 
     assert held.documents["wiki:2"].metadata["kind"] == "blog post"
 
 
-def test_an_attachment_is_a_document_of_its_own_below_its_page(kind: Callable[..., Site]) -> None:
+def test_an_attachment_is_a_document_of_its_own_below_its_page(
+    kind: Callable[..., ConfluenceService],
+) -> None:
     files = (
-        File(id=31, title="plan.md", data=b"# Plan\n\nBuy a lathe."),
-        File(id=32, title="photo.png", data=b"\x89PNG..."),
-        File(id=33, title="large.txt", data=b"x" * 2000),
-        File(id=34, title="broken.pdf", data=b"%PDF-1.7 and no more"),
+        Attachment(id=31, title="plan.md", data=b"# Plan\n\nBuy a lathe."),
+        Attachment(id=32, title="photo.png", data=b"\x89PNG..."),
+        Attachment(id=33, title="large.txt", data=b"x" * 2000),
+        Attachment(id=34, title="broken.pdf", data=b"%PDF-1.7 and no more"),
     )
-    page = lathe(files=files, only=Only(people=("ann",)))
+    page = lathe(files=files, restriction=Restriction(people=("ann",)))
     with served(kind(handbook(page))) as place:
         held = Held()
         source = place.connect(largest_attachment=1000)
@@ -178,17 +184,17 @@ def test_an_attachment_is_a_document_of_its_own_below_its_page(kind: Callable[..
 
 
 def test_readers_of_a_page_view_its_space_and_pass_all_restrictions_above_it(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
-    room = handbook(
+    space = handbook(
         lathe(),
-        Paper(id=2, title="Board", only=Only(people=("bob",), groups=("managers",))),
-        Paper(id=3, title="Below", parent=2),
-        Paper(id=4, title="Narrow", parent=3, only=Only(people=("cy", "dee"))),
-        Paper(id=5, title="Disjoint", parent=4, only=Only(people=("bob",))),
+        Page(id=2, title="Board", restriction=Restriction(people=("bob",), groups=("managers",))),
+        Page(id=3, title="Below", parent=2),
+        Page(id=4, title="Narrow", parent=3, restriction=Restriction(people=("cy", "dee"))),
+        Page(id=5, title="Disjoint", parent=4, restriction=Restriction(people=("bob",))),
         groups=["staff"],
     )
-    service = kind(room)
+    service = kind(space)
     service.groups = {"staff": ["bob", "cy"], "managers": ["cy", "ann"]}
     with served(service) as place:
         assert readers(place.connect()) == {
@@ -199,47 +205,53 @@ def test_readers_of_a_page_view_its_space_and_pass_all_restrictions_above_it(
             "5": NOBODY,
         }
         # who may not view the space passes no restriction
-        room.groups = []
+        space.groups = []
         assert readers(place.connect())["4"] == NOBODY
 
 
-def test_an_open_space_is_everybodys_but_for_what_is_restricted(kind: Callable[..., Site]) -> None:
-    room = handbook(lathe(), Paper(id=2, title="Board", only=Only(people=("cy",))), is_open=True)
-    with served(kind(room)) as place:
+def test_an_open_space_is_everybodys_but_for_what_is_restricted(
+    kind: Callable[..., ConfluenceService],
+) -> None:
+    space = handbook(
+        lathe(), Page(id=2, title="Board", restriction=Restriction(people=("cy",))), is_public=True
+    )
+    with served(kind(space)) as place:
         found = readers(place.connect())
         assert found == {"1": Access(people("ann").readers | {"public"}), "2": people("cy")}
         found = readers(place.connect(public_readers=("group:staff",)))
         assert found["1"] == Access(people("ann").readers | {"group:staff"})
-        room.is_open = False
+        space.is_public = False
         assert readers(place.connect()) == {"1": people("ann"), "2": NOBODY}
 
 
-def test_restrictions_that_are_told_in_part_are_asked_for_whole(kind: Callable[..., Site]) -> None:
+def test_restrictions_that_are_told_in_part_are_asked_for_whole(
+    kind: Callable[..., ConfluenceService],
+) -> None:
     names = [f"p{number}" for number in range(450)]
-    room = handbook(lathe(only=Only(people=tuple(names))))
-    room.people = names[:300]
-    service = kind(room)
-    service.most_shown = 25
-    service.people = {**PEOPLE, **{one: Human(name=one, email=f"{one}@x.test") for one in names}}
+    space = handbook(lathe(restriction=Restriction(people=tuple(names))))
+    space.people = names[:300]
+    service = kind(space)
+    service.max_restrictions = 25
+    service.people = {**PEOPLE, **{one: Profile(name=one, email=f"{one}@x.test") for one in names}}
     with served(service) as place:
         (found,) = (one.access for one in place.connect().listing())
     assert found == Access.to(f"user:{one}@x.test" for one in names[:300])
 
 
-def test_groups_of_many_are_expanded_whole(kind: Callable[..., Site]) -> None:
+def test_groups_of_many_are_expanded_whole(kind: Callable[..., ConfluenceService]) -> None:
     names = [f"p{number}" for number in range(170)]
     service = kind(handbook(lathe(), groups=["staff"]))
     service.groups = {"staff": names}
-    service.people = {**PEOPLE, **{one: Human(name=one, email=f"{one}@x.test") for one in names}}
+    service.people = {**PEOPLE, **{one: Profile(name=one, email=f"{one}@x.test") for one in names}}
     with served(service) as place:
         assert len(readers(place.connect())["1"].readers) == 171
 
 
 def test_what_the_token_may_not_see_of_rights_is_nobody_and_told(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
-    room = handbook(lathe(), is_told=False)
-    with served(kind(room)) as place:
+    space = handbook(lathe(), permissions_visible=False)
+    with served(kind(space)) as place:
         source = place.connect()
         assert readers(source) == {"1": NOBODY}
         faults = {one.capability: one.fault for one in source.check()}
@@ -247,9 +259,11 @@ def test_what_the_token_may_not_see_of_rights_is_nobody_and_told(
     assert "the readers of HB are not known" in str(faults[Capability.ACCESS])
 
 
-def test_a_group_whose_members_are_hidden_is_nobody_and_told(kind: Callable[..., Site]) -> None:
+def test_a_group_whose_members_are_hidden_is_nobody_and_told(
+    kind: Callable[..., ConfluenceService],
+) -> None:
     service = kind(handbook(lathe(), groups=["board"]))
-    service.groups, service.untold_groups = {"board": ["bob"]}, {"board"}
+    service.groups, service.hidden_groups = {"board": ["bob"]}, {"board"}
     with served(service) as place:
         source = place.connect()
         assert readers(source) == {"1": people("ann")}
@@ -258,11 +272,11 @@ def test_a_group_whose_members_are_hidden_is_nobody_and_told(kind: Callable[...,
 
 
 def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
-    room = handbook(lathe())
-    room.people = ["ann", "dee"]
-    with served(kind(room)) as place:
+    space = handbook(lathe())
+    space.people = ["ann", "dee"]
+    with served(kind(space)) as place:
         own = "557058:" if place.service.is_cloud else ""
         told = (f"{own}DEE=Dee@acme.example", f"{own}ann=ann@acme.example")
         found = readers(place.connect(accounts=told))
@@ -270,8 +284,8 @@ def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile(
 
 
 def test_user_names_of_a_server_make_addresses_of_a_domain_where_the_owner_says_so() -> None:
-    service = DataCenterSite(handbook(lathe()))
-    service.shows_addresses = False
+    service = DataCenterService(handbook(lathe()))
+    service.shows_emails = False
     with served(service) as place:
         assert readers(place.connect()) == {"1": NOBODY}
         assert "sees no e-mail address" in str(list(place.connect().check())[-1].fault)
@@ -280,48 +294,48 @@ def test_user_names_of_a_server_make_addresses_of_a_domain_where_the_owner_says_
 
 
 def test_permissions_of_an_older_server_come_by_its_remote_api() -> None:
-    service = DataCenterSite(handbook(lathe(), groups=["staff"], is_open=False))
-    service.groups, service.is_old = {"staff": ["bob"]}, True
+    service = DataCenterService(handbook(lathe(), groups=["staff"], is_public=False))
+    service.groups, service.is_before_9_1 = {"staff": ["bob"]}, True
     with served(service) as place:
         assert readers(place.connect()) == {"1": people("ann", "bob")}
-        service.is_remote_on = False
+        service.is_rpc_enabled = False
         assert readers(place.connect()) == {"1": NOBODY}
         assert "remote API" in str(list(place.connect().check())[-1].fault)
 
 
 def test_a_restricted_folder_above_a_page_of_the_cloud_counts() -> None:
-    folder = Paper(id=8, title="Folder", kind="folder", only=Only(people=("bob",)))
+    folder = Page(id=8, title="Folder", kind="folder", restriction=Restriction(people=("bob",)))
     page = lathe(parent=9)
-    between = Paper(id=9, title="Between", parent=8)
-    room = handbook(folder, between, page)
-    room.people = ["ann", "bob"]
-    with served(CloudSite(room)) as place:
+    between = Page(id=9, title="Between", parent=8)
+    space = handbook(folder, between, page)
+    space.people = ["ann", "bob"]
+    with served(CloudService(space)) as place:
         found = readers(place.connect())
     assert found["9"] == people("bob")
 
 
 def test_a_page_that_the_search_does_not_know_yet_has_its_rights_all_the_same() -> None:
-    room = handbook(
-        Paper(id=2, title="Top", only=Only(people=("ann",))),
-        lathe(parent=2, files=(File(id=31, title="a.txt", data=b"x"),)),
+    space = handbook(
+        Page(id=2, title="Top", restriction=Restriction(people=("ann",))),
+        lathe(parent=2, files=(Attachment(id=31, title="a.txt", data=b"x"),)),
     )
-    room.people = ["ann", "bob"]
-    service = CloudSite(room)
+    space.people = ["ann", "bob"]
+    service = CloudService(space)
     service.unindexed = {1, 2}
     with served(service) as place:
         found = readers(place.connect())
     assert found == dict.fromkeys(("1", "2", "att31"), people("ann"))
 
 
-def test_trashed_archived_and_hidden_pages_are_gone(kind: Callable[..., Site]) -> None:
-    room = handbook(*(replace(lathe(), id=number) for number in (1, 2, 3, 4)))
-    with served(kind(room)) as place:
+def test_trashed_archived_and_hidden_pages_are_gone(kind: Callable[..., ConfluenceService]) -> None:
+    space = handbook(*(replace(lathe(), id=number) for number in (1, 2, 3, 4)))
+    with served(kind(space)) as place:
         source = place.connect()
         held = Held()
         run(source, held)
-        room.change(1, status="trashed")
-        room.change(2, status="archived")
-        room.change(3, hidden=True)
+        space.change(1, status="trashed")
+        space.change(2, status="archived")
+        space.change(3, hidden=True)
         held.prune(source.listing())
         again = list(source.refetch(["wiki:1", "wiki:2", "wiki:3"]))
     assert held.documents.keys() == {"wiki:4"}
@@ -329,91 +343,93 @@ def test_trashed_archived_and_hidden_pages_are_gone(kind: Callable[..., Site]) -
 
 
 def test_a_page_that_moved_to_another_space_keeps_its_id_and_has_the_readers_of_its_place(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
-    room, closed = handbook(lathe()), Room(id=2, key="BRD", people=["bob"])
-    with served(kind(room, closed)) as place:
+    space, closed = handbook(lathe()), Space(id=2, key="BRD", people=["bob"])
+    with served(kind(space, closed)) as place:
         source = place.connect()
         assert readers(source) == {"1": people("ann")}
-        closed.put(room.papers.pop(1))
+        closed.put(space.pages.pop(1))
         assert readers(source) == {"1": people("bob")}
 
 
-Editing = Callable[[Room, Site], None]
+Editing = Callable[[Space, ConfluenceService], None]
 
 
-def _comment(room: Room, site: Site) -> None:
-    room.change(1, said=(Said(id=21, body="After.", at=site.now),))
+def _comment(space: Space, site: ConfluenceService) -> None:
+    space.change(1, comments=(Comment(id=21, body="After.", at=site.now),))
 
 
-def _edited_comment(room: Room, site: Site) -> None:
-    (said,) = room.papers[2].said
-    room.change(2, said=(replace(said, body="After.", number=2, at=site.now),))
+def _edited_comment(space: Space, site: ConfluenceService) -> None:
+    (said,) = space.pages[2].comments
+    space.change(2, comments=(replace(said, body="After.", number=2, at=site.now),))
 
 
-def _attached(room: Room, site: Site) -> None:
-    room.change(1, files=(File(id=31, title="a.txt", data=b"After.", at=site.now),))
+def _attached(space: Space, site: ConfluenceService) -> None:
+    space.change(1, files=(Attachment(id=31, title="a.txt", data=b"After.", at=site.now),))
 
 
 @pytest.mark.parametrize("edit", [_comment, _edited_comment, _attached])
 def test_what_hangs_on_a_page_is_found_although_the_page_tells_no_change(
-    kind: Callable[..., Site], edit: Editing
+    kind: Callable[..., ConfluenceService], edit: Editing
 ) -> None:
-    page = Paper(id=2, title="Other", said=(Said(id=20, body="Before."),))
-    room = handbook(lathe(), page)
-    with served(kind(room)) as place:
+    page = Page(id=2, title="Other", comments=(Comment(id=20, body="Before."),))
+    space = handbook(lathe(), page)
+    with served(kind(space)) as place:
         source = place.connect()
         held = Held()
         run(source, held)
-        edit(room, place.service)
+        edit(space, place.service)
         (found,) = documents(run(source, held))
         assert "After." in [each.text for each in found.sections]
         assert documents(run(source, held)) == []
 
 
-def test_a_later_run_asks_only_for_what_changed_since(kind: Callable[..., Site]) -> None:
-    room = handbook(lathe())
-    with served(kind(room)) as place:
+def test_a_later_run_asks_only_for_what_changed_since(
+    kind: Callable[..., ConfluenceService],
+) -> None:
+    space = handbook(lathe())
+    with served(kind(space)) as place:
         source = place.connect()
         held = Held()
         run(source, held)
-        place.door.log.clear()
+        place.server.log.clear()
         run(source, held)
-        asked = [one for one in place.door.log if "content" in one.path or "pages" in one.path]
-    (search,) = asked
+        request = [one for one in place.server.log if "content" in one.path or "pages" in one.path]
+    (search,) = request
     assert 'space in ("HB")' in search.param("cql")
     assert 'lastmodified >= now("-2' in search.param("cql")
 
 
-def test_many_changes_of_one_minute_are_all_found(kind: Callable[..., Site]) -> None:
-    room = handbook(*(Paper(id=number, title=f"P{number}") for number in range(1, 251)))
-    with served(kind(room)) as place:
+def test_many_changes_of_one_minute_are_all_found(kind: Callable[..., ConfluenceService]) -> None:
+    space = handbook(*(Page(id=number, title=f"P{number}") for number in range(1, 251)))
+    with served(kind(space)) as place:
         source = place.connect()
         held = Held()
         run(source, held)
-        for number in room.papers:
-            room.change(number, number=2, at=place.service.now)
+        for number in space.pages:
+            space.change(number, number=2, at=place.service.now)
         assert len(documents(run(source, held))) == 250
 
 
 def test_a_space_that_comes_later_is_read_whole_and_others_are_left_out(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
-    service = kind(handbook(lathe()), Room(id=3, key="~ann", people=["ann"], papers={}))
-    service.rooms[1].put(Paper(id=30, title="Private"))
+    service = kind(handbook(lathe()), Space(id=3, key="~ann", people=["ann"], pages={}))
+    service.spaces[1].put(Page(id=30, title="Private"))
     with served(service) as place:
         source = place.connect(exclude=("~*",))
         held = Held()
         run(source, held)
-        later = Room(id=2, key="NEW", people=["ann"])
-        later.put(Paper(id=20, title="Old as it is"))
-        service.rooms.append(later)
+        later = Space(id=2, key="NEW", people=["ann"])
+        later.put(Page(id=20, title="Old as it is"))
+        service.spaces.append(later)
         assert [one.id for one in documents(run(source, held))] == ["wiki:20"]
     assert held.documents.keys() == {"wiki:1", "wiki:20"}
 
 
 def test_a_space_that_is_not_there_is_told_once_the_others_are_read(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
     with served(kind(handbook(lathe()))) as place:
         source = place.connect(spaces=("HB", "LOST", "X*"))
@@ -425,53 +441,53 @@ def test_a_space_that_is_not_there_is_told_once_the_others_are_read(
 
 
 def test_attachments_that_are_not_told_make_their_page_be_tried_again(
-    kind: Callable[..., Site],
+    kind: Callable[..., ConfluenceService],
 ) -> None:
-    page = lathe(files=(File(id=31, title="a.txt", data=b"x"),), files_answer=403)
-    room = handbook(page)
-    with served(kind(room)) as place:
+    page = lathe(files=(Attachment(id=31, title="a.txt", data=b"x"),), files_status=403)
+    space = handbook(page)
+    with served(kind(space)) as place:
         source = place.connect()
         held = Held()
         run(source, held)
         assert [one.item for one in held.unreadable.values()] == ["HB: Lathe"]
-        room.change(1, files_answer=200)
+        space.change(1, files_status=200)
         again = documents(source.refetch(list(held.unreadable)))
     assert [one.id for one in again] == ["wiki:1", "wiki:att31"]
 
 
-def test_no_attachment_is_fetched_from_elsewhere(kind: Callable[..., Site]) -> None:
-    room = handbook(lathe(files=(File(id=31, title="a.txt", data=b"x"),)))
-    service = kind(room)
+def test_no_attachment_is_fetched_from_elsewhere(kind: Callable[..., ConfluenceService]) -> None:
+    space = handbook(lathe(files=(Attachment(id=31, title="a.txt", data=b"x"),)))
+    service = kind(space)
 
     def elsewhere(reply: Reply) -> Reply:
         assert isinstance(reply.body, bytes)
         moved = reply.body.replace(b'"/download/', b'"//elsewhere.example/')
         return replace(reply, body=moved)
 
-    service.trouble = elsewhere
+    service.fault = elsewhere
     with served(service) as place:
         held = Held()
         run(place.connect(), held)
     assert "no path on the site" in held.unreadable["wiki:att31"].reason
 
 
-def test_a_token_that_stands_for_nobody_is_told(kind: Callable[..., Site]) -> None:
+def test_a_token_that_stands_for_nobody_is_told(kind: Callable[..., ConfluenceService]) -> None:
     with served(kind(handbook(lathe()))) as place:
-        place.service.trouble = lambda _: reply_json({"type": "anonymous"})
+        place.service.fault = lambda _: reply_json({"type": "anonymous"})
         with pytest.raises(ActionRequiredError, match="rejects the token of wiki"):
             run(place.connect(), Held())
 
 
-def test_a_rate_limit_is_waited_for_as_told(kind: Callable[..., Site]) -> None:
+def test_a_rate_limit_is_waited_for_as_told(kind: Callable[..., ConfluenceService]) -> None:
     with served(kind(handbook(lathe()))) as place:
         headers = {"Retry-After": "70"}
-        place.service.trouble = lambda _: reply_json({}, status=429, headers=headers)
+        place.service.fault = lambda _: reply_json({}, status=429, headers=headers)
         with pytest.raises(TemporarilyUnavailableError) as caught:
             run(place.connect(), Held())
     assert caught.value.retry_after == timedelta(seconds=70)
 
 
-def test_ids_that_are_none_of_its_own_are_gone(kind: Callable[..., Site]) -> None:
+def test_ids_that_are_none_of_its_own_are_gone(kind: Callable[..., ConfluenceService]) -> None:
     ids = ["wiki:9", "wiki:x", "wiki:", "other:1", "wiki:att", "wiki:1/../2", "wiki:" + "9" * 30]
     with served(kind(handbook(lathe()))) as place:
         assert list(place.connect().refetch(ids)) == [Deletion(one) for one in ids]

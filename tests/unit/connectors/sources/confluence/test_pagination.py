@@ -16,16 +16,16 @@ from connectors.sources.confluence.pagination import (
     iterate_by_offset,
     require_list,
 )
-from tests.support.services.serving import Asked, Reply, reply_json, running
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json, serve
 
 
 @contextmanager
-def api(answer: Callable[[Asked], Reply]) -> Iterator[ConfluenceClient]:
-    with running(answer) as door:
+def api(answer: Callable[[ReceivedRequest], Reply]) -> Iterator[ConfluenceClient]:
+    with serve(answer) as server:
         account = ApiAccount(
             service="Confluence",
             source="wiki",
-            api_url=door.url,
+            api_url=server.url,
             token="x",
             token_page="there",
             allowed_networks=LOOPBACK,
@@ -42,8 +42,8 @@ class Shelf:
         self.most = most
         self.then: list[Callable[[], None]] = []
 
-    def __call__(self, asked: Asked) -> Reply:
-        start, limit = int(asked.param("start")), min(int(asked.param("limit")), self.most)
+    def __call__(self, request: ReceivedRequest) -> Reply:
+        start, limit = int(request.param("start")), min(int(request.param("limit")), self.most)
         shown = [{"id": one} for one in self.ids[start : start + limit]]
         more = start + limit < len(self.ids)
         links = {"next": f"/list?start={start + limit}&limit={limit}"} if more else {}
@@ -103,8 +103,8 @@ def test_a_counted_list_that_goes_in_a_circle_is_told() -> None:
 
 
 def test_of_a_link_to_the_next_page_only_the_cursor_counts() -> None:
-    def answer(asked: Asked) -> Reply:
-        if asked.param("cursor") == "a b":
+    def answer(request: ReceivedRequest) -> Reply:
+        if request.param("cursor") == "a b":
             return reply_json({"results": [{"id": 2}]})
         headers = {"Link": '<https://elsewhere.example/list?cursor=a%20b>; rel="next"'}
         return reply_json({"results": [{"id": 1}]}, headers=headers)
@@ -118,8 +118,8 @@ def test_of_a_link_to_the_next_page_only_the_cursor_counts() -> None:
 
 
 def test_a_cursor_that_is_too_old_begins_the_list_anew() -> None:
-    def answer(asked: Asked) -> Reply:
-        if asked.param("cursor"):
+    def answer(request: ReceivedRequest) -> Reply:
+        if request.param("cursor"):
             return reply_json({"message": "no such cursor"}, status=400)
         return reply_json({"results": [{"id": 1}]})
 
@@ -150,8 +150,8 @@ def test_a_later_page_that_is_not_there_does_not_end_the_list(several: PageItera
         "_links": {"next": "/list?start=100&cursor=c"},
     }
 
-    def answer(asked: Asked) -> Reply:
-        later = asked.param("cursor") or asked.param("start", "0") != "0"
+    def answer(request: ReceivedRequest) -> Reply:
+        later = request.param("cursor") or request.param("start", "0") != "0"
         return reply_json({}, status=404) if later else reply_json(first)
 
     with (
@@ -176,9 +176,9 @@ def test_texts_that_are_too_much_for_one_answer_come_in_smaller_pages(
 ) -> None:
     heavy = b" " * (33 * MEBIBYTE)
 
-    def answer(asked: Asked) -> Reply:
-        limit = int(asked.param("limit"))
-        start = int(asked.param("cursor") or asked.param("start", "0"))
+    def answer(request: ReceivedRequest) -> Reply:
+        limit = int(request.param("limit"))
+        start = int(request.param("cursor") or request.param("start", "0"))
         links = {"next": f"/list?start={start + limit}&cursor={start + limit}"}
         shown = [{"id": number} for number in range(start, min(start + limit, 30))]
         reply = reply_json({"results": shown, "_links": links if start + limit < 30 else {}})

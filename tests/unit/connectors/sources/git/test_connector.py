@@ -24,7 +24,7 @@ from connectors.git_repository.credentials import GitCredential, Token
 from connectors.sources.git.connector import GitConnector, GitSettings
 from tests.support.repository import Delete, Move, Repository, Write
 from tests.support.services.git_http import TOKEN, GitHttp
-from tests.support.services.serving import Asked, Reply, redirect, running
+from tests.support.services.serving import ReceivedRequest, Reply, redirect, serve
 
 C = TypeVar("C")
 BO = "Bo Yu <bo@example.com>"
@@ -392,10 +392,10 @@ def test_no_folder_is_left_behind(
 
 
 def test_a_mirror_that_stays_fetches_only_what_is_new(kb: Repository, tmp_path: Path) -> None:
-    door = GitHttp(tmp_path)
+    server = GitHttp(tmp_path)
     kb.git("config", "uploadpack.allowFilter", "true")
     kb.commit(*(Write(f"{number:03}.md", os.urandom(2000).hex().encode()) for number in range(50)))
-    with running(door) as service:
+    with serve(server) as service:
         connector = over_http(f"{service.url}/kb.git", mirror=str(tmp_path / "mirror"))
         since = last(run(connector))
         before = _size(tmp_path / "mirror")
@@ -432,7 +432,7 @@ def test_two_repositories_share_a_place_for_mirrors(kb: Repository, tmp_path: Pa
 
 def test_a_branch_that_stands_still_is_only_asked_for(kb: Repository, tmp_path: Path) -> None:
     kb.commit(*put(a="1"))
-    with running(GitHttp(tmp_path)) as service:
+    with serve(GitHttp(tmp_path)) as service:
         connector = over_http(f"{service.url}/kb.git")
         since = last(run(connector))
         service.log.clear()
@@ -446,7 +446,7 @@ def test_only_the_contents_that_are_read_come_over_the_network(
     kb.git("config", "uploadpack.allowFilter", "true")
     kb.commit(*put(a="1"), Write("large.bin", os.urandom(500_000)))
     kb.commit(Delete("large.bin"), Write("video.md", os.urandom(500_000)))
-    with running(GitHttp(tmp_path)) as service:
+    with serve(GitHttp(tmp_path)) as service:
         mirror = tmp_path / "mirror"
         connector = over_http(f"{service.url}/kb.git", mirror=str(mirror), exclude=["video.md"])
         assert list(documents(connector)) == ["kb:a.md"]
@@ -456,18 +456,18 @@ def test_only_the_contents_that_are_read_come_over_the_network(
 
 def test_a_token_is_in_no_argument_and_in_no_file(kb: Repository, tmp_path: Path) -> None:
     seen: list[bytes] = []
-    door = GitHttp(tmp_path)
+    server = GitHttp(tmp_path)
 
-    def watched(asked: Asked) -> Reply:
+    def watched(request: ReceivedRequest) -> Reply:
         for file in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 seen.append(file.read_bytes())
             except OSError:
                 continue
-        return door(asked)
+        return server(request)
 
     kb.commit(*put(a="1"))
-    with running(watched) as service:
+    with serve(watched) as service:
         connector = over_http(f"{service.url}/kb.git", mirror=str(tmp_path / "mirror"))
         assert list(documents(connector)) == ["kb:a.md"]
     assert any(b"git-remote-http" in words for words in seen)
@@ -478,15 +478,15 @@ def test_a_token_is_in_no_argument_and_in_no_file(kb: Repository, tmp_path: Path
 
 
 def test_a_repository_that_has_moved_is_not_followed() -> None:
-    asked_elsewhere: list[Asked] = []
+    asked_elsewhere: list[ReceivedRequest] = []
 
-    def elsewhere(asked: Asked) -> Reply:
-        asked_elsewhere.append(asked)
+    def elsewhere(request: ReceivedRequest) -> Reply:
+        asked_elsewhere.append(request)
         return Reply()
 
     with (
-        running(elsewhere) as there,
-        running(lambda asked: redirect(f"{there.url}{asked.path}", 301)) as here,
+        serve(elsewhere) as there,
+        serve(lambda request: redirect(f"{there.url}{request.path}", 301)) as here,
         pytest.raises(ActionRequiredError, match=f"has moved to {there.url}"),
     ):
         run(over_http(f"{here.url}/kb.git"))
@@ -495,7 +495,7 @@ def test_a_repository_that_has_moved_is_not_followed() -> None:
 
 def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_path: Path) -> None:
     kb.commit(*put(a="1"))
-    with running(GitHttp(tmp_path)) as service:
+    with serve(GitHttp(tmp_path)) as service:
         with pytest.raises(ActionRequiredError, match="does not accept the token: make an access"):
             run(over_http(f"{service.url}/kb.git", token="wrong"))
         with pytest.raises(ActionRequiredError, match="there is no repository at"):
@@ -508,18 +508,18 @@ def test_a_wrong_token_and_a_repository_that_is_not_there(kb: Repository, tmp_pa
 
 def test_a_token_that_may_not_read_is_told_from_one_that_has_ended() -> None:
     with (
-        running(
+        serve(
             lambda _: Reply(status=403, body=b"Write access to repository not granted.")
-        ) as door,
+        ) as server,
         pytest.raises(
             ActionRequiredError, match="does not allow it to read the repository: make an access"
         ),
     ):
-        run(over_http(f"{door.url}/kb.git"))
+        run(over_http(f"{server.url}/kb.git"))
 
 
 def test_a_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
-    with running(GitHttp(tmp_path)) as service:
+    with serve(GitHttp(tmp_path)) as service:
         url = service.url
     with pytest.raises(TemporarilyUnavailableError):
         run(over_http(f"{url}/kb.git"))
@@ -527,7 +527,7 @@ def test_a_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
 
 def test_a_server_inside_is_asked_only_where_it_is_allowed(kb: Repository, tmp_path: Path) -> None:
     kb.commit(*put(a="1"))
-    with running(GitHttp(tmp_path, wants_token=False)) as service:
+    with serve(GitHttp(tmp_path, wants_token=False)) as service:
         allowed = over_http(f"{service.url}/kb.git")
         assert [one.fault for one in allowed.check()] == [None, None, None]
         service.log.clear()

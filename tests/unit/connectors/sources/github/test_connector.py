@@ -12,7 +12,7 @@ from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.settings import GitHubCredential, GitHubSettings
 from tests.contract.connector_worlds.held import Held, documents, run
-from tests.support.services.github import TOKEN, GitHub, abused, refused
+from tests.support.services.github import TOKEN, GitHub, denied, secondary_limit
 from tests.support.services.github_place import (
     board,
     connector,
@@ -20,17 +20,17 @@ from tests.support.services.github_place import (
     only,
     read,
     readers,
-    served,
+    serve_github,
 )
-from tests.support.services.github_state import LONG_AGO, Issue, Repo, Said
+from tests.support.services.github_state import LONG_AGO, Comment, Issue, Repo
 
 
 def test_an_issue_is_a_document_with_its_comments() -> None:
     repo = handbook()
     later = LONG_AGO + timedelta(days=1)
-    said = (Said(by="bob", body="Oil it.\n\n## How\n\nFrom above.", at=later),)
+    said = (Comment(by="bob", body="Oil it.\n\n## How\n\nFrom above.", at=later),)
     repo.change(1, labels=("urgent",), comments=said)
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         one = only(place.connect("acme/handbook", accounts=("Ann=ann@example.com",)))
     assert (one.id, one.title) == ("hub:1/1", "Lathe")
     assert one.link == "https://github.test/acme/handbook/issues/1"
@@ -60,15 +60,15 @@ def test_a_pull_request_holds_its_reviews_and_the_comments_on_its_lines_in_order
     repo.change(
         1,
         is_pull=True,
-        comments=(Said(by="cy", body="Third.", at=LONG_AGO + at(3)),),
+        comments=(Comment(by="cy", body="Third.", at=LONG_AGO + at(3)),),
         reviews=(
-            Said(by="bob", body="", at=LONG_AGO + at(4), state="APPROVED"),
-            Said(by="bob", body="First.", at=LONG_AGO + at(1), state="CHANGES_REQUESTED"),
-            Said(by="dee", body="Not sent yet.", state="PENDING"),
+            Comment(by="bob", body="", at=LONG_AGO + at(4), state="APPROVED"),
+            Comment(by="bob", body="First.", at=LONG_AGO + at(1), state="CHANGES_REQUESTED"),
+            Comment(by="dee", body="Not sent yet.", state="PENDING"),
         ),
-        remarks=(Said(by="bob", body="Second.", at=LONG_AGO + at(2), path="src/a.py"),),
+        line_comments=(Comment(by="bob", body="Second.", at=LONG_AGO + at(2), path="src/a.py"),),
     )
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         one = only(place.connect("acme/handbook"))
     assert one.metadata["kind"] == "pull request"
     assert [(each.place.heading_path[-1:], each.text) for each in one.sections] == [
@@ -83,7 +83,7 @@ def test_a_pull_request_holds_its_reviews_and_the_comments_on_its_lines_in_order
 def test_an_item_without_a_text_or_an_author_is_its_title() -> None:
     repo = handbook()
     repo.change(1, body=None, by=None)
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         one = only(place.connect("acme/handbook"))
     assert [each.text for each in one.sections] == ["Lathe"]
     assert one.owners == ()
@@ -92,7 +92,7 @@ def test_an_item_without_a_text_or_an_author_is_its_title() -> None:
 def test_a_body_that_begins_with_a_rule_is_told_whole() -> None:
     repo = handbook()
     repo.change(1, body="---\ntitle: Not this\n---\nBelow.")
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         one = only(place.connect("acme/handbook"))
     assert one.title == "Lathe"
     # A line above dashes is a heading in Markdown.
@@ -105,7 +105,7 @@ def test_a_removed_collaborator_is_gone_from_the_next_listing() -> None:
     private = board("ann", "bob")
     service = GitHub(handbook(), private)
     service.profiles = {"ann": "ann@example.com", "bob": "bob@example.com"}
-    with served(service) as place:
+    with serve_github(service) as place:
         source = place.connect("acme/handbook", "acme/board")
         before = readers(source)
         private.collaborators.remove("bob")
@@ -119,7 +119,7 @@ def test_a_removed_collaborator_is_gone_from_the_next_listing() -> None:
 
 def test_a_repository_that_was_closed_to_the_public_is_no_longer_everybodys() -> None:
     repo = handbook(collaborators=["ann"])
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         source = place.connect("acme/handbook")
         before = readers(source)
         repo.visibility = "private"
@@ -131,7 +131,7 @@ def test_a_repository_that_was_closed_to_the_public_is_no_longer_everybodys() ->
 def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile() -> None:
     service = GitHub(board("Ann", "bob"))
     service.profiles = {"ann": "ann@home.example", "bob": "not an address"}
-    with served(service) as place:
+    with serve_github(service) as place:
         found = readers(place.connect("acme/board", accounts=("ANN=Ann@acme.example",)))
     tokens = ["external:hub:ann", "user:ann@acme.example", "external:hub:bob"]
     assert found == {"hub:2/1": Access.to(tokens)}
@@ -140,7 +140,7 @@ def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile() -> No
 def test_an_internal_repository_is_of_all_members() -> None:
     repo = board("guest")
     repo.visibility = "internal"
-    with served(GitHub(repo, members={"acme": ["ann", "bob"]})) as place:
+    with serve_github(GitHub(repo, members={"acme": ["ann", "bob"]})) as place:
         found = readers(place.connect("acme/board"))
     tokens = [f"external:hub:{one}" for one in ("ann", "bob", "guest")]
     assert found == {"hub:2/1": Access.to(tokens)}
@@ -148,8 +148,8 @@ def test_an_internal_repository_is_of_all_members() -> None:
 
 def test_readers_that_the_token_may_not_see_are_nobody_and_told() -> None:
     repo = board("ann")
-    repo.may_see_collaborators = False
-    with served(GitHub(handbook(), repo)) as place:
+    repo.collaborators_visible = False
+    with serve_github(GitHub(handbook(), repo)) as place:
         source = place.connect("acme/handbook", "acme/board")
         found = {one.id: one.access for one in read(source)}
         assert found == {"hub:1/1": EVERYBODY, "hub:2/1": NOBODY}
@@ -162,18 +162,18 @@ def test_readers_that_the_token_may_not_see_are_nobody_and_told() -> None:
 
 
 def test_public_is_what_the_owner_says_it_is() -> None:
-    with served(GitHub(handbook())) as place:
+    with serve_github(GitHub(handbook())) as place:
         one = only(place.connect("acme/handbook", public_readers=("group:staff",)))
     assert one.access == Access.to(["group:staff"])
 
 
 def test_a_renamed_repository_keeps_its_ids_under_either_name() -> None:
     repo = handbook()
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         source = place.connect("acme/handbook")
         held = Held()
         run(source, held)
-        repo.name, repo.formerly = "acme/manual", "acme/handbook"
+        repo.name, repo.former_name = "acme/manual", "acme/handbook"
         assert documents(run(source, held)) == []
         assert readers(source).keys() == readers(place.connect("acme/manual")).keys()
         again = list(source.refetch(["hub:1/1"]))
@@ -185,7 +185,7 @@ def test_all_of_an_owner_is_read_but_what_is_left_out() -> None:
     for one in several:
         one.put(Issue(number=7, title=f"Of {one.id}", body="x"))
     service = GitHub(*several, Repo(id=999, name="other/r"), members={"acme": []})
-    with served(service) as place:
+    with serve_github(service) as place:
         found = place.connect("acme", exclude=("ACME/R2",)).listing()
         ids = [one.document_id for one in found]
     assert ids == [f"hub:{one}/7" for one in range(1, 251) if one != 2]
@@ -193,16 +193,18 @@ def test_all_of_an_owner_is_read_but_what_is_left_out() -> None:
 
 def test_of_a_person_their_own_token_reads_all() -> None:
     service = GitHub(Repo(id=5, name="quarry-bot/notes", issues={1: Issue(number=1, title="x")}))
-    with served(service) as place:
+    with serve_github(service) as place:
         assert len(readers(place.connect("quarry-bot"))) == 1
-        assert "/user/repos" in [asked.path for asked in place.door.log]
+        assert "/user/repos" in [request.path for request in place.server.log]
 
 
 def test_where_issues_are_off_pull_requests_are_read_all_the_same() -> None:
     repo = handbook(has_issues=False)
-    repo.put(Issue(number=2, title="Change", is_pull=True, comments=(Said(by="bob", body="Yes."),)))
+    repo.put(
+        Issue(number=2, title="Change", is_pull=True, comments=(Comment(by="bob", body="Yes."),))
+    )
     del repo.issues[1]
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         source = place.connect("acme/handbook")
         held = Held()
         (one,) = documents(run(source, held))
@@ -216,7 +218,7 @@ def test_only_what_was_chosen_is_read(left_out: str) -> None:
     repo = handbook()
     repo.put(Issue(number=2, title="Change", is_pull=True))
     kinds = {"issues": "hub:1/1", "pull requests": "hub:1/2"}
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         held = Held()
         part = place.connect("acme/handbook", contents=tuple(kinds.keys() - {left_out}))
         run(part, held)
@@ -230,25 +232,25 @@ def test_only_what_was_chosen_is_read(left_out: str) -> None:
 
 def test_a_later_run_asks_only_for_what_changed_since() -> None:
     service = GitHub(handbook())
-    with served(service) as place:
+    with serve_github(service) as place:
         source = place.connect("acme/handbook")
         held = Held()
         run(source, held)
-        place.door.log.clear()
+        place.server.log.clear()
         service.repositories[0].put(Issue(number=2, title="New", at=service.now))
         assert [one.title for one in documents(run(source, held))] == ["New"]
-        (asked,) = [one for one in place.door.log if one.path.endswith("/issues")]
-    assert asked.param("since") > "2026-01-06"
+        (request,) = [one for one in place.server.log if one.path.endswith("/issues")]
+    assert request.param("since") > "2026-01-06"
 
 
-@pytest.mark.parametrize("where", ["comments", "remarks"])
+@pytest.mark.parametrize("where", ["comments", "line_comments"])
 def test_a_comment_that_was_edited_is_found_although_its_item_tells_no_change(where: str) -> None:
     service = GitHub(handbook())
     repo = service.repositories[0]
-    first = Said(by="bob", body="Befor.", path="a.py" if where == "remarks" else "")
+    first = Comment(by="bob", body="Befor.", path="a.py" if where == "line_comments" else "")
     repo.put(Issue(number=2, title="Change", is_pull=True))
     repo.change(2, **{where: (first,)})
-    with served(service) as place:
+    with serve_github(service) as place:
         source = place.connect("acme/handbook")
         held = Held()
         run(source, held)
@@ -261,17 +263,17 @@ def test_a_comment_that_was_edited_is_found_although_its_item_tells_no_change(wh
 def test_a_comment_on_what_was_deleted_ends_nothing() -> None:
     service = GitHub(handbook())
     repo = service.repositories[0]
-    with served(service) as place:
+    with serve_github(service) as place:
         source = place.connect("acme/handbook")
         held = Held()
         run(source, held)
-        repo.lost_comments = [(9, service.now)]
+        repo.orphaned_comments = [(9, service.now)]
         assert documents(run(source, held)) == []
 
 
 def test_a_repository_that_comes_later_is_read_whole() -> None:
     service = GitHub(handbook(), members={"acme": []})
-    with served(service) as place:
+    with serve_github(service) as place:
         source = place.connect("acme")
         held = Held()
         run(source, held)
@@ -281,7 +283,7 @@ def test_a_repository_that_comes_later_is_read_whole() -> None:
 
 def test_a_name_that_leads_nowhere_is_told_once_the_others_are_read() -> None:
     repo = handbook()
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         source = place.connect("acme/gone", "acme/handbook")
         held = Held()
         with pytest.raises(
@@ -297,8 +299,8 @@ def test_a_name_that_leads_nowhere_is_told_once_the_others_are_read() -> None:
 
 
 def test_a_secondary_rate_limit_is_waited_for_as_told() -> None:
-    with served(GitHub(handbook())) as place:
-        place.service.trouble = lambda _: abused(70)
+    with serve_github(GitHub(handbook())) as place:
+        place.service.fault = lambda _: secondary_limit(70)
         with pytest.raises(TemporarilyUnavailableError) as caught:
             read(place.connect("acme/handbook"))
     assert caught.value.retry_after == timedelta(seconds=70)
@@ -306,8 +308,8 @@ def test_a_secondary_rate_limit_is_waited_for_as_told() -> None:
 
 def test_single_sign_on_is_told_with_where_to_authorise_the_token() -> None:
     where = "https://github.com/orgs/acme/sso?authorization_request=x"
-    with served(GitHub(handbook())) as place:
-        place.service.trouble = lambda _: refused(
+    with serve_github(GitHub(handbook())) as place:
+        place.service.fault = lambda _: denied(
             "Resource protected by organization SAML enforcement.",
             X_GitHub_SSO=f"required; url={where}",
         )
@@ -317,8 +319,8 @@ def test_single_sign_on_is_told_with_where_to_authorise_the_token() -> None:
 
 
 def test_the_rights_that_a_token_lacks_are_named() -> None:
-    with served(GitHub(handbook())) as place:
-        place.service.trouble = lambda _: refused(
+    with serve_github(GitHub(handbook())) as place:
+        place.service.fault = lambda _: denied(
             "Resource not accessible by personal access token",
             X_Accepted_GitHub_Permissions="issues=read",
         )
@@ -328,8 +330,8 @@ def test_the_rights_that_a_token_lacks_are_named() -> None:
 
 def test_what_is_blocked_is_unreadable_by_itself() -> None:
     repo = handbook()
-    repo.change(1, comments=(Said(by="bob", body="x"),), status=451)
-    with served(GitHub(repo)) as place:
+    repo.change(1, comments=(Comment(by="bob", body="x"),), status=451)
+    with serve_github(GitHub(repo)) as place:
         changes = run(place.connect("acme/handbook"), Held())
     (bad,) = [one for one in changes if isinstance(one, Unreadable)]
     assert (bad.item, bad.document_id) == ("acme/handbook#1 Lathe", "hub:1/1")
@@ -339,7 +341,7 @@ def test_what_is_blocked_is_unreadable_by_itself() -> None:
 def test_ids_that_are_none_of_its_own_are_gone() -> None:
     ids = ["hub:9/1", "hub:1/2", "hub:1/x", "hub:", "other:1/1", "hub:1/" + "9" * 30]
     ids += [f"hub:1/{own}" for own in ("discussions/5", "discussions/x", "wiki/a.md", "files/a.md")]
-    with served(GitHub(handbook())) as place:
+    with serve_github(GitHub(handbook())) as place:
         gone = list(place.connect("acme/handbook").refetch(ids))
     assert len(gone) == len(ids)
     assert set(gone) == {Deletion(one) for one in ids}
@@ -355,7 +357,7 @@ def test_ids_that_are_none_of_its_own_are_gone() -> None:
 def test_a_checkpoint_of_other_settings_begins_from_the_start(value: str) -> None:
     held = Held()
     held.since = Checkpoint(value)
-    with served(GitHub(handbook())) as place:
+    with serve_github(GitHub(handbook())) as place:
         assert len(documents(run(place.connect("acme/handbook"), held))) == 1
 
 

@@ -13,11 +13,18 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.github.connector import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run, taking
 from tests.support.repository import Write
-from tests.support.services.github import GitHub, not_found, refused
-from tests.support.services.github_place import Place, board, handbook, of_git, readers, served
-from tests.support.services.github_state import LONG_AGO, Discussion, Issue, Said
+from tests.support.services.faulty_service import Once
+from tests.support.services.github import GitHub, denied, not_found
+from tests.support.services.github_place import (
+    ServedGitHub,
+    board,
+    create_repository,
+    handbook,
+    readers,
+    serve_github,
+)
+from tests.support.services.github_state import LONG_AGO, Comment, Discussion, Issue
 from tests.support.services.serving import Reply
-from tests.support.services.troubled import Once
 
 
 def full() -> GitHub:
@@ -26,8 +33,8 @@ def full() -> GitHub:
     for number in range(1, 121):
         at = LONG_AGO + timedelta(minutes=number)
         private.put(Issue(number=number, title=f"I{number}", at=at))
-        private.discuss(Discussion(number=number + 500, title=f"D{number}", at=at))
-    said = (Said(by="bob", body="Said."),)
+        private.add_discussions(Discussion(number=number + 500, title=f"D{number}", at=at))
+    said = (Comment(by="bob", body="Said."),)
     private.change(2, comments=said)
     private.change(3, is_pull=True, reviews=(replace(said[0], state="APPROVED"),))
     service = GitHub(private)
@@ -35,11 +42,11 @@ def full() -> GitHub:
     return service
 
 
-def connected(place: Place) -> GitHubConnector:
+def connected(place: ServedGitHub) -> GitHubConnector:
     return place.connect("acme/board", contents=("issues", "pull requests", "discussions"))
 
 
-FAILING = pytest.mark.parametrize("make", [not_found, lambda: refused("No")], ids=["404", "403"])
+FAILING = pytest.mark.parametrize("make", [not_found, lambda: denied("No")], ids=["404", "403"])
 
 
 @FAILING
@@ -47,13 +54,13 @@ def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
     make: Callable[[], Reply],
 ) -> None:
     service = full()
-    with served(service) as place:
+    with serve_github(service) as place:
         source = connected(place)
         right = readers(source)
-        asked = len(place.door.log)
+        request = len(place.server.log)
         # The first answer is whether there is such a repository.
-        for before in range(1, asked):
-            service.left, service.trouble = before, Once(make())
+        for before in range(1, request):
+            service.requests_before_fault, service.fault = before, Once(make())
             try:
                 told = readers(source)
             except (ActionRequiredError, TemporarilyUnavailableError):
@@ -67,12 +74,12 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
     make: Callable[[], Reply],
 ) -> None:
     service = full()
-    with served(service) as place:
+    with serve_github(service) as place:
         source, right = connected(place), Held()
         run(source, right)
-        asked = len(place.door.log)
-        for before in range(asked):
-            service.left, service.trouble = before, Once(make())
+        request = len(place.server.log)
+        for before in range(request):
+            service.requests_before_fault, service.fault = before, Once(make())
             held = Held()
             try:
                 run(source, held)
@@ -84,10 +91,10 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
 
 
 def test_a_wiki_that_is_away_in_the_middle_of_a_run_is_read_whole_later(tmp_path: Path) -> None:
-    pages = of_git(tmp_path, "acme/handbook.wiki")
+    pages = create_repository(tmp_path, "acme/handbook.wiki")
     pages.commit(*(Write(f"P{number:03}.md", b"%d" % number) for number in range(250)))
     there, away = tmp_path / "acme/handbook.wiki.git", tmp_path / "away"
-    with served(GitHub(handbook(has_wiki=True), folder=tmp_path)) as place:
+    with serve_github(GitHub(handbook(has_wiki=True), folder=tmp_path)) as place:
         source, held = place.connect("acme/handbook", contents=("wiki",)), Held()
         changes = taking(source, held)
         assert any(isinstance(change, Checkpoint) for change in changes)
@@ -103,7 +110,7 @@ def test_a_wiki_that_is_away_in_the_middle_of_a_run_is_read_whole_later(tmp_path
 def test_a_repository_that_is_closed_during_a_run_is_no_longer_everybodys() -> None:
     first, second = handbook(), board("ann")
     second.visibility = "public"
-    with served(GitHub(first, second)) as place:
+    with serve_github(GitHub(first, second)) as place:
         source = place.connect("acme/handbook", "acme/board")
         changes = source.changes(None, Held().known)
         assert next(documents([change])[0] for change in changes if documents([change])).access == (

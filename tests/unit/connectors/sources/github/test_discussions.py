@@ -13,18 +13,25 @@ from connectors.sources.github.client import get_graphql_url
 from connectors.sources.github.connector import GitHubConnector
 from tests.contract.connector_worlds.held import Held, documents, run, taking
 from tests.support.services.github import GitHub
-from tests.support.services.github_place import Place, board, only, read, readers, served
-from tests.support.services.github_state import LONG_AGO, Discussion, Repo, Said
+from tests.support.services.github_place import (
+    ServedGitHub,
+    board,
+    only,
+    read,
+    readers,
+    serve_github,
+)
+from tests.support.services.github_state import LONG_AGO, Comment, Discussion, Repo
 from tests.support.services.serving import reply_json
 
 
-def talk(place: Place, *repositories: str) -> GitHubConnector:
+def talk(place: ServedGitHub, *repositories: str) -> GitHubConnector:
     return place.connect(*(repositories or ("acme/handbook",)), contents=("discussions",))
 
 
 def handbook(*discussions: Discussion) -> Repo:
     repo = Repo(id=1, name="acme/handbook")
-    repo.discuss(*discussions)
+    repo.add_discussions(*discussions)
     return repo
 
 
@@ -40,11 +47,11 @@ def after(hours: int) -> timedelta:
 
 
 def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> None:
-    answer = Said(
+    answer = Comment(
         by="bob",
         body="Oil it.\n\n## How\n\nFrom above.",
         at=LONG_AGO + after(24),
-        replies=(Said(by="ann", body="Thanks.", at=LONG_AGO + after(48)),),
+        replies=(Comment(by="ann", body="Thanks.", at=LONG_AGO + after(48)),),
     )
     one = Discussion(
         number=9,
@@ -54,9 +61,9 @@ def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> Non
         answer=1,
         is_closed=True,
         labels=("urgent",),
-        comments=(Said(by="cy", body="No idea."), answer),
+        comments=(Comment(by="cy", body="No idea."), answer),
     )
-    with served(GitHub(handbook(one))) as place:
+    with serve_github(GitHub(handbook(one))) as place:
         settings = {"contents": ("discussions",), "accounts": ("ann=ann@example.com",)}
         found = only(place.connect("acme/handbook", **settings))
         assert list(talk(place).refetch([found.id])) == [replace(found, owners=(Person("ann"),))]
@@ -85,9 +92,9 @@ def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> Non
 
 
 def test_a_question_without_an_answer_is_told_from_a_talk_that_wants_none() -> None:
-    asked = Discussion(number=1, title="Why?", category="Q&A", by=None)
+    request = Discussion(number=1, title="Why?", category="Q&A", by=None)
     told = Discussion(number=2, title="News", category="Announcements")
-    with served(GitHub(handbook(asked, told))) as place:
+    with serve_github(GitHub(handbook(request, told))) as place:
         first, second = read(talk(place))
     assert first.metadata["answered"] == "no"
     assert "answered" not in second.metadata
@@ -96,10 +103,10 @@ def test_a_question_without_an_answer_is_told_from_a_talk_that_wants_none() -> N
 
 
 def test_all_comments_and_replies_are_read_although_both_come_in_pages() -> None:
-    comments = [Said(by="bob", body=f"Comment {number}.") for number in range(120)]
-    replies = tuple(Said(by="ann", body=f"Reply {number}.") for number in range(130))
+    comments = [Comment(by="bob", body=f"Comment {number}.") for number in range(120)]
+    replies = tuple(Comment(by="ann", body=f"Reply {number}.") for number in range(130))
     comments[70] = replace(comments[70], replies=replies)
-    with served(
+    with serve_github(
         GitHub(handbook(Discussion(number=1, title="Long", comments=tuple(comments))))
     ) as place:
         found = only(talk(place))
@@ -110,31 +117,33 @@ def test_all_comments_and_replies_are_read_although_both_come_in_pages() -> None
 
 def test_a_later_run_goes_back_to_where_the_last_one_began() -> None:
     service = GitHub(handbook(*many(230)))
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = talk(place), Held()
         assert len(documents(run(source, held))) == 230
-        place.door.log.clear()
-        service.repositories[0].bring_up(3, body="More.", at=service.now)
+        place.server.log.clear()
+        service.repositories[0].update_discussion(3, body="More.", at=service.now)
         assert [one.id for one in documents(run(source, held))] == ["hub:1/discussions/3"]
-        assert sum(one.path == "/graphql" for one in place.door.log) == 1
+        assert sum(one.path == "/graphql" for one in place.server.log) == 1
 
 
 def test_an_answer_that_is_marked_within_the_second_of_the_last_change_is_seen() -> None:
     service = GitHub(handbook())
     repo = service.repositories[0]
-    said = (Said(by="bob", body="Oil it."),)
-    repo.discuss(Discussion(number=1, title="Why?", category="Q&A", comments=said, at=service.now))
-    with served(service) as place:
+    said = (Comment(by="bob", body="Oil it."),)
+    repo.add_discussions(
+        Discussion(number=1, title="Why?", category="Q&A", comments=said, at=service.now)
+    )
+    with serve_github(service) as place:
         source, held = talk(place), Held()
         run(source, held)
-        repo.bring_up(1, answer=0)
+        repo.update_discussion(1, answer=0)
         (one,) = documents(run(source, held))
     assert one.metadata["answered"] == "yes"
 
 
 def test_a_run_that_was_broken_off_goes_on_at_its_page() -> None:
     service = GitHub(handbook(*many(120)))
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = talk(place), Held()
         for change in taking(source, held):
             if isinstance(change, Checkpoint):
@@ -147,7 +156,7 @@ def test_a_run_that_was_broken_off_goes_on_at_its_page() -> None:
 
 
 def test_a_cursor_that_leads_nowhere_any_more_begins_from_the_first_page() -> None:
-    with served(GitHub(handbook(*many(120)))) as place:
+    with serve_github(GitHub(handbook(*many(120)))) as place:
         source, held = talk(place), Held()
         first = next(change for change in taking(source, held) if isinstance(change, Checkpoint))
         spoilt = Checkpoint(first.value.replace('"1/discussions", "', '"1/discussions", "?'))
@@ -160,15 +169,15 @@ def test_a_cursor_that_leads_nowhere_any_more_begins_from_the_first_page() -> No
 def test_where_discussions_are_switched_off_there_are_none_and_none_is_asked_for() -> None:
     repo = handbook(Discussion(number=1, title="x"))
     repo.has_discussions = False
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         assert read(talk(place)) == []
         assert readers(talk(place)) == {}
-        assert "/graphql" not in [one.path for one in place.door.log]
+        assert "/graphql" not in [one.path for one in place.server.log]
 
 
 def test_a_deleted_discussion_is_gone_from_the_listing_and_when_asked_for() -> None:
     repo = handbook(*many(2))
-    with served(GitHub(repo)) as place:
+    with serve_github(GitHub(repo)) as place:
         source = talk(place)
         assert len(readers(source)) == 2
         del repo.discussions[1]
@@ -177,8 +186,8 @@ def test_a_deleted_discussion_is_gone_from_the_listing_and_when_asked_for() -> N
 
 
 def test_one_whose_comments_cannot_be_had_is_unreadable_by_itself() -> None:
-    bad = Discussion(number=1, title="Bad", comments=(Said(by="bob", body="x"),), status=451)
-    with served(GitHub(handbook(bad, Discussion(number=2, title="Good")))) as place:
+    bad = Discussion(number=1, title="Bad", comments=(Comment(by="bob", body="x"),), status=451)
+    with serve_github(GitHub(handbook(bad, Discussion(number=2, title="Good")))) as place:
         held = Held()
         changes = run(talk(place), held)
     (told,) = [one for one in changes if isinstance(one, Unreadable)]
@@ -189,9 +198,9 @@ def test_one_whose_comments_cannot_be_had_is_unreadable_by_itself() -> None:
 
 def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so() -> None:
     private = board("ann")
-    private.discuss(Discussion(number=5, title="x"))
-    private.may_see_discussions = False
-    with served(GitHub(private)) as place:
+    private.add_discussions(Discussion(number=5, title="x"))
+    private.discussions_visible = False
+    with serve_github(GitHub(private)) as place:
         source, held = place.connect("acme/board"), Held()
         says = (
             "may not read repository.discussions .* grant it the permission, or create a new token"
@@ -203,14 +212,14 @@ def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so
             readers(source)
         assert all("discussions" in str(one.fault) for one in source.check())
         # What was read is not read again; what was not is read whole once it may be.
-        private.may_see_discussions = True
+        private.discussions_visible = True
         assert [one.id for one in documents(run(source, held))] == ["hub:2/discussions/5"]
 
 
 def test_the_limit_in_points_is_waited_for_as_told() -> None:
     service = GitHub(handbook(*many(3)))
     service.points = 0
-    with served(service) as place, pytest.raises(TemporarilyUnavailableError) as caught:
+    with serve_github(service) as place, pytest.raises(TemporarilyUnavailableError) as caught:
         read(talk(place))
     assert abs(caught.value.retry_after - timedelta(minutes=50)) < timedelta(seconds=30)
 
@@ -218,10 +227,10 @@ def test_the_limit_in_points_is_waited_for_as_told() -> None:
 def test_nothing_more_is_asked_once_the_last_point_is_spent() -> None:
     service = GitHub(handbook(*many(120)))
     service.points = 1
-    with served(service) as place:
+    with serve_github(service) as place:
         with pytest.raises(TemporarilyUnavailableError, match="no points left") as caught:
             read(talk(place))
-        assert sum(one.path == "/graphql" for one in place.door.log) == 1
+        assert sum(one.path == "/graphql" for one in place.server.log) == 1
     assert abs(caught.value.retry_after - timedelta(minutes=50)) < timedelta(seconds=30)
 
 
@@ -237,9 +246,9 @@ def test_a_limit_that_is_told_in_the_body_is_waited_for(
 ) -> None:
     service = GitHub(handbook(*many(3)))
 
-    with served(service) as place:
-        service.left = 2
-        service.trouble = lambda _: reply_json({"errors": [error]}, headers=headers)
+    with serve_github(service) as place:
+        service.requests_before_fault = 2
+        service.fault = lambda _: reply_json({"errors": [error]}, headers=headers)
         with pytest.raises(TemporarilyUnavailableError) as caught:
             read(talk(place))
     assert caught.value.retry_after == timedelta(seconds=wait)
@@ -256,8 +265,8 @@ def test_a_limit_that_is_told_in_the_body_is_waited_for(
 )
 def test_an_answer_that_cannot_be_used_is_not_taken_for_no_discussions(body: object) -> None:
     service = GitHub(handbook(*many(3)))
-    with served(service) as place:
-        service.left, service.trouble = 2, lambda _: reply_json(body)
+    with serve_github(service) as place:
+        service.requests_before_fault, service.fault = 2, lambda _: reply_json(body)
         with pytest.raises(TemporarilyUnavailableError, match="discussions of acme/handbook"):
             readers(talk(place))
 

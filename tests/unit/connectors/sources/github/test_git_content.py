@@ -15,29 +15,29 @@ from tests.contract.connector_worlds.held import Held, documents, run, taking
 from tests.support.repository import Delete, Move, Repository, Write
 from tests.support.services.github import TOKEN, GitHub
 from tests.support.services.github_place import (
-    Place,
+    ServedGitHub,
     board,
     connector,
+    create_repository,
     handbook,
-    of_git,
     only,
     read,
     readers,
-    served,
+    serve_github,
 )
-from tests.support.services.serving import Asked, Reply, running
+from tests.support.services.serving import ReceivedRequest, Reply, serve
 
 DAY = 86_400
 
 
 @pytest.fixture
 def code(tmp_path: Path) -> Repository:
-    return of_git(tmp_path, "acme/handbook")
+    return create_repository(tmp_path, "acme/handbook")
 
 
 @pytest.fixture
 def pages(tmp_path: Path) -> Repository:
-    return of_git(tmp_path, "acme/handbook.wiki")
+    return create_repository(tmp_path, "acme/handbook.wiki")
 
 
 @pytest.fixture
@@ -45,18 +45,18 @@ def service(tmp_path: Path) -> GitHub:
     return GitHub(handbook(has_wiki=True), folder=tmp_path)
 
 
-def files(place: Place, **settings: object) -> GitHubConnector:
+def files(place: ServedGitHub, **settings: object) -> GitHubConnector:
     return place.connect("acme/handbook", contents=("files",), **settings)
 
 
-def wiki(place: Place, **settings: object) -> GitHubConnector:
+def wiki(place: ServedGitHub, **settings: object) -> GitHubConnector:
     return place.connect("acme/handbook", contents=("wiki",), **settings)
 
 
 def test_a_wiki_page_is_a_document_named_as_the_page(service: GitHub, pages: Repository) -> None:
     page = Write("machines/Oil-the-lathe.md", b"# Every day\n\nFrom above.")
     pages.commit(page, by="Bo Yu <bo@example.com>", at=3 * DAY)
-    with served(service) as place:
+    with serve_github(service) as place:
         one = only(wiki(place))
         assert list(wiki(place).refetch([one.id])) == [one]
     assert (one.id, one.title) == ("hub:1/wiki/machines/Oil-the-lathe.md", "Oil the lathe")
@@ -78,7 +78,7 @@ def test_a_wiki_page_is_a_document_named_as_the_page(service: GitHub, pages: Rep
 def test_only_pages_of_a_wiki_are_read(service: GitHub, pages: Repository) -> None:
     names = ("Home.md", "Über uns.mediawiki", "_Sidebar.md", "_Footer.md", "plan.png", ".hidden.md")
     pages.commit(*(Write(name, b"Says something.") for name in names))
-    with served(service) as place:
+    with serve_github(service) as place:
         links = [one.link for one in read(wiki(place))]
     of_wiki = "https://github.test/acme/handbook/wiki"
     assert links == [f"{of_wiki}/Home", f"{of_wiki}/%C3%9Cber-uns"]
@@ -87,13 +87,13 @@ def test_only_pages_of_a_wiki_are_read(service: GitHub, pages: Repository) -> No
 def test_a_wiki_without_a_page_or_none_at_all_is_no_trouble(
     service: GitHub, tmp_path: Path
 ) -> None:
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = wiki(place), Held()
         assert documents(run(source, held)) == []
         assert readers(source) == {}
         assert list(source.refetch(["hub:1/wiki/a.md"])) == [Deletion("hub:1/wiki/a.md")]
         assert [one.fault for one in source.check()] == [None, None, None]
-        pages = of_git(tmp_path, "acme/handbook.wiki")
+        pages = create_repository(tmp_path, "acme/handbook.wiki")
         assert documents(run(source, held)) == []
         pages.commit(Write("Home.md", b"Here."))
         assert [one.title for one in documents(run(source, held))] == ["Home"]
@@ -104,14 +104,14 @@ def test_where_the_wiki_is_switched_off_git_is_not_asked(
 ) -> None:
     pages.commit(Write("Home.md", b"Here."))
     service.repositories[0].has_wiki = False
-    with served(service) as place:
+    with serve_github(service) as place:
         assert read(wiki(place)) == []
-        assert not [one.path for one in place.door.log if ".git" in one.path]
+        assert not [one.path for one in place.server.log if ".git" in one.path]
 
 
 def test_a_file_is_a_document_that_is_read_at_the_branch(service: GitHub, code: Repository) -> None:
     code.commit(Write("docs/a b.md", b"# Leave\n\nThirty days."), at=3 * DAY)
-    with served(service) as place:
+    with serve_github(service) as place:
         one = only(files(place))
         assert list(files(place).refetch([one.id])) == [one]
     assert (one.id, one.title) == ("hub:1/files/docs/a b.md", "Leave")
@@ -125,7 +125,7 @@ def test_a_file_is_a_document_that_is_read_at_the_branch(service: GitHub, code: 
 def test_globs_choose_the_files(service: GitHub, code: Repository) -> None:
     code.commit(*(Write(name, b"x") for name in ("a.md", "b.py", "docs/c.md", "drafts/d.md")))
     globs = {"include_files": ("**/*.md",), "exclude_files": ("drafts",)}
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = files(place, **globs), Held()
         run(source, held)
         assert held.documents.keys() == {"hub:1/files/a.md", "hub:1/files/docs/c.md"}
@@ -144,27 +144,27 @@ def test_files_and_pages_follow_their_history(
 ) -> None:
     code.commit(Write("a.md", b"1"), Write("b.md", b"1"), Write("c.md", b"1"))
     pages.commit(Write("Home.md", b"1"), Write("Other.md", b"1"))
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = place.connect("acme/handbook", contents=("wiki", "files")), Held()
         run(source, held)
         code.commit(Move("a.md", "z/a.md"), Delete("b.md"))
         pages.commit(Write("Home.md", b"2"))
         changes = run(source, held)
-        place.door.log.clear()
+        place.server.log.clear()
         assert [one for one in run(source, held) if not isinstance(one, Checkpoint)] == []
     assert [one.id for one in documents(changes)] == ["hub:1/wiki/Home.md", "hub:1/files/z/a.md"]
     gone = [one.document_id for one in changes if isinstance(one, Deletion)]
     assert gone == ["hub:1/files/a.md", "hub:1/files/b.md"]
     # where nothing has changed, each branch is asked where it ends, and no more
-    asked = [one.path.partition(".git/")[2] for one in place.door.log if ".git/" in one.path]
-    assert asked == ["info/refs", "git-upload-pack"] * 2
+    request = [one.path.partition(".git/")[2] for one in place.server.log if ".git/" in one.path]
+    assert request == ["info/refs", "git-upload-pack"] * 2
 
 
 def test_a_run_that_was_broken_off_goes_on_among_the_files(
     service: GitHub, code: Repository
 ) -> None:
     code.commit(*(Write(f"{number:03}.md", b"1") for number in range(250)))
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = files(place), Held()
         for change in taking(source, held):
             if isinstance(change, Checkpoint):
@@ -181,7 +181,7 @@ def test_a_run_that_was_broken_off_goes_on_among_the_files(
 def test_what_cannot_be_read_is_named(service: GitHub, code: Repository) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
     code.commit(Write("x/a.pdf", pointer), Write("b.md", b"x" * 1001))
-    with served(service) as place:
+    with serve_github(service) as place:
         changes = run(files(place, largest_file=1000), Held())
     bad = [one for one in changes if isinstance(one, Unreadable)]
     assert [(one.item, one.document_id) for one in bad] == [
@@ -197,11 +197,11 @@ def test_who_may_read_the_repository_may_read_its_files_and_its_wiki(tmp_path: P
     private.has_wiki = True
     service = GitHub(private, folder=tmp_path)
     service.profiles = {"ann": "ann@example.com", "bob": "bob@example.com"}
-    of_git(tmp_path, "acme/board").commit(Write("a.md", b"x"))
-    of_git(tmp_path, "acme/board.wiki").commit(Write("Home.md", b"x"))
+    create_repository(tmp_path, "acme/board").commit(Write("a.md", b"x"))
+    create_repository(tmp_path, "acme/board.wiki").commit(Write("Home.md", b"x"))
     ids = {"hub:2/files/a.md", "hub:2/wiki/Home.md"}
     of_ann = ["external:hub:ann", "user:ann@example.com"]
-    with served(service) as place:
+    with serve_github(service) as place:
         source = place.connect("acme/board", contents=("files", "wiki"))
         before = {one.id: one.access for one in read(source)}
         private.collaborators.remove("bob")
@@ -215,12 +215,12 @@ def test_a_renamed_repository_keeps_the_ids_and_the_copy_of_its_files(
     service: GitHub, code: Repository, tmp_path: Path
 ) -> None:
     code.commit(Write("a.md", b"1"))
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = files(place, mirror=str(tmp_path / "mirror")), Held()
         run(source, held)
         (copy,) = (tmp_path / "mirror").iterdir()
         repo = service.repositories[0]
-        repo.name, repo.formerly = "acme/manual", "acme/handbook"
+        repo.name, repo.former_name = "acme/manual", "acme/handbook"
         code.folder = code.folder.rename(tmp_path / "acme/manual.git")
         code.commit(Write("b.md", b"1"))
         (one,) = documents(run(source, held))
@@ -230,13 +230,13 @@ def test_a_renamed_repository_keeps_the_ids_and_the_copy_of_its_files(
 
 def test_a_repository_without_a_commit_has_no_files(service: GitHub, code: Repository) -> None:
     del code
-    with served(service) as place:
+    with serve_github(service) as place:
         assert read(files(place)) == []
         assert [one.fault for one in files(place).check()] == [None, None, None]
 
 
 def test_files_that_the_token_may_not_see_are_told_once_the_rest_is_read(service: GitHub) -> None:
-    with served(service) as place:
+    with serve_github(service) as place:
         source, held = place.connect("acme/handbook", contents=("files", "issues")), Held()
         with pytest.raises(ActionRequiredError, match=r"no repository at .*/acme/handbook\.git"):
             run(source, held)
@@ -249,8 +249,8 @@ def test_files_that_the_token_may_not_see_are_told_once_the_rest_is_read(service
 def test_a_limit_of_git_is_waited_for(service: GitHub, code: Repository) -> None:
     code.commit(Write("a.md", b"1"))
     limited = Reply(status=403, headers={"Retry-After": "70"}, body=b"secondary rate limit")
-    with served(service) as place:
-        service.left, service.trouble = 1, lambda _: limited
+    with serve_github(service) as place:
+        service.requests_before_fault, service.fault = 1, lambda _: limited
         with pytest.raises(TemporarilyUnavailableError) as caught:
             read(files(place))
     assert caught.value.retry_after.total_seconds() == 70
@@ -262,21 +262,21 @@ def test_the_token_is_in_no_address_no_argument_no_file_and_no_message(
     code.commit(Write("a.md", b"1"))
     seen: list[bytes] = []
 
-    def watched(asked: Asked) -> Reply:
+    def watched(request: ReceivedRequest) -> Reply:
         for file in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 seen.append(file.read_bytes())
             except OSError:
                 continue
-        return service(asked)
+        return service(request)
 
-    with running(watched) as door:
+    with serve(watched) as server:
         settings = {"contents": ("files",), "mirror": str(tmp_path / "mirror")}
-        read(connector(door.url, "acme/handbook", **settings))
-        assert not [one for one in door.log if TOKEN in one.path + str(one.query)]
+        read(connector(server.url, "acme/handbook", **settings))
+        assert not [one for one in server.log if TOKEN in one.path + str(one.query)]
         code.folder.rename(tmp_path / "away.git")
         with pytest.raises(ActionRequiredError) as caught:
-            read(connector(door.url, "acme/handbook", **settings))
+            read(connector(server.url, "acme/handbook", **settings))
     assert any(b"git-remote-http" in words for words in seen)
     kept = [one.read_bytes() for one in (tmp_path / "mirror").rglob("*") if one.is_file()]
     told = [*seen, *kept, str(caught.value).encode()]
@@ -286,10 +286,10 @@ def test_the_token_is_in_no_address_no_argument_no_file_and_no_message(
 def test_git_is_asked_where_it_may_be_asked_alone(code: Repository, service: GitHub) -> None:
     """The host of the API is the one that is asked, whatever address the API tells."""
     code.commit(Write("a.md", b"1"))
-    with served(service) as place:
+    with serve_github(service) as place:
         with pytest.raises(AddressNotAllowedError, match=r"127\.0\.0\.1"):
             read(files(place, private_hosts=("10.0.0.0/8",)))
-        assert place.door.log == []
+        assert place.server.log == []
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from connectors.registry import create_connector
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings
 from tests.contract.connector_worlds.held import Held, documents, run
-from tests.support.services.serving import Asked, Reply, reply_json, running
-from tests.support.services.slack import SCOPES, TOKEN, SlackService, limited, person
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json, serve
+from tests.support.services.slack import SCOPES, TOKEN, SlackService, person, rate_limited
 
 _DAY = 86_400.0
 
@@ -33,8 +33,8 @@ def service() -> SlackService:
 
 @pytest.fixture
 def url(service: SlackService) -> Iterator[str]:
-    with running(service) as door:
-        yield door.url
+    with serve(service) as server:
+        yield server.url
 
 
 def acme() -> SlackService:
@@ -58,8 +58,8 @@ def texts(changes: list[Change]) -> list[str]:
     return [one.sections[0].text for one in documents(changes)]
 
 
-def asked(service: SlackService, method: str) -> list[dict[str, str]]:
-    return [params for name, params in service.asked if name == method]
+def request(service: SlackService, method: str) -> list[dict[str, str]]:
+    return [params for name, params in service.calls if name == method]
 
 
 def test_all_of_a_long_channel_is_found_that_is_paged_newest_first(
@@ -72,7 +72,7 @@ def test_all_of_a_long_channel_is_found_that_is_paged_newest_first(
     ]
     found = documents(run(slack(url), Held()))
     assert [one.id for one in found] == [f"s:C1/{ts}" for ts in reversed(stamps)]
-    pages = asked(service, "conversations.history")
+    pages = request(service, "conversations.history")
     assert {one["limit"] for one in pages} == {"200"}
     # The first page brings 200, every other one 199 and the last of the page before.
     assert len(pages) == 1 + -(-4800 // 199)
@@ -88,11 +88,11 @@ def test_pages_of_any_size_lose_and_repeat_nothing_at_equal_moments(
     moments: list[int], most: int, *, is_patchy: bool
 ) -> None:
     service = acme()
-    service.most, service.is_patchy = most + is_patchy, is_patchy
+    service.max_page_size, service.has_gaps = most + is_patchy, is_patchy
     for moment in moments:
         service.post("C1", "said", ts=f"16000000{moment:02}.000100")
-    with running(service) as door:
-        found = [one.id for one in documents(run(slack(door.url), Held()))]
+    with serve(service) as server:
+        found = [one.id for one in documents(run(slack(server.url), Held()))]
     newest_first = sorted({f"s:C1/16000000{moment:02}.000100" for moment in moments}, reverse=True)
     assert found == newest_first
 
@@ -135,7 +135,7 @@ def test_a_thread_is_one_document_with_its_answers_in_order(
 def test_a_long_thread_is_paged_and_cut_into_sections_that_link_to_their_message(
     service: SlackService, url: str
 ) -> None:
-    service.most = 15
+    service.max_page_size = 15
     root = service.post("C1", "0 " + "x" * 100)
     stamps = [service.post("C1", f"{n} " + "x" * 100, to=root) for n in range(1, 101)]
     (found,) = documents(run(slack(url), Held()))
@@ -185,12 +185,12 @@ def test_who_speaks_is_named(service: SlackService, url: str) -> None:
         "UGONE: f",
         "Gil: g",
     ]
-    lookups = Counter(one["user"] for one in asked(service, "users.info"))
+    lookups = Counter(one["user"] for one in request(service, "users.info"))
     assert lookups == {"USTRANGER": 1, "UGONE": 1}
 
 
 def test_users_and_channels_come_in_pages(service: SlackService, url: str) -> None:
-    service.most = 2
+    service.max_page_size = 2
     service.users += [person(f"U{n}", f"Person {n}") for n in range(3, 8)]
     for number in range(2, 7):
         service.add_channel(f"C{number}", f"room-{number}", ["U1"])
@@ -219,12 +219,12 @@ def test_only_what_is_new_is_asked_for_again(service: SlackService, url: str) ->
     service.post("C1", "answer", to=old, at=now - 40 * _DAY + 9)
     held = Held()
     run(slack(url), held)
-    service.asked.clear()
+    service.calls.clear()
     service.post("C1", "new")
     assert texts(run(slack(url), held)) == ["Ann Lee: new"]
-    (page,) = asked(service, "conversations.history")
+    (page,) = request(service, "conversations.history")
     assert abs(float(page["oldest"]) - (now - 14 * _DAY)) < 60
-    assert asked(service, "conversations.replies") == []
+    assert request(service, "conversations.replies") == []
 
 
 def test_an_answer_to_a_message_of_the_last_days_is_found(service: SlackService, url: str) -> None:
@@ -252,12 +252,12 @@ def test_an_edited_answer_is_found_while_its_thread_is_fresh(
     run(slack(url), held)
     for answer in answers:
         service.edit("C1", answer, "right")
-    service.asked.clear()
+    service.calls.clear()
     (found,) = documents(run(slack(url), held))
     assert found.id == f"s:C1/{fresh}"
     assert found.updated_at is not None
     assert datetime.now(UTC) - found.updated_at < timedelta(minutes=5)
-    assert {one["ts"] for one in asked(service, "conversations.replies")} == {fresh}
+    assert {one["ts"] for one in request(service, "conversations.replies")} == {fresh}
 
 
 def test_what_changed_long_ago_is_found_when_all_is_compared(
@@ -280,7 +280,7 @@ def test_what_changed_long_ago_is_found_when_all_is_compared(
 def test_a_channel_that_the_app_is_invited_to_is_read_to_its_beginning(
     service: SlackService, url: str
 ) -> None:
-    service.most = 20
+    service.max_page_size = 20
     for number in range(50):
         service.post("C1", f"{number}", at=time.time() - (90 - number) * _DAY)
     held = Held()
@@ -288,17 +288,17 @@ def test_a_channel_that_the_app_is_invited_to_is_read_to_its_beginning(
     service.add_channel("C0", "older", ["U1"])
     for number in range(100):
         service.post("C0", f"{number}", at=time.time() - (120 - number) * _DAY)
-    service.asked.clear()
+    service.calls.clear()
     step(slack(url), held)
     while not is_done(held):
         step(slack(url), held)
     assert sum(one.startswith("s:C0/") for one in held.documents) == 100
-    known = [one for one in asked(service, "conversations.history") if one["channel"] == "C1"]
+    known = [one for one in request(service, "conversations.history") if one["channel"] == "C1"]
     # Once for the last days, and once for what is older and known: it goes no further.
     assert len(known) <= 3
-    service.asked.clear()
+    service.calls.clear()
     run(slack(url), held)
-    assert len(asked(service, "conversations.history")) == 2
+    assert len(request(service, "conversations.history")) == 2
 
 
 def step(connector: SlackConnector, held: Held) -> None:
@@ -315,7 +315,7 @@ def is_done(held: Held) -> bool:
 
 
 def test_slower_limits_make_it_only_slow(service: SlackService, url: str) -> None:
-    service.most = 15
+    service.max_page_size = 15
     service.add_channel("C2", "other", ["U1"])
     service.add_channel("C3", "empty", ["U1"])
     roots = [("C1", service.post("C1", f"{number}")) for number in range(40)]
@@ -372,18 +372,18 @@ def a_minute_of(
 
 
 def test_a_short_wait_amid_a_thread_is_sat_out(service: SlackService, url: str) -> None:
-    service.most = 15
+    service.max_page_size = 15
     root = service.post("C1", "root")
     for number in range(20):
         service.post("C1", f"{number}", to=root)
-    waits = iter([limited("1")])
+    waits = iter([rate_limited("1")])
 
-    def refuse_once(asked_: Asked) -> Reply:
-        service.trouble = None
-        return next(waits) if asked_.path.endswith("replies") else service(asked_)
+    def refuse_once(request_: ReceivedRequest) -> Reply:
+        service.fault = None
+        return next(waits) if request_.path.endswith("replies") else service(request_)
 
     # auth.test, conversations.list, users.list, history and one page of answers go well
-    service.left, service.trouble = 5, refuse_once
+    service.requests_before_fault, service.fault = 5, refuse_once
     (found,) = documents(run(slack(url), Held()))
     assert found.sections[0].text.count("Ann Lee: ") == 21
     assert next(waits, None) is None
@@ -417,7 +417,7 @@ def test_a_short_wait_amid_a_thread_is_sat_out(service: SlackService, url: str) 
 def test_an_error_asks_for_what_mends_it(
     service: SlackService, url: str, answer: dict[str, str], error: type[Exception], says: str
 ) -> None:
-    service.trouble = lambda _: reply_json({"ok": False, **answer})
+    service.fault = lambda _: reply_json({"ok": False, **answer})
     for ask in (
         lambda: run(slack(url), Held()),
         lambda: list(slack(url).listing()),
@@ -459,7 +459,7 @@ def breaking_in(service: SlackService, channel: str) -> Iterator[None]:
 def test_a_thread_whose_answers_cannot_be_had_is_named(service: SlackService, url: str) -> None:
     root = service.post("C1", "Broken thread")
     service.post("C1", "answer", to=root)
-    service.failing.add(root)
+    service.failing_threads.add(root)
     changes = run(slack(url), Held())
     (bad,) = [one for one in changes if isinstance(one, Unreadable)]
     assert bad.document_id == f"s:C1/{root}"

@@ -16,8 +16,8 @@ from connectors.errors import ActionRequiredError
 from connectors.sources.slack.connector import Kinds, SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings, ExportSettings
 from tests.contract.connector_worlds.held import Held, documents, run
-from tests.support.services.serving import running
-from tests.support.services.slack import TOKEN, SlackService, export_of, person
+from tests.support.services.serving import serve
+from tests.support.services.slack import TOKEN, SlackService, build_export, person
 
 _KINDS: Kinds = ("public", "private", "group", "direct")
 _CHANNEL = b'[{"id": "C1", "name": "a"}]'
@@ -67,9 +67,12 @@ def online(url: str) -> SlackConnector:
 
 def test_an_export_gives_the_same_documents_as_the_api(tmp_path: Path) -> None:
     service = acme()
-    archive = zipped(tmp_path / "export.zip", export_of(service))
-    with running(service) as door:
-        by_api, listed = documents(run(online(door.url), Held())), list(online(door.url).listing())
+    archive = zipped(tmp_path / "export.zip", build_export(service))
+    with serve(service) as server:
+        by_api, listed = (
+            documents(run(online(server.url), Held())),
+            list(online(server.url).listing()),
+        )
     assert len(by_api) == 60
     assert documents(run(exported(archive), Held())) == by_api
     assert list(exported(archive).listing()) == listed
@@ -78,26 +81,26 @@ def test_an_export_gives_the_same_documents_as_the_api(tmp_path: Path) -> None:
 def test_the_api_goes_on_where_an_export_ended(tmp_path: Path) -> None:
     service = acme()
     held = Held()
-    run(exported(zipped(tmp_path / "export.zip", export_of(service))), held)
+    run(exported(zipped(tmp_path / "export.zip", build_export(service))), held)
     service.post("C1", "new")
-    with running(service) as door:
-        found = documents(run(online(door.url), held))
+    with serve(service) as server:
+        found = documents(run(online(server.url), held))
         assert [one.title for one in found] == ["new"]
-        assert documents(run(online(door.url), held)) == []
+        assert documents(run(online(server.url), held)) == []
 
 
 def test_an_export_goes_on_where_the_api_ended(tmp_path: Path) -> None:
     service, held = acme(), Held()
-    with running(service) as door:
-        run(online(door.url), held)
+    with serve(service) as server:
+        run(online(server.url), held)
     service.post("C1", "new")
-    archive = zipped(tmp_path / "export.zip", export_of(service))
+    archive = zipped(tmp_path / "export.zip", build_export(service))
     assert [one.title for one in documents(run(exported(archive), held))] == ["new"]
 
 
 def test_an_export_is_read_once(tmp_path: Path) -> None:
     service, held = acme(), Held()
-    archive = zipped(tmp_path / "export.zip", export_of(service))
+    archive = zipped(tmp_path / "export.zip", build_export(service))
     run(exported(archive), held)
     changes = run(exported(archive), held)
     assert changes == [held.since]
@@ -110,7 +113,7 @@ def test_an_export_is_read_once(tmp_path: Path) -> None:
 
 
 def test_an_export_may_lie_in_a_folder_of_its_zip(tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "export.zip", export_of(acme()), folder="Acme export/")
+    archive = zipped(tmp_path / "export.zip", build_export(acme()), folder="Acme export/")
     assert len(documents(run(exported(archive), Held()))) == 60
 
 
@@ -119,7 +122,7 @@ def test_a_file_is_named_but_not_fetched(tmp_path: Path) -> None:
     url = "https://files.slack.com/files-pri/T1-F1/plan.txt?t=xoxe-1"
     file = {"id": "F1", "title": "The plan", "name": "plan.txt", "url_private": url}
     service.post("C1", "Look", files=[file])
-    archive = zipped(tmp_path / "export.zip", export_of(service))
+    archive = zipped(tmp_path / "export.zip", build_export(service))
     first = documents(run(exported(archive), Held()))[0]
     assert [one.text for one in first.sections] == ["Ann Lee: Look\n[The plan]"]
     assert first.metadata["files_unread"] == ("The plan: an export has only the names of files",)
@@ -145,7 +148,7 @@ def test_what_is_odd_in_an_export_ends_nothing(tmp_path: Path) -> None:
 
 
 def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "export.zip", export_of(acme()))
+    archive = zipped(tmp_path / "export.zip", build_export(acme()))
     accesses = {one.document_id[2:4]: one.access for one in exported(archive).listing()}
     inside = Access.to(["user:ann@example.com", "user:gus@example.com"])
     everyone = Access.to([*inside.readers, "user:bo@example.com"])
@@ -181,7 +184,7 @@ def test_a_file_that_is_no_zip_is_told(tmp_path: Path) -> None:
 
 
 def test_a_check_misses_channels_that_are_chosen(tmp_path: Path) -> None:
-    archive = zipped(tmp_path / "export.zip", export_of(acme()))
+    archive = zipped(tmp_path / "export.zip", build_export(acme()))
     assert all(one.fault is None for one in exported(archive).check())
     faults = {one.fault or "" for one in exported(archive, include=("none",)).check()}
     assert all("no channel of the export is selected" in fault for fault in faults)
@@ -189,7 +192,7 @@ def test_a_check_misses_channels_that_are_chosen(tmp_path: Path) -> None:
 
 def test_a_resumed_run_reads_another_export_from_the_start(tmp_path: Path) -> None:
     service, held = acme(), Held()
-    archive = zipped(tmp_path / "export.zip", export_of(service))
+    archive = zipped(tmp_path / "export.zip", build_export(service))
     changes = exported(archive).changes(None, held.known)
     for change in changes:
         held.take(change)
@@ -197,7 +200,7 @@ def test_a_resumed_run_reads_another_export_from_the_start(tmp_path: Path) -> No
             break
 
     service.post("C1", "new")
-    zipped(archive, export_of(service))
+    zipped(archive, build_export(service))
     run(exported(archive), held)
     assert "new" in {one.title for one in held.documents.values()}
     assert len(held.documents) == 61

@@ -15,8 +15,8 @@ from connectors.sources.slack.client import SlackAccount, SlackClient
 from connectors.sources.slack.connector import SlackConnector, SlackCredential, SlackSettings
 from connectors.sources.slack.settings import ApiSettings
 from tests.contract.connector_worlds.held import Held, documents, run
-from tests.support.services.serving import Reply, redirect, running
-from tests.support.services.slack import SCOPES, TOKEN, SlackService, limited, person
+from tests.support.services.serving import Reply, redirect, serve
+from tests.support.services.slack import SCOPES, TOKEN, SlackService, person, rate_limited
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def service() -> SlackService:
 
 @pytest.fixture
 def url(service: SlackService) -> Iterator[str]:
-    with running(service) as door:
-        yield door.url
+    with serve(service) as server:
+        yield server.url
 
 
 def slack(url: str, **more: Any) -> SlackConnector:
@@ -94,7 +94,7 @@ def test_where_there_are_no_guests_nobody_asks_for_members(service: SlackService
     service.add_channel("C1", "general", ["U1"])
     service.post("C1", "hello")
     assert readers(url) == {"C1": people("ann", "bo")}
-    assert "conversations.members" not in {method for method, _ in service.asked}
+    assert "conversations.members" not in {method for method, _ in service.calls}
 
 
 def test_who_has_no_known_address_reads_nothing(service: SlackService, url: str) -> None:
@@ -200,17 +200,17 @@ def test_files_are_read_anew_once_they_may_be_read(service: SlackService, url: s
 
 def test_a_rate_limit_on_files_is_waited_out(service: SlackService) -> None:
     service.add_channel("C1", "general", ["U1"])
-    busy = limited("600")
-    with running(lambda asked: busy if "/files" in asked.path else service(asked)) as door:
-        service.post("C1", "Look", files=[file(door.url)])
+    busy = rate_limited("600")
+    with serve(lambda request: busy if "/files" in request.path else service(request)) as server:
+        service.post("C1", "Look", files=[file(server.url)])
         with pytest.raises(TemporarilyUnavailableError) as caught:
-            run(slack(door.url), Held())
+            run(slack(server.url), Held())
     assert caught.value.retry_after.total_seconds() == 600
 
 
 def test_the_token_is_shown_to_nobody_else(service: SlackService, url: str) -> None:
     service.add_channel("C1", "general", ["U1"])
-    with running(lambda _: Reply(body=b"stolen")) as other:
+    with serve(lambda _: Reply(body=b"stolen")) as other:
         elsewhere = f"{other.url}/files-pri/T1-F1/plan.txt"
         service.post("C1", "Look", files=[file(url, url_private_download=elsewhere)])
         found = one_document(service, url)
@@ -220,14 +220,14 @@ def test_the_token_is_shown_to_nobody_else(service: SlackService, url: str) -> N
 
 def test_a_file_is_not_followed_elsewhere() -> None:
     with (
-        running(lambda _: Reply(body=b"stolen")) as other,
-        running(lambda _: redirect(f"{other.url}/plan.txt")) as door,
+        serve(lambda _: Reply(body=b"stolen")) as other,
+        serve(lambda _: redirect(f"{other.url}/plan.txt")) as server,
     ):
         account = SlackAccount(
-            source="s", api_url=f"{door.url}/api", token=TOKEN, allowed_networks=LOOPBACK
+            source="s", api_url=f"{server.url}/api", token=TOKEN, allowed_networks=LOOPBACK
         )
         with SlackClient(account) as client, pytest.raises(ExtractionError, match="files:read"):
-            client.download(f"{door.url}/plan.txt", 100)
+            client.download(f"{server.url}/plan.txt", 100)
         assert other.log == []
 
 

@@ -15,15 +15,15 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.http_client.retry_policy import RetryPolicy
 from connectors.sources.website.connector import WebsiteConnector
 from connectors.sources.website.settings import Header, WebsiteCredential, WebsiteSettings
-from tests.support.services.serving import Running, running
+from tests.support.services.serving import RunningService, serve
 from tests.support.services.website import UNINDEXED, Resource, Site, moved, page
 
 _LONG = "Every pump is checked once a year by two people, who sign for it. " * 12
 
 
 @contextmanager
-def _served(site: Site) -> Iterator[Running]:
-    with running(site) as service:
+def _served(site: Site) -> Iterator[RunningService]:
+    with serve(site) as service:
         yield service
 
 
@@ -123,7 +123,7 @@ def test_robots_and_pages_say_what_is_not_to_be_found() -> None:
         paths = {
             _id(one).removeprefix(f"web:{service.url}") for one in _run(_connector(service.url))
         }
-        assert "/secret" not in {asked.path for asked in service.log}
+        assert "/secret" not in {request.path for request in service.log}
     assert paths == {"/", "/below", "/dead"}
 
 
@@ -198,7 +198,7 @@ def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
         site.pages = {path: replace(one, status=503) for path, one in site.pages.items()}
         with pytest.raises(TemporarilyUnavailableError):
             list(walking)
-        assert len({asked.path for asked in service.log}) < 15
+        assert len({request.path for request in service.log}) < 15
 
 
 @pytest.mark.parametrize(
@@ -242,11 +242,11 @@ def test_what_did_not_change_is_asked_for_under_conditions() -> None:
         held = _held(_run(_connector(service.url)))
         service.log.clear()
         assert _run(_connector(service.url), held) == []
-        asked = {one.path: one.headers for one in service.log}
-        assert "if-none-match" in asked["/tag"]
-        assert "if-modified-since" in asked["/time"]
+        request = {one.path: one.headers for one in service.log}
+        assert "if-none-match" in request["/tag"]
+        assert "if-modified-since" in request["/time"]
         # its links are the way to the rest
-        assert "if-none-match" not in asked["/"]
+        assert "if-none-match" not in request["/"]
         del site.pages["/tag"]
         assert _run(_connector(service.url), held) == [Deletion(f"web:{service.url}/tag")]
 
@@ -284,7 +284,7 @@ def test_a_credential_goes_to_its_origin_alone() -> None:
                 credential=WebsiteCredential(sign_in=header),
             )
             assert len(_run(connector)) == 2
-        assert all("authorization" not in asked.headers for asked in other.log)
+        assert all("authorization" not in request.headers for request in other.log)
     with pytest.raises(ValueError, match="https only"):
         _connector(
             "http://example.com/",
@@ -305,7 +305,7 @@ def test_requests_to_a_host_keep_their_distance() -> None:
     site = Site({"/": page("Home", "Home.", links=["/a", "/b"])}, "User-agent: *\nCrawl-delay: 0.2")
     with _served(site) as service:
         _run(_connector(service.url))
-        at = [asked.at for asked in service.log if asked.path != "/robots.txt"]
+        at = [request.at for request in service.log if request.path != "/robots.txt"]
     assert len(at) == 3
     assert at[2] - at[0] >= 0.39
 

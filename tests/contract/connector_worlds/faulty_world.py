@@ -5,14 +5,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from tests.contract.connector_worlds.world import Expires, Garbles, Limits, Skews, World
+from tests.support.services.faulty_service import FaultyService, garble_reply
 from tests.support.services.serving import Reply
-from tests.support.services.troubled import Troubled, garbled
 
 
-class TroubledWorld(World, Skews, Limits, Expires, Garbles):
+class FaultyWorld(World, Skews, Limits, Expires, Garbles):
     wait = timedelta(minutes=20)
     garblings = ("html", "cut", "another shape", "empty")
-    _service: Troubled
+    _service: FaultyService
 
     @abstractmethod
     def _limited(self) -> Reply:
@@ -23,27 +23,27 @@ class TroubledWorld(World, Skews, Limits, Expires, Garbles):
         """That the credential is not taken."""
 
     def skew(self, by: timedelta) -> None:
-        self._service.ahead = by
+        self._service.clock_offset = by
 
     def limit(self, after: int) -> None:
         reply = self._limited()
-        self._trouble(after, lambda _: reply)
+        self._inject_fault(after, lambda _: reply)
 
     def relent(self) -> None:
-        self._service.trouble = None
+        self._service.fault = None
 
     def expire(self, after: int) -> None:
         reply = self._ended()
-        self._trouble(after, lambda _: reply)
+        self._inject_fault(after, lambda _: reply)
 
     def renew(self) -> None:
-        self._service.trouble = None
+        self._service.fault = None
 
     def garble(self, how: str, after: int) -> None:
-        self._trouble(after, lambda reply: garbled(how, reply))
+        self._inject_fault(after, lambda reply: garble_reply(how, reply))
 
     def mend(self) -> None:
-        self._service.trouble = None
+        self._service.fault = None
 
-    def _trouble(self, after: int, how: Callable[[Reply], Reply]) -> None:
-        self._service.left, self._service.trouble = after, how
+    def _inject_fault(self, after: int, how: Callable[[Reply], Reply]) -> None:
+        self._service.requests_before_fault, self._service.fault = after, how

@@ -6,42 +6,42 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from tests.support.services.serving import Asked, Reply, reply_json, reply_text
+from tests.support.services.serving import ReceivedRequest, Reply, reply_json, reply_text
 
 
-class Troubled(ABC):
+class FaultyService(ABC):
     """One of them: `running(GitHub(...))`. Tests change it between requests."""
 
     def __init__(self) -> None:
-        self.ahead = timedelta()
+        self.clock_offset = timedelta()
         """Of its clock before this machine's."""
-        self.left = 0
+        self.requests_before_fault = 0
         """So many requests are answered as ever before the trouble."""
-        self.trouble: Callable[[Reply], Reply] | None = None
+        self.fault: Callable[[Reply], Reply] | None = None
         self.after_first_page: Callable[[], None] = _nothing
         self.after_each: Callable[[], None] = _nothing
         self._lock = threading.Lock()
 
     @property
     def now(self) -> datetime:
-        return (datetime.now(UTC) + self.ahead).replace(microsecond=0)
+        return (datetime.now(UTC) + self.clock_offset).replace(microsecond=0)
 
-    def __call__(self, asked: Asked) -> Reply:
+    def __call__(self, request: ReceivedRequest) -> Reply:
         with self._lock:
-            reply = self._answer(asked)
-            if self.trouble is not None and self.left <= 0:
-                reply = self.trouble(reply)
-            self.left -= 1
+            reply = self._answer(request)
+            if self.fault is not None and self.requests_before_fault <= 0:
+                reply = self.fault(reply)
+            self.requests_before_fault -= 1
             self.after_each()
-        return self._headed(asked, reply)
+        return self._headed(request, reply)
 
     @abstractmethod
-    def _answer(self, asked: Asked) -> Reply:
+    def _answer(self, request: ReceivedRequest) -> Reply:
         """As ever."""
 
-    def _headed(self, asked: Asked, reply: Reply) -> Reply:
+    def _headed(self, request: ReceivedRequest, reply: Reply) -> Reply:
         """With what every answer says."""
-        del asked
+        del request
         date = f"{self.now:%a, %d %b %Y %H:%M:%S} GMT"
         return replace(reply, headers={"Date": date, **reply.headers})
 
@@ -62,7 +62,7 @@ class Once:
         return instead or reply
 
 
-def garbled(how: str, reply: Reply) -> Reply:
+def garble_reply(how: str, reply: Reply) -> Reply:
     """In one of the ways of `Garbles.garblings`."""
     assert isinstance(reply.body, bytes)
     match how:
