@@ -101,7 +101,7 @@ def test_what_is_refused_when_it_is_asked_for_anew_is_not_taken_for_deleted(
 ) -> None:
     service = kind(handbook(lathe(files=(Attachment(id=31, title="a.txt", data=b"x"),))))
     with served(service) as place:
-        service.requests_before_fault, service.fault = 2, lambda _: refused()
+        service.requests_before_fault, service.fault = 2, lambda _: denied()
         (told,) = place.connect().refetch([f"wiki:{own}"])
     assert isinstance(told, Unreadable)
     assert told.document_id == f"wiki:{own}"
