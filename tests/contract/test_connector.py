@@ -61,12 +61,12 @@ PAGE_SIZES = (
     "connectors.git_repository.file_documents._FILES_PER_CHECKPOINT",
     "connectors.mail.sync._CONVERSATIONS_PER_CHECKPOINT",
     "connectors.mail.sync._IDS_PER_LOOKUP",
-    "connectors.sources.confluence.pagination.PAGE",
+    "connectors.sources.confluence.pagination.PAGE_SIZE",
     "connectors.sources.folder.connector._FILES_A_CHECKPOINT",
-    "connectors.sources.github.client.PAGE",
+    "connectors.sources.github.client.PAGE_SIZE",
     "connectors.sources.imap.mailbox._HEADERS_PER_FETCH",
-    "connectors.sources.slack.api_workspace.PAGE",
-    "connectors.sources.slack.export_workspace._PAGE",
+    "connectors.sources.slack.api_workspace.PAGE_SIZE",
+    "connectors.sources.slack.export_workspace._PAGE_SIZE",
     "connectors.sources.website.crawler.BATCH",
 )
 """What the sources read at once: of 60 items they would ask for one page only."""
