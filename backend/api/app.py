@@ -78,7 +78,7 @@ def create_app(
     )
     app.state.askers = askers
     served = Served(container)
-    readiness = Readiness(served.parts(), served.renewed)
+    readiness = Readiness(served.parts(), served.reopen_if_switched)
     app.state.parts = Parts(
         served=served,
         readiness=readiness,

@@ -51,15 +51,15 @@ async def ready_container(parts: PartsIs) -> Container:
     """Quarry, once all of it is ready."""
     if parts.readiness.wait(0) or await to_thread.run_sync(parts.readiness.wait, PATIENCE):
         return parts.served.container
-    told = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
+    states = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
     raise Problem(
-        problem(503, f"Quarry is not ready yet ({'; '.join(told)}).", "Try again in a moment."),
+        problem(503, f"Quarry is not ready yet ({'; '.join(states)}).", "Try again in a moment."),
         {"Retry-After": "2"},
     )
 
 
 def _unready(parts: Parts) -> list[PartStatus]:
-    return [part for part in parts.readiness.told().parts if part.state != "ready"]
+    return [part for part in parts.readiness.status().parts if part.state != "ready"]
 
 
 ContainerIs = Annotated[Container, Depends(ready_container)]

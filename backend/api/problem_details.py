@@ -1,8 +1,9 @@
-"""What goes wrong, as problem details (RFC 9457): what happened, and what to do next."""
+"""Errors as problem details (RFC 9457): what happened, and what to do next."""
 
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from math import ceil
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request
@@ -15,8 +16,12 @@ from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
     ConflictError,
+    DamagedDataError,
     InvalidInputError,
+    NotConfiguredError,
     NotFoundError,
+    SourceAuthError,
+    SourceError,
     TemporarilyUnavailableError,
 )
 from indexing.runtime.deadline import DeadlineExceededError
@@ -25,7 +30,7 @@ MEDIA_TYPE = "application/problem+json"
 MOST_FAULTS = 20
 
 ErrorPage: TypeAlias = Callable[[Request, ProblemDetails], Response]
-"""The same problem for people, who look at it in a browser."""
+"""Renders the problem as a page for browsers."""
 
 _FOR_PROGRAMS = ("/api/", "/healthz", "/readyz", "/openapi.json")
 
@@ -44,25 +49,31 @@ def problem(status: int, detail: str, advice: str | None = None) -> ProblemDetai
     return ProblemDetails(title=title, status=status, detail=detail, advice=advice)
 
 
-def of_error(
-    error: TemporarilyUnavailableError | ActionRequiredError | DeadlineExceededError,
-) -> ProblemDetails:
-    """What stopped a piece of work, told by what to do about it."""
-    match error:
-        case TemporarilyUnavailableError():
-            return problem(503, str(error), f"Try again in {_seconds(error)} s.")
-        case DeadlineExceededError():
-            return problem(504, "The time for this was up.", "Try again, or allow more time.")
-        case NotFoundError():
-            return problem(404, str(error))
-        case ConflictError():
-            return problem(409, str(error))
-        case InvalidInputError():
-            return problem(422, str(error))
-        case _:
-            return problem(
-                500, str(error), "Whoever runs Quarry has to mend this; quarry doctor says more."
-            )
+_DOCTOR = "See quarry doctor."
+STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
+    {
+        NotFoundError: (404, None),
+        ConflictError: (409, None),
+        InvalidInputError: (422, None),
+        SourceAuthError: (502, "Check the credential of the source and what it may access."),
+        SourceError: (502, "Check the source, then sync it again."),
+        NotConfiguredError: (503, f"The settings of this installation must be changed. {_DOCTOR}"),
+        DamagedDataError: (500, f"The data of this installation must be repaired. {_DOCTOR}"),
+        ActionRequiredError: (500, f"Something on this installation must be fixed. {_DOCTOR}"),
+        TemporarilyUnavailableError: (503, "Try again later."),
+        DeadlineExceededError: (504, "Try again, or allow more time."),
+    }
+)
+"""What each expected error becomes: the status, and advice unless the message says what to do."""
+
+
+def from_error(error: Exception) -> ProblemDetails:
+    """The problem of an error in `STATUSES`, or of a subclass."""
+    status, advice = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    if isinstance(error, TemporarilyUnavailableError):
+        advice = f"Try again in {_seconds(error)} s."
+    detail = "The time limit was reached." if status == 504 else str(error)
+    return problem(status, detail, advice)
 
 
 def response(found: ProblemDetails, headers: Mapping[str, str] | None = None) -> Response:
@@ -71,80 +82,78 @@ def response(found: ProblemDetails, headers: Mapping[str, str] | None = None) ->
 
 
 def register(app: FastAPI, error_page: ErrorPage | None) -> None:
-    """Tell every error of `app` as a problem; to browsers, but for the API, as a page."""
-    tell = _Teller(error_page)
-    app.add_exception_handler(Problem, tell.problem)
-    app.add_exception_handler(HTTPException, tell.refusal)
-    app.add_exception_handler(RequestValidationError, tell.invalid)
-    for kind in (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
-        app.add_exception_handler(kind, tell.stopped)
-    app.add_exception_handler(Exception, tell.mistake)
+    """Answer every error of `app` with problem details; outside of the API, to browsers, with a page."""
+    handlers = _ErrorHandlers(error_page)
+    app.add_exception_handler(Problem, handlers.problem)
+    app.add_exception_handler(HTTPException, handlers.http_exception)
+    app.add_exception_handler(RequestValidationError, handlers.invalid_request)
+    for kind in STATUSES:
+        app.add_exception_handler(kind, handlers.expected_error)
+    app.add_exception_handler(Exception, handlers.unexpected_error)
 
 
-class _Teller:
+class _ErrorHandlers:
     def __init__(self, error_page: ErrorPage | None) -> None:
         self._error_page = error_page
 
     def problem(self, request: Request, error: Exception) -> Response:
         if not isinstance(error, Problem):
             raise error
-        return self._told(request, error.problem, error.headers)
+        return self._respond(request, error.problem, error.headers)
 
-    def refusal(self, request: Request, error: Exception) -> Response:
+    def http_exception(self, request: Request, error: Exception) -> Response:
         if not isinstance(error, HTTPException):
             raise error
-        return self._told(request, _refused(request, error), error.headers)
+        return self._respond(request, _from_http_exception(request, error), error.headers)
 
-    def invalid(self, request: Request, error: Exception) -> Response:
+    def invalid_request(self, request: Request, error: Exception) -> Response:
         if not isinstance(error, RequestValidationError):
             raise error
-        return self._told(request, _invalid(error.errors()))
+        return self._respond(request, _from_validation(error.errors()))
 
-    def stopped(self, request: Request, error: Exception) -> Response:
-        if not isinstance(
-            error, TemporarilyUnavailableError | ActionRequiredError | DeadlineExceededError
-        ):
-            raise error
+    def expected_error(self, request: Request, error: Exception) -> Response:
         headers = (
             {"Retry-After": str(_seconds(error))}
             if isinstance(error, TemporarilyUnavailableError)
             else None
         )
-        return self._told(request, of_error(error), headers)
+        return self._respond(request, from_error(error), headers)
 
-    def mistake(self, request: Request, error: Exception) -> Response:
-        """A mistake in the program: the log says more, under the id of the request."""
+    def unexpected_error(self, request: Request, error: Exception) -> Response:
+        """An error in the program: the log says more, under the id of the request."""
         del error
-        detail = f"Something went wrong within Quarry. Its log says more: {_id(request)}."
-        return self._told(request, problem(500, detail, "Try again; if it stays, report it."))
+        detail = f"An internal error occurred. The log says more: request {_id(request)}."
+        return self._respond(
+            request, problem(500, detail, "Try again. If it happens again, report it.")
+        )
 
-    def _told(
+    def _respond(
         self, request: Request, found: ProblemDetails, headers: Mapping[str, str] | None = None
     ) -> Response:
-        if self._error_page is None or not _for_people(request):
+        if self._error_page is None or not _wants_page(request):
             return response(found, headers)
         page = self._error_page(request, found)
         page.headers.update(headers or {})
         return page
 
 
-def _for_people(request: Request) -> bool:
+def _wants_page(request: Request) -> bool:
     programs = request.url.path.startswith(_FOR_PROGRAMS)
     return not programs and "text/html" in request.headers.get("accept", "")
 
 
-def _refused(request: Request, error: HTTPException) -> ProblemDetails:
+def _from_http_exception(request: Request, error: HTTPException) -> ProblemDetails:
     match error.status_code:
         case 404:
-            return problem(404, "There is nothing at this address.")
+            return problem(404, "There is no page or route at this address.")
         case 405:
-            return problem(405, f"{request.method} cannot be asked of this address.")
+            return problem(405, f"This address does not support {request.method}.")
         case status:
             return problem(status, str(error.detail))
 
 
-def _invalid(faults: Sequence[Mapping[str, Any]]) -> ProblemDetails:
-    """What was sent is not told back: it may be private, and it may be long."""
+def _from_validation(faults: Sequence[Mapping[str, Any]]) -> ProblemDetails:
+    """What was sent is not repeated: it may be private, and it may be long."""
     return ProblemDetails(
         title=HTTPStatus.UNPROCESSABLE_ENTITY.phrase,
         status=422,

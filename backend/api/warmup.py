@@ -1,4 +1,4 @@
-"""Makes the parts of Quarry ready before anything is asked of them.
+"""Make the parts of the server before the first request needs them.
 
 One thread makes them, one after the other: they are made when they are first used, and two threads
 that did so at once would make some of them twice. It tries again until all are there, and makes them
@@ -12,8 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from backend.composition.embedding import EmbeddingModel
+from backend.composition.index import IndexEngine
 from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
+from backend.search.service import SearchService
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
@@ -35,35 +38,31 @@ class Part:
 
 
 class Served:
-    """The Quarry of a server: a new one, once its index has been switched to another index version."""
+    """The container of a server: a new one once its index has been switched to another version."""
 
     def __init__(self, container: Container) -> None:
         self.container = container
         self._opened: EmbedderIdentity | None = None
 
     def parts(self) -> tuple[Part, ...]:
-        """In the order in which each needs those before it."""
+        """Each after those that it needs; of the container at the time when it is made."""
         return (
             Part("home", lambda: self.container.home),
             Part("database", lambda: (self.container.database, self.container.ledger)),
-            Part(
-                "embedding model",
-                lambda: (
-                    self.container.embedding.embedder,
-                    self.container.embedding.language_support,
-                ),
-            ),
+            # The name of the model may be read from the index: where that does not answer, the model is not
+            # to blame.
+            Part("index engine", lambda: _ask_engine(self.container.engine)),
+            Part("embedding model", lambda: _load_model(self.container.embedding)),
             Part("index", lambda: (self.container.engine.index, self.container.engine.writer)),
             Part(
                 "language model",
                 lambda: (self.container.chat.model, self.container.chat.count_tokens),
             ),
-            Part("search", lambda: _first_search(self.container)),
+            Part("search", lambda: _first_search(self.container.chat.search)),
         )
 
-    def renewed(self) -> bool:
-        """Whether another index version has taken the place of the one that was opened; all parts are then
-        to be made anew."""
+    def reopen_if_switched(self) -> bool:
+        """Whether the index was switched to another version; then all parts must be made again."""
         try:
             active = self.container.engine.versions.active()
             opened = self._opened or self.container.engine.version.embedder
@@ -76,87 +75,96 @@ class Served:
 
 
 class Readiness:
-    """Whether all parts are made.
+    """Makes all parts, and tells whether they are made.
 
     Args:
-        renewed: asked again and again; whether all of them are to be made anew.
+        reopen_if_switched: called regularly; whether all parts must be made again.
     """
 
-    def __init__(self, parts: Sequence[Part], renewed: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, parts: Sequence[Part], reopen_if_switched: Callable[[], bool] = lambda: False
+    ) -> None:
         self._parts = parts
-        self._renewed = renewed
+        self._reopen_if_switched = reopen_if_switched
         self._states: dict[str, tuple[State, str]] = {part.name: ("waiting", "") for part in parts}
         self._all = threading.Event()
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        threading.Thread(target=self._keep_up, name="warm-up", daemon=True).start()
+        threading.Thread(target=self._run, name="warm-up", daemon=True).start()
 
     def stop(self) -> None:
         self._stopping.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether everything was ready within so many seconds."""
+        """Wait for all parts; whether they were ready within so many seconds."""
         return self._all.wait(seconds)
 
     def is_made(self, name: str) -> bool:
         return self._states[name][0] == "ready"
 
-    def told(self) -> ReadinessResponse:
+    def status(self) -> ReadinessResponse:
         parts = (
             PartStatus(name=name, state=state, detail=detail)
             for name, (state, detail) in self._states.items()
         )
         return ReadinessResponse(ready=self._all.is_set(), parts=tuple(parts))
 
-    def _keep_up(self) -> None:
-        while self._all_made():
-            _settle()
+    def _run(self) -> None:
+        while self._make_all():
+            _freeze_garbage()
             self._all.set()
-            while not self._renewed():
+            while not self._reopen_if_switched():
                 if self._stopping.wait(PAUSE):
                     return
             self._all.clear()
 
-    def _all_made(self) -> bool:
-        """False where it was stopped before."""
+    def _make_all(self) -> bool:
+        """False if it was stopped."""
         waiting = list(self._parts)
         while waiting:
-            if self._made(waiting[0]):
+            if self._make(waiting[0]):
                 waiting.pop(0)
             elif self._stopping.wait(PAUSE):
                 return False
-            elif self._renewed():
+            elif self._reopen_if_switched():
                 waiting = list(self._parts)
         return True
 
-    def _made(self, part: Part) -> bool:
-        told: tuple[State, str] = ("failed", "A mistake in the program; the log says more.")
+    def _make(self, part: Part) -> bool:
+        state: tuple[State, str] = ("failed", "An internal error; the log says more.")
         try:
             part.make()
-            told = ("ready", "")
+            state = ("ready", "")
         except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
-            told = ("failed", str(error))
+            state = ("failed", str(error))
         finally:
-            self._tell(part, told)
-        return told[0] == "ready"
+            self._set_state(part, state)
+        return state[0] == "ready"
 
-    def _tell(self, part: Part, told: tuple[State, str]) -> None:
-        state, detail = told
-        if state == "failed" and self._states[part.name] != told:
+    def _set_state(self, part: Part, new: tuple[State, str]) -> None:
+        state, detail = new
+        if state == "failed" and self._states[part.name] != new:
             _log.warning("Not ready, %s: %s", part.name, detail)
-        self._states[part.name] = told
+        self._states[part.name] = new
 
 
-def _settle() -> None:
-    """What was made stays: to look for garbage in it would stop every search for a tenth of a second, now and then."""
+def _freeze_garbage() -> None:
+    """Exclude what was made, which stays, from garbage collection: each would stop every search for 100 ms."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
 
 
-def _first_search(container: Container) -> None:
+def _ask_engine(engine: IndexEngine) -> None:
+    engine.versions.active()
+
+
+def _load_model(embedding: EmbeddingModel) -> None:
+    _ = embedding.embedder, embedding.language_support
+
+
+def _first_search(search: SearchService) -> None:
     """Read the index into memory, and load what only a search needs."""
-    search = container.chat.search
     request = search.request("first search", Readers.of(), Filters(), search.deadline())
     search.find_sections(request, 1)

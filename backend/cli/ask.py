@@ -146,16 +146,16 @@ def ask(
     asker = command_context.readers(readers)
     if not question.strip():
         raise typer.BadParameter("write a question", param_hint="QUESTION")
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         container, console = (
             command_context.open_home(),
             None if as_json else command_context.console(),
         )
-        answer = command_context.through_a_switch(
+        answer = command_context.retry_on_index_switch(
             container,
             lambda container: ask_in_terminal(container, question, asker, file or [], console),
         )
         if console is None:
-            command_context.print_wire(answer)
+            command_context.print_model(answer)
         else:
             note_model(container, console)

@@ -26,7 +26,7 @@ def audit(
     from backend.schemas.base import dump_all
     from backend.sources.service import SourceService
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         service = SourceService.of(command_context.open_home())
         entries = service.list_audit(source=source, limit=limit)
         if as_json:

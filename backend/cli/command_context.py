@@ -1,11 +1,15 @@
-"""What every command does around its work: it opens the home, prints, and ends in one sentence and an exit code."""
+"""What all commands share: options, opening the home, printing, errors and exit codes."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
+
+from connectors.errors import QuarryError, TemporarilyUnavailableError
+from indexing.runtime.deadline import DeadlineExceededError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -17,54 +21,61 @@ if TYPE_CHECKING:
 Done = TypeVar("Done")
 
 FAILED, DONE_WITH_FAILURES = 1, 3
+EXIT_CODES: Mapping[type[BaseException], int] = MappingProxyType(
+    {QuarryError: FAILED, DeadlineExceededError: FAILED, KeyboardInterrupt: FAILED}
+)
+"""Of the errors that a command expects. Wrong use exits with 2, by typer."""
 UNBROKEN = 10_000
-"""Columns, more than a line has."""
+"""Columns; more than any line has."""
 
-SourceName = Annotated[str, typer.Argument(metavar="NAME", help="Of the source.")]
+SourceName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 As = Annotated[
     list[str] | None,
     typer.Option(
         "--as",
         metavar="READER",
-        help="Ask as a holder of this reader token, such as user:ann@example.com or"
-        " group:finance. May be repeated. Without it: public only.",
+        help="Act as this reader, such as user:ann@example.com or group:finance. May be"
+        " repeated. Default: public documents only.",
     ),
 ]
 
 
 @contextmanager
-def told(as_json: bool) -> Iterator[None]:
-    """Whatever stops a command ends in one sentence and an exit code."""
-    from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-    from indexing.runtime.deadline import DeadlineExceededError
-
+def cli_errors(as_json: bool) -> Iterator[None]:
+    """End a command that an expected error stops with one sentence and an exit code."""
     try:
         yield
-    except ActionRequiredError as error:
-        fail(str(error), as_json)
-    except TemporarilyUnavailableError as error:
-        fail(f"{error} Try again in {error.retry_after.total_seconds():.0f} s.", as_json)
-    except DeadlineExceededError:
-        fail(
-            "The time for this was up. Set QUARRY_SEARCH_SECONDS or QUARRY_ANSWER_SECONDS higher"
-            " to allow more.",
-            as_json,
-        )
-    except KeyboardInterrupt:
-        fail("Stopped. What was done is kept; the same command goes on from there.", as_json)
+    except tuple(EXIT_CODES) as error:
+        code = next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+        fail(_error_message(error), as_json, code)
 
 
-def fail(message: str, as_json: bool) -> NoReturn:
+def _error_message(error: BaseException) -> str:
+    match error:
+        case TemporarilyUnavailableError():
+            return f"{error} Try again in {error.retry_after.total_seconds():.0f} s."
+        case DeadlineExceededError():
+            return (
+                "The time limit was reached. To allow more time, set QUARRY_SEARCH_SECONDS or"
+                " QUARRY_ANSWER_SECONDS higher."
+            )
+        case KeyboardInterrupt():
+            return "Stopped. What was done is kept; the same command continues from there."
+        case _:
+            return str(error)
+
+
+def fail(message: str, as_json: bool, code: int = FAILED) -> NoReturn:
     if as_json:
         print_json({"error": message})
     else:
         console(sys.stderr).print(message, style="red", markup=False, highlight=False)
-    raise typer.Exit(FAILED)
+    raise typer.Exit(code)
 
 
 def console(stream: Any = None) -> "Console":
-    """Breaks lines for a terminal; a file or another program is given each whole."""
+    """A console that wraps lines for a terminal only, not for a file or another program."""
     from rich.console import Console
 
     file = stream or sys.stdout
@@ -78,7 +89,7 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
-def print_wire(value: "BaseModel") -> None:
+def print_model(value: "BaseModel") -> None:
     print_json(value.model_dump(mode="json"))
 
 
@@ -94,11 +105,11 @@ def open_home() -> "Container":
         faults = "; ".join(
             f"{variable(str(fault['loc'][0]))}: {fault['msg']}" for fault in error.errors()
         )
-        raise typer.BadParameter(f"a setting is not valid: {faults}") from error
+        raise typer.BadParameter(f"invalid setting: {faults}") from error
 
 
-def through_a_switch(container: "Container", work: Callable[["Container"], Done]) -> Done:
-    """Work on the home; once more where the index was switched to another index version in the middle of it."""
+def retry_on_index_switch(container: "Container", work: Callable[["Container"], Done]) -> Done:
+    """Call `work`; once more where the index was switched to another version meanwhile."""
     from indexing.index.versions import IndexVersionReplacedError
 
     try:

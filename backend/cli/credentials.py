@@ -23,7 +23,7 @@ def rotate(as_json: Json = False) -> None:
     First put a new key before the others, separated by a comma, in the settings of every process that uses
     this home, and restart these. After this command the older keys can be removed.
     """
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         count = rotate_key(command_context.open_home())
         if as_json:
             command_context.print_json({"resealed": count})

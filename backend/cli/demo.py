@@ -110,5 +110,5 @@ def _this_command() -> str:
 
 def demo() -> None:
     """Index the sample company handbook and answer three questions."""
-    with command_context.told(as_json=False):
+    with command_context.cli_errors(as_json=False):
         run_demo(command_context.open_home(), command_context.console())

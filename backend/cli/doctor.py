@@ -35,7 +35,7 @@ NEARLY_FULL = 0.85
 
 def doctor(as_json: Json = False) -> None:
     """Check what is set up and what works, and say how to fix the rest."""
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         checks = run_checks(command_context.open_home())
         if as_json:
             command_context.print_json(dump_all(checks))

@@ -11,7 +11,7 @@ def documents(as_json: Json = False) -> None:
     from backend.schemas.document import DocumentSummary
     from backend.store import documents as stored
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         held = [
             DocumentSummary.model_validate(one)
             for one in stored.list_documents(command_context.open_home().database)
@@ -29,7 +29,7 @@ def failures(as_json: Json = False) -> None:
     from backend.schemas.source import FailureResponse
     from backend.store import failures as stored
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         failed = [
             FailureResponse.model_validate(one)
             for one in stored.list_failures(command_context.open_home().database)

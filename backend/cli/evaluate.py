@@ -72,7 +72,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Score keyword, vector, hybrid and the whole search on a judged set."""
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         report = evaluate(
             command_context.open_home(), dataset, limit, command_context.console(sys.stderr)
         )

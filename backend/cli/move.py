@@ -25,7 +25,7 @@ def move(
     as_json: Json = False,
 ) -> None:
     """Copy the index to the other engine, without embedding anything."""
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         if to not in ("opensearch", "embedded"):
             raise typer.BadParameter("write opensearch or embedded", param_hint="--to")
         container = command_context.open_home()
@@ -33,7 +33,7 @@ def move(
         with rebuild_output.show_progress(command_context.console(sys.stderr)) as progress:
             done = to_report(engine, progress.follow_move(move_index(container, engine)))
         if as_json:
-            command_context.print_wire(done)
+            command_context.print_model(done)
         else:
             rebuild_output.print_moved(command_context.console(), done)
 

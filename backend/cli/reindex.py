@@ -54,18 +54,18 @@ def reindex(
     """
     if sum([model is not None, rebuild, status, abandon]) > 1:
         raise typer.BadParameter("give one of --model, --rebuild, --status and --abandon")
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         container, console = command_context.open_home(), command_context.console()
         if status:
             found = get_status(container)
             if as_json:
-                command_context.print_wire(found)
+                command_context.print_model(found)
             else:
                 rebuild_output.print_status(console, found)
         elif abandon:
             removed = abandon_build(container)
             if as_json:
-                command_context.print_wire(removed)
+                command_context.print_model(removed)
             else:
                 rebuild_output.print_abandoned(console, removed)
         else:
@@ -86,7 +86,7 @@ def _run_reindex(container: Container, steps: Iterator[RebuildEvent], as_json: b
     with rebuild_output.show_progress(command_context.console(sys.stderr)) as progress:
         done = to_report(container, progress.follow_reindex(steps))
     if as_json:
-        command_context.print_wire(done)
+        command_context.print_model(done)
     else:
         rebuild_output.print_reindexed(command_context.console(), done)
     if done.missing:

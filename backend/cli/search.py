@@ -54,7 +54,7 @@ def search(
     filters = _filters(source, tag, media_type, since, until)
     if not query.strip():
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
 
         def search_in(container: "Container") -> tuple[Sequence["SearchDoc"], float]:
             service, narrowed = container.chat.search, filters
@@ -65,10 +65,12 @@ def search(
             docs = service.find_sections(service.request(query, asker, narrowed, deadline), limit)
             return docs, time.perf_counter() - began
 
-        docs, seconds = command_context.through_a_switch(command_context.open_home(), search_in)
+        docs, seconds = command_context.retry_on_index_switch(
+            command_context.open_home(), search_in
+        )
         answer = SearchResponse.from_docs(query, docs, seconds)
     if as_json:
-        command_context.print_wire(answer)
+        command_context.print_model(answer)
     elif docs:
         rendering.results(command_context.console(), answer)
         if explain:

@@ -193,7 +193,7 @@ def serve(
         address = loopback(host)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--host") from error
-    with command_context.told(as_json=False):
+    with command_context.cli_errors(as_json=False):
         bound = open_listener(address, port)
         level = logging.DEBUG if debug else logging.INFO
         run_server(command_context.open_home(), bound, asker, command_context.console(), level)

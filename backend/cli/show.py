@@ -19,12 +19,12 @@ def show(
     from backend.store import documents as stored
 
     asker = command_context.readers(readers)
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         container = command_context.open_home()
         found = stored.find(container.database, document, asker)
         if found is None:
             command_context.fail(f"There is no document {document!r} that you may read.", as_json)
         if as_json:
-            command_context.print_wire(DocumentContent.from_stored(found))
+            command_context.print_model(DocumentContent.from_stored(found))
         else:
             rendering.shown(command_context.console(), DocumentContent.from_stored(found))

@@ -43,7 +43,7 @@ class _Sources(TyperGroup):
         from backend.cli.source_options import KindOptions
 
         del ctx
-        with command_context.told(as_json=False):
+        with command_context.cli_errors(as_json=False):
             source = _service().get(cmd_name)
             options = KindOptions(source.kind, "edit")
         return options.command(cmd_name, lambda given: _edited(options, source, given))
@@ -71,10 +71,10 @@ app.add_typer(
 def _added(options: "KindOptions", given: "Given") -> None:
     from backend.cli import source_output as commands
 
-    with command_context.told(given.as_json):
+    with command_context.cli_errors(given.as_json):
         added = commands.add(_service(), options, given)
         if given.as_json:
-            command_context.print_wire(added)
+            command_context.print_model(added)
         else:
             told = f"Added {added.name!r}. To sync it: quarry sync {added.name}"
             command_context.console().print(told, markup=False, soft_wrap=True)
@@ -83,10 +83,10 @@ def _added(options: "KindOptions", given: "Given") -> None:
 def _edited(options: "KindOptions", source: "Source", given: "Given") -> None:
     from backend.cli import source_output as commands
 
-    with command_context.told(given.as_json):
+    with command_context.cli_errors(given.as_json):
         edited = commands.edit(_service(), options, source, given)
         if given.as_json:
-            command_context.print_wire(edited)
+            command_context.print_model(edited)
         else:
             told = f"Changed. To test the connection: quarry sources test {source.name}"
             command_context.console().print(told, markup=False, soft_wrap=True)
@@ -100,7 +100,7 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 
     if context.invoked_subcommand:
         return
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         held = _service().list_statuses()
         if as_json:
             command_context.print_json(dump_all(held))
@@ -118,7 +118,7 @@ def tried(name: SourceName, as_json: Json = False) -> None:
     from backend.cli import source_output as commands
     from backend.schemas.base import dump_all
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         found = _service().test(name)
         if as_json:
             command_context.print_json(dump_all(found))
@@ -168,7 +168,7 @@ def runs(
     from backend.cli import source_output as commands
     from backend.schemas.base import dump_all
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         history = _service().list_runs(name, limit)
         if as_json:
             command_context.print_json(dump_all(history))
@@ -186,7 +186,7 @@ def failures(name: SourceName, as_json: Json = False) -> None:
     from backend.cli import source_output as commands
     from backend.schemas.base import dump_all
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         failed = _service().list_failures(name)
         if as_json:
             command_context.print_json(dump_all(failed))
@@ -216,10 +216,10 @@ def _service() -> "SourceService":
 
 
 def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: bool) -> None:
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         done = action(_service())
         if as_json:
-            command_context.print_wire(done)
+            command_context.print_model(done)
         else:
             command_context.console().print(done.told, markup=False, soft_wrap=True)
 
@@ -261,7 +261,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Remove the source, with all documents that it alone brought."""
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         held = _service().status(name).documents
         question = f"Remove {name} with its {held:,} documents from Quarry?"
         if not yes and not typer.confirm(question, err=True):

@@ -32,7 +32,7 @@ def sync(
     from backend.store import sources as stored
     from indexing.ingestion.pipeline import EmptyListing
 
-    with command_context.told(as_json):
+    with command_context.cli_errors(as_json):
         container = command_context.open_home()
         chosen = (
             [stored.find(container.database, name)]
@@ -77,7 +77,7 @@ def _sync_one(
 
     report, error = Report(), None
     try:
-        report = command_context.through_a_switch(container, synced)
+        report = command_context.retry_on_index_switch(container, synced)
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
     return SyncReport.from_report(name, report, error)

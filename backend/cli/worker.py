@@ -44,7 +44,7 @@ def worker(
         metrics_host=metrics_host,
         metrics_port=metrics_port,
     )
-    with command_context.told(as_json=False):
+    with command_context.cli_errors(as_json=False):
         supervise_workers.supervise_workers(command_context.open_home().settings, plan)
 
 
@@ -54,5 +54,5 @@ def beat(
     ] = 15.0,
 ) -> None:
     """Tell the workers over the broker what is due. One is enough."""
-    with command_context.told(as_json=False):
+    with command_context.cli_errors(as_json=False):
         supervise_workers.supervise_beat(command_context.open_home().settings, every)

@@ -1,7 +1,8 @@
-"""The words of a query in a text: which stretches of it the index would find."""
+"""Mark the words of a query in a text, as the index would find them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, groupby
 
 import regex
@@ -28,36 +29,43 @@ _MARKDOWN = (
 
 
 @dataclass(frozen=True, slots=True)
+class _Match:
+    start: int
+    end: int
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     text: str
     marked: bool = False
 
 
 def query_words(query: str) -> frozenset[str]:
-    """The words of a query as the index has them."""
+    """The words of a query, as they are indexed."""
     return frozenset(words(query))
 
 
 def pieces(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
     """The whole of `text`, cut where a wanted word begins or ends."""
-    marks = list(_marks(text, wanted)) if wanted else []
-    inside = [False] * (len(text) + 1)
-    for mark in marks:
-        inside[mark.start : mark.end] = [True] * (mark.end - mark.start)
-    runs = [(marked, len(list(run))) for marked, run in groupby(inside[: len(text)])]
+    inside = bytearray(len(text))
+    for match in _find_matches(text, wanted):
+        inside[match.start : match.end] = b"\1" * (match.end - match.start)
+    runs = [(marked, len(list(run))) for marked, run in groupby(inside)]
     starts = accumulate((length for _, length in runs), initial=0)
     return tuple(
-        Piece(text[start : start + length], marked)
+        Piece(text[start : start + length], marked == 1)
         for start, (marked, length) in zip(starts, runs, strict=False)
     )
 
 
 def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
-    """The stretch of `text` that holds most of the wanted words, on one line."""
+    """The part of `text` with most of the wanted words, on one line."""
     spans = sentences(text)
     if not spans:
         return ()
-    best = max(spans, key=lambda span: _worth(text, span, wanted))
+    matches = list(_find_matches(text, wanted))
+    best = max(spans, key=lambda span: _rank_excerpt(span, matches))
     if len(text) - best.start < LONGEST_EXCERPT:
         # So near the end, more of what stands before it fits in.
         best = next(
@@ -86,11 +94,13 @@ def _row(found: regex.Match[str]) -> str:
     return line if line[-1:] in _ENDS else f"{line};"
 
 
-def _worth(text: str, first: Span, wanted: frozenset[str]) -> tuple[int, int, int]:
+def _rank_excerpt(first: Span, matches: Sequence[_Match]) -> tuple[int, int, int]:
     """Of an excerpt that begins with this sentence: the more of the words, and the sooner, the better."""
-    window = text[first.start : first.start + LONGEST_EXCERPT]
-    in_window, in_first = (len(wanted & query_words(part)) for part in (window, first.of(text)))
-    return in_window, in_first, -first.start
+    end = first.start + LONGEST_EXCERPT
+    near = [match for match in matches if match.start >= first.start and match.end <= end]
+    in_window = frozenset[str]().union(*(match.words for match in near))
+    in_first = frozenset[str]().union(*(match.words for match in near if match.end <= first.end))
+    return len(in_window), len(in_first), -first.start
 
 
 def _at_word_end(line: str) -> str:
@@ -98,24 +108,35 @@ def _at_word_end(line: str) -> str:
     return cut.rpartition(" ")[0] or cut
 
 
-def _marks(text: str, wanted: frozenset[str]) -> Iterator[Span]:
-    for token in _TOKENS.finditer(text):
+def _find_matches(text: str, wanted: frozenset[str]) -> Iterator[_Match]:
+    """Where the wanted words stand in `text`, which is tokenized once."""
+    if not wanted:
+        return
+    lone = _lone(wanted)
+    for token in _TOKENS.finditer(text, concurrent=False):
         run = token[0]
-        if _SPACELESS.match(run):
-            yield from _spaceless_marks(run, token.start(), wanted)
-        elif not wanted.isdisjoint(words(run)):
-            yield Span(token.start(), token.end())
+        if _SPACELESS.match(run, concurrent=False):
+            yield from _spaceless_matches(run, token.start(), wanted, lone)
+        elif found := wanted & _words_of(run):
+            yield _Match(token.start(), token.end(), found)
 
 
-def _spaceless_marks(run: str, at: int, wanted: frozenset[str]) -> Iterator[Span]:
+@lru_cache(maxsize=20_000)
+def _words_of(run: str) -> frozenset[str]:
+    return frozenset(words(run))
+
+
+def _spaceless_matches(
+    run: str, at: int, wanted: frozenset[str], lone: set[str]
+) -> Iterator[_Match]:
     """Two neighbours that the query has; single characters only where it has them alone."""
     folded = [fold(character) for character in run]
-    lone = _lone(wanted)
     for number, character in enumerate(folded):
-        if "".join(folded[number : number + 2]) in wanted and number + 1 < len(run):
-            yield Span(at + number, at + number + 2)
+        pair = "".join(folded[number : number + 2])
+        if number + 1 < len(run) and pair in wanted:
+            yield _Match(at + number, at + number + 2, frozenset({pair}))
         elif character in lone:
-            yield Span(at + number, at + number + 1)
+            yield _Match(at + number, at + number + 1, frozenset({character}))
 
 
 def _lone(wanted: frozenset[str]) -> set[str]:

@@ -126,7 +126,7 @@ def told(
             elif (step := _step(event)) is not None:
                 yield step
     except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError) as error:
-        yield Event("error", problem_details.of_error(error))
+        yield Event("error", problem_details.from_error(error))
     finally:
         if isinstance(events, Generator):
             events.close()

@@ -31,9 +31,9 @@ async def healthy(request: Request) -> HealthResponse:
 )
 @ruled(Rule.ANYONE)
 async def ready(parts: PartsIs, response: Response) -> ReadinessResponse:
-    told = parts.readiness.told()
-    response.status_code = 200 if told.ready else 503
-    return told
+    status = parts.readiness.status()
+    response.status_code = 200 if status.ready else 503
+    return status
 
 
 @router.get("/openapi.json", include_in_schema=False)

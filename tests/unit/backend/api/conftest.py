@@ -62,7 +62,7 @@ def client_of(container: Container, *tokens: str) -> Iterator[TestClient]:
 @contextmanager
 def ready(app: Api) -> Iterator[TestClient]:
     with TestClient(app, base_url="http://127.0.0.1:8321") as client:
-        assert app.state.parts.readiness.wait(60), app.state.parts.readiness.told()
+        assert app.state.parts.readiness.wait(60), app.state.parts.readiness.status()
         yield client
 
 

@@ -13,7 +13,17 @@ from backend.api.authorization import Rule, ruled
 from backend.container import Container
 from backend.schemas.system import ProblemDetails
 from connectors.access import Readers
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import (
+    ActionRequiredError,
+    ConflictError,
+    DamagedDataError,
+    InvalidInputError,
+    NotConfiguredError,
+    NotFoundError,
+    SourceAuthError,
+    SourceError,
+    TemporarilyUnavailableError,
+)
 from indexing.runtime.deadline import DeadlineExceededError
 
 ADDRESS = "http://127.0.0.1:8321"
@@ -52,6 +62,27 @@ def test_what_a_person_must_mend_is_told_by_what_it_is(container: Container) -> 
         "/api/fail"
     )
     assert (got.status_code, got.json()["detail"]) == (500, "The index is damaged: remove it.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        (NotFoundError, 404),
+        (ConflictError, 409),
+        (InvalidInputError, 422),
+        (NotConfiguredError, 503),
+        (SourceAuthError, 502),
+        (SourceError, 502),
+        (DamagedDataError, 500),
+    ],
+)
+def test_each_error_has_its_status(
+    container: Container, kind: type[ActionRequiredError], status: int
+) -> None:
+    got = _failing(container, kind("The key file is damaged.")).get("/api/fail")
+    assert (got.status_code, got.json()["detail"]) == (status, "The key file is damaged.")
+    assert "Retry-After" not in got.headers
+    assert ("advice" in got.json()) == (status >= 500)
 
 
 def test_late_is_late(container: Container) -> None:
@@ -108,4 +139,4 @@ def test_people_are_shown_a_page(
     app = create_app(container, LocalAsker(Readers.of()), error_page=_page)
     got = TestClient(app, base_url=ADDRESS).get(path, headers={"accept": accept})
     assert got.status_code == 404
-    assert got.text.startswith("/nowhere: There is nothing") is is_page
+    assert got.text.startswith("/nowhere: There is no page") is is_page

@@ -46,12 +46,12 @@ def test_parts_are_made_one_after_the_other() -> None:
     )
     with started(made):
         assert began.wait(SOON)
-        assert _states(made.told()) == {"first": "ready", "second": "waiting", "third": "waiting"}
+        assert _states(made.status()) == {"first": "ready", "second": "waiting", "third": "waiting"}
         assert not made.wait(0)
         go_on.set()
         assert made.wait(SOON)
-    assert set(_states(made.told()).values()) == {"ready"}
-    assert made.told().ready
+    assert set(_states(made.status()).values()) == {"ready"}
+    assert made.status().ready
 
 
 def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
@@ -80,15 +80,15 @@ def test_what_fails_is_told_and_tried_again(
 
     made = Readiness((Part("index", broken),))
     with started(made):
-        while _states(made.told())["index"] == "waiting":
+        while _states(made.status())["index"] == "waiting":
             time.sleep(0.01)
-        assert made.told().parts[0].detail == "Connect the disk."
+        assert made.status().parts[0].detail == "Connect the disk."
         while len(tries) < 5:
             time.sleep(0.01)
         assert [one.message for one in caplog.records] == ["Not ready, index: Connect the disk."]
         mended.set()
         assert made.wait(SOON)
-    assert made.told().parts[0].detail == ""
+    assert made.status().parts[0].detail == ""
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -100,9 +100,9 @@ def test_a_mistake_is_a_failure_as_well() -> None:
     others = set(threading.enumerate())  # A server that tests share has a thread of this name too.
     made.start()
     own = {one for one in set(threading.enumerate()) - others if one.name == "warm-up"}
-    while _states(made.told())["index"] == "waiting":
+    while _states(made.status())["index"] == "waiting":
         time.sleep(0.01)
-    assert _states(made.told()) == {"index": "failed"}
+    assert _states(made.status()) == {"index": "failed"}
     assert not made.wait(0)
     for thread in own:
         thread.join(SOON)  # it reports the mistake at its end
