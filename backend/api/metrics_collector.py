@@ -3,6 +3,7 @@ speak for the workers of all processes; of requests they are those of this serve
 
 import threading
 from collections.abc import Iterator, Mapping
+from typing import get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,7 +16,10 @@ from prometheus_client.registry import Collector
 
 from backend.api.warmup import Readiness, Served
 from backend.store.metrics_queries import Figures, Reckoning
-from backend.sync.prometheus_metrics import StageMetrics, register_build_info
+from backend.store.runs import RunState
+from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics
+from backend.sync.wakeup_messages import QUEUES
+from backend.sync.worker_heartbeat import SERVE
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 _SEARCHES = {"/api/search", "/results"}
@@ -29,7 +33,7 @@ class Metrics:
 
     def __init__(self, served: Served, readiness: Readiness) -> None:
         self._registry = CollectorRegistry()
-        register_build_info(self._registry)
+        register_process_metrics(self._registry)
         self._registry.register(_OfDatabase(served, readiness))
         self.stages = StageMetrics(self._registry)
         self._requests = Counter(
@@ -98,7 +102,8 @@ class _OfDatabase(Collector):
 
 
 def _told(figures: Figures) -> Iterator[Metric]:
-    yield _gauge("quarry_sources", "Sources in each state.", "state", figures.sources)
+    states = {**dict.fromkeys(get_args(RunState), 0), **figures.sources}
+    yield _gauge("quarry_sources", "Sources in each state.", "state", states)
     runs = GaugeMetricFamily("quarry_runs", "Runs by kind and state.", labels=["kind", "state"])
     for (kind, state), count in sorted(figures.runs.items()):
         runs.add_metric([kind, state], count)
@@ -110,8 +115,8 @@ def _told(figures: Figures) -> Iterator[Metric]:
         outcomes.add_metric([outcome], count)
     yield outcomes
     since = GaugeMetricFamily(
-        "quarry_last_success_age_seconds",
-        "Seconds since a run of this kind came to its end.",
+        "quarry_last_success_timestamp_seconds",
+        "Time of the last successful run of this kind; 0 if there was none.",
         labels=["source", "kind"],
     )
     for (source, kind), seconds in sorted(figures.successes.items()):
@@ -124,13 +129,14 @@ def _told(figures: Figures) -> Iterator[Metric]:
         figures.open_batches,
     )
     yield GaugeMetricFamily(
-        "quarry_oldest_open_batch_age_seconds",
-        "Seconds since the oldest of them was read.",
+        "quarry_oldest_open_batch_timestamp_seconds",
+        "Time at which the oldest of them was read; 0 if there is none.",
         figures.oldest_batch,
     )
     yield _gauge("quarry_documents", "Documents that are held.", "source", figures.documents)
     yield _gauge("quarry_failed_documents", "Documents that failed.", "source", figures.failures)
-    yield _gauge("quarry_workers", "Worker processes that live.", "queue", figures.workers)
+    workers = {**dict.fromkeys((*QUEUES, "beat", SERVE), 0), **figures.workers}
+    yield _gauge("quarry_workers", "Live worker processes.", "queue", workers)
 
 
 def _gauge(name: str, help_text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:

@@ -26,6 +26,7 @@ from backend.sync.run_lease import StallLimit
 from backend.sync.worker_threads import WorkerThreads
 from backend.web import routes
 from backend.web.answer_html import answer_html
+from backend.worker.logs import configure_logging
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 
@@ -168,6 +169,7 @@ def _log_requests(level: int) -> None:
     LOG.propagate = False
     if not LOG.handlers:
         LOG.addHandler(logging.StreamHandler(sys.stderr))
+    configure_logging()
     log_start()
 
 

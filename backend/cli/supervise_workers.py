@@ -1,4 +1,4 @@
-"""`quarry worker` and `quarry beat`: the work of the size for several machines, in processes of its own."""
+"""`quarry worker` and `quarry beat`: one process for each queue, restarted when it dies."""
 
 import multiprocessing
 import signal
@@ -13,31 +13,31 @@ from multiprocessing.process import BaseProcess
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.broker import Broker
-from backend.worker.celery_worker import GRACE_SECONDS, run_beat, run_worker
-from backend.worker.process import CONCURRENCY, LOG, WorkerConfig, configure_logging
-from connectors.errors import TemporarilyUnavailableError
+from backend.worker.celery_worker import GRACE_SECONDS, MISCONFIGURED, run_beat, run_worker
+from backend.worker.process import CONCURRENCY, LOG, WorkerConfig, start_logging
+from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 
 _LOOK = 0.5
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_SOUND = 60.0
-"""Seconds after which a process that lived so long is started again at once."""
-# Never by fork: a process that has loaded a model must not.
+_HEALTHY_SECONDS = 60.0
+"""A process that lived for so many seconds is restarted after the first pause."""
+# Not fork: a process that has loaded a model must not be forked.
 _SPAWNING = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPlan:
-    """What `quarry worker` is to do."""
+    """The processes that `quarry worker` runs."""
 
     queues: tuple[Queue, ...] = QUEUES
     concurrency: int | None = None
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
-    """Of the first queue; each that follows has the next."""
+    """The port of the first queue; the others use the next ports."""
 
     def worker_configs(self) -> list[WorkerConfig]:
-        """One a queue: reading waits for indexing, and must leave it a process of its own."""
+        """Return one for each queue: fetching must not take the interpreter lock from indexing."""
         return [
             WorkerConfig(
                 queue=queue,
@@ -51,26 +51,30 @@ class WorkerPlan:
 
 
 def supervise_workers(settings: Settings, plan: WorkerPlan) -> None:
-    """Until Ctrl-C or SIGTERM. Raises ActionRequiredError: no broker is set."""
+    """Run until Ctrl-C or SIGTERM.
+
+    Raises:
+        NotConfiguredError: no broker is set, or a worker cannot run with its settings.
+    """
     broker = Broker(settings)
-    configure_logging()
+    start_logging()
     try:
         broker.check()
     except TemporarilyUnavailableError as error:
-        LOG.warning("%s", error)  # it is waited for
+        LOG.warning("%s", error)  # the workers wait for it
     with until_signalled() as stopping:
         supervise([SupervisedProcess(config) for config in plan.worker_configs()], stopping)
 
 
 def supervise_beat(settings: Settings, every: float) -> None:
-    """Until Ctrl-C or SIGTERM. Raises ActionRequiredError: no broker is set."""
-    configure_logging()
+    """Run until Ctrl-C or SIGTERM. Raises NotConfiguredError: no broker is set."""
+    start_logging()
     with until_signalled() as stopping:
         run_beat(settings, stopping, every)
 
 
 class SupervisedProcess:
-    """A process that is started again when it dies, later each time unless it had lived for a while."""
+    """A process that is restarted when it dies, after a longer pause each time it dies early."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self.config = config
@@ -81,7 +85,7 @@ class SupervisedProcess:
 
     def keep_up(self) -> None:
         if self.process is not None and not self.process.is_alive():
-            self._bury(self.process)
+            self._clean_up(self.process)
         if self.process is None and time.monotonic() >= self._due:
             self._start()
 
@@ -90,7 +94,7 @@ class SupervisedProcess:
             self.process.terminate()
 
     def join(self, seconds: float) -> None:
-        """Wait for its end, and no longer than so many seconds."""
+        """Wait for its end; kill it after so many seconds."""
         if self.process is None:
             return
         self.process.join(seconds)
@@ -106,12 +110,18 @@ class SupervisedProcess:
         self._began = time.monotonic()
         LOG.info("%s: process %s", self.config.queue, self.process.pid)
 
-    def _bury(self, process: BaseProcess) -> None:
+    def _clean_up(self, process: BaseProcess) -> None:
+        if process.exitcode == MISCONFIGURED:
+            raise NotConfiguredError(
+                f"The {self.config.queue} worker cannot run. Its log says why."
+            )
         lived = time.monotonic() - self._began
-        self._pause = _FIRST_PAUSE if lived > _SOUND else min(2 * self._pause, _LONGEST_PAUSE)
+        self._pause = (
+            _FIRST_PAUSE if lived > _HEALTHY_SECONDS else min(2 * self._pause, _LONGEST_PAUSE)
+        )
         self._due = time.monotonic() + self._pause
         LOG.warning(
-            "%s ended with code %s; it is started again in %.0f s.",
+            "%s ended with code %s; restarting in %.0f s.",
             self.config.queue,
             process.exitcode,
             self._pause,
@@ -120,23 +130,28 @@ class SupervisedProcess:
         self.process = None
 
 
-def supervise(kept: Sequence[SupervisedProcess], stopping: threading.Event) -> None:
-    """Keep all of them going, and end them together."""
-    while not stopping.is_set():
-        for each in kept:
-            each.keep_up()
-        going = [each.process.sentinel for each in kept if each.process]
-        wait(going, _LOOK)
-    for each in kept:
-        each.end()
-    end = time.monotonic() + GRACE_SECONDS + 2
-    for each in kept:
-        each.join(max(0.0, end - time.monotonic()))
+def supervise(processes: Sequence[SupervisedProcess], stopping: threading.Event) -> None:
+    """Keep all processes running until `stopping` is set, and end them together.
+
+    Raises:
+        NotConfiguredError: one of them cannot run with its settings.
+    """
+    try:
+        while not stopping.is_set():
+            for each in processes:
+                each.keep_up()
+            wait([each.process.sentinel for each in processes if each.process], _LOOK)
+    finally:
+        for each in processes:
+            each.end()
+        end = time.monotonic() + GRACE_SECONDS + 2
+        for each in processes:
+            each.join(max(0.0, end - time.monotonic()))
 
 
 @contextmanager
 def until_signalled() -> Iterator[threading.Event]:
-    """What Ctrl-C and SIGTERM set, within the block."""
+    """Yield an event that Ctrl-C and SIGTERM set."""
     stopping, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: stopping.set()) for number in numbers]
     try:

@@ -1,11 +1,12 @@
-"""Figures of all sources and runs, taken again and again: what cannot change any more is counted once."""
+"""Metrics of all sources and runs, read at each scrape: runs that cannot change any more are counted once."""
 
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
+from itertools import product
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -14,13 +15,14 @@ from backend.store import documents, failures
 from backend.store import workers as attendance
 from backend.store.database import Database
 from backend.store.runs import OPEN
+from backend.store.schedule import DEFAULT_INTERVALS
 from backend.store.tables import batches, runs, schedule, sources
 
 _RECOUNT_SECONDS = 60.0
-"""Between two counts of all documents, which are made only where runs have changed any."""
+"""The minimum between two counts of all documents, which are repeated only after runs changed some."""
 _CHANGING = ("documents", "deleted")
 _NEVER = 1 << 62
-"""Above the number of any run."""
+"""Greater than the number of any run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +34,15 @@ class Figures:
     outcomes: Mapping[str, int]
     """What came of all runs, by the name of the count."""
     successes: Mapping[tuple[str, str], float]
-    """Seconds since a run came to its end, by source and kind."""
+    """The time at which a run last succeeded, in seconds since the epoch, by source and kind; 0 for never."""
     open_batches: Mapping[str, int]
-    """By source; those without any are left out. So for the next two."""
+    """By source, as the next two."""
     documents: Mapping[str, int]
     failures: Mapping[str, int]
     oldest_batch: float
-    """Seconds since the oldest open batch was saved; 0 where there is none."""
+    """The time at which the oldest open batch was saved, in seconds since the epoch; 0 without one."""
     workers: Mapping[str, int]
-    """That live, by queue."""
+    """Live ones by queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class _Sum:
 
 
 class Reckoning:
-    """Takes the figures of one database. Several threads may ask at once."""
+    """Reads the figures of one database. Safe to use from several threads."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -88,27 +90,28 @@ class Reckoning:
             )
             states = _states(connection, latest)
             open_batches, oldest = _batches(connection)
-        now = datetime.now(UTC)
+        documents, failed = self._held(found.outcomes), failures.counts(self._database)
         return Figures(
             sources=states,
             runs=found.runs,
             outcomes=found.outcomes,
-            successes={
-                (names[number], kind): (now - at).total_seconds()
+            successes=dict.fromkeys(product(names.values(), DEFAULT_INTERVALS), 0.0)
+            | {
+                (names[number], kind): at.timestamp()
                 for (number, kind), at in found.successes.items()
                 if number in names
             },
-            open_batches={names[key]: count for key, count in open_batches.items() if key in names},
-            documents=self._held(found.outcomes),
-            failures=failures.counts(self._database),
-            oldest_batch=(now - oldest).total_seconds() if oldest else 0.0,
+            open_batches={name: open_batches.get(number, 0) for number, name in names.items()},
+            documents={name: documents.get(name, 0) for name in names.values()},
+            failures={name: failed.get(name, 0) for name in names.values()},
+            oldest_batch=oldest.timestamp() if oldest else 0.0,
             workers=Counter(one.queue for one in attendance.list_live(self._database)),
         )
 
     def _unsettled(self, connection: Connection, latest: Mapping[int, tuple[int, str]]) -> _Sum:
-        """Of the runs that change still; those that do not any more are added to the settled ones.
+        """Sum up the runs that can still change; the others are added to the settled ones.
 
-        One that is open is the latest of its source, or has batches.
+        A run that can still change is the latest of its source, or has batches.
         """
         first_open = min(
             min((run for run, state in latest.values() if state in OPEN), default=_NEVER),
@@ -126,7 +129,7 @@ class Reckoning:
         return unsettled
 
     def _held(self, outcomes: Mapping[str, int]) -> Mapping[str, int]:
-        """The documents by source. Counting a million takes longer than all the rest."""
+        """Count the documents by source, rarely: counting a million takes longer than all other queries."""
         changed = tuple(outcomes.get(name, 0) for name in _CHANGING)
         now = time.monotonic()
         if changed != self._counted_for and now - self._counted_at > _RECOUNT_SECONDS:
@@ -145,7 +148,7 @@ def _latest(connection: Connection) -> dict[int, tuple[int, str]]:
 
 
 def _states(connection: Connection, latest: Mapping[int, tuple[int, str]]) -> Mapping[str, int]:
-    """As `backend.sync.source_control.SourceStatus.state` has it, but that of processes that died is not looked for."""
+    """Count the sources in each state; whether the process of a running run has died is not checked."""
     leaving = set(
         connection.scalars(
             select(schedule.c.source_id).where(

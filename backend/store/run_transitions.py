@@ -4,6 +4,7 @@ Each is one transaction that checks that the run is still in the state it leaves
 for dead finds its run closed, and can change nothing any more.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -27,12 +28,13 @@ from backend.store.runs import (
 from backend.store.tables import batches, runs, source_named, sources
 from connectors.errors import TemporarilyUnavailableError
 
-_CONTINUED = "Another run went on from there."
+LOG = logging.getLogger("quarry.runs")
+_CONTINUED = "Another run continued from there."
 back_off = exponential_backoff(timedelta(minutes=1), timedelta(hours=6))
 _ENDED_BY = {
-    "paused": "The source was paused. To go on: quarry sources resume {}.",
-    "cancelled": "The run was cancelled. What was done is kept.",
-    "interrupted": "The connection of {} was changed; it is read by what it says now.",
+    "paused": "The source was paused. To resume it: quarry sources resume {}.",
+    "cancelled": "The run was cancelled. What it did is kept.",
+    "interrupted": "The connection of {} was changed; a new run uses the new one.",
 }
 
 
@@ -45,16 +47,16 @@ def begin(
     accepted: int | None = None,
     seen: int | None = None,
 ) -> int:
-    """Open a run and tell its number, which grows: it is what fences off the one before.
+    """Open a run and return its number.
 
-    A run whose process `is_gone` ends as interrupted, and so do those that waited or were paused. Batches
-    that they left are this run's from now on.
+    Numbers grow, so that a run fences off the ones before it. A run whose process `is_gone` is closed as
+    interrupted, as are those that wait or are paused. Their batches belong to this run from now on.
 
     Args:
-        seen: the latest run that the caller knows of (0: none), where it would not begin after a later one.
+        seen: the latest run that the caller knows of (0: none); the run does not begin after a later one.
 
     Raises:
-        TemporarilyUnavailableError: the source has a run already, and its process works on; or it has had one meanwhile.
+        TemporarilyUnavailableError: the source has a running run, or has had one later than `seen`.
     """
     with database.writing() as connection:
         exclusive(connection)
@@ -65,14 +67,15 @@ def begin(
             _take_over(connection, to_run(running), is_gone)
         number = _insert(connection, source, kind, holder, accepted)
         _replace_earlier(connection, number)
+        _log(connection, number)
     return number
 
 
 def resume(database: Database, run: int, holder: Process) -> None:
-    """Make a run that waits go on, in this process.
+    """Continue a waiting run in this process.
 
     Raises:
-        RunEndedError: it does not wait any more, or its source has another run.
+        RunEndedError: it is not waiting any more, or its source has another run.
     """
     now = datetime.now(UTC)
     values = holder_columns(holder) | {
@@ -91,46 +94,47 @@ def resume(database: Database, run: int, holder: Process) -> None:
         free = connection.execute(others).first() is None
         waits = update(runs).where(runs.c.id == run, runs.c.state == "waiting")
         if not free or not connection.execute(waits.values(values)).rowcount:
-            raise RunEndedError("Another process has taken the run up.", "running")
+            raise RunEndedError("Another process has continued the run.", "running")
+        _log(connection, run)
 
 
 def renew(
     database: Database, run: int, stage: str, item: str | None, counts: Mapping[str, int]
 ) -> None:
-    """Say what the run is doing.
+    """Record what the run is doing.
 
     Raises:
-        RunEndedError: it has been taken over, paused or cancelled.
+        RunEndedError: it was taken over, paused or cancelled.
     """
     _update(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
 
 
 def enter_stage(database: Database, run: int, stage: str) -> None:
-    """The run comes to another stage. Batches are taken in the stage `indexing` alone. As `renew`."""
+    """Enter a stage; batches are claimed in the stage `indexing` alone. Raises as `renew`."""
     _update(database, run, {"stage": stage, "item": None, "waiting_for": None})
 
 
 def set_activity(
     database: Database, run: int, item: str | None = None, waiting_for: str | None = None
 ) -> None:
-    """Say what is worked on, or waited for, now. As `renew`."""
+    """Record what is worked on or waited for. Raises as `renew`."""
     _update(database, run, {"item": item, "waiting_for": waiting_for})
 
 
 def renew_lease(database: Database, run: int, until: datetime) -> None:
-    """Say that the process of the run lives, and will say so again before `until`. As `renew`."""
+    """Extend the lease: the process renews it before `until`, or is dead. Raises as `renew`."""
     _update(database, run, {"lease_until": until})
 
 
 def mark_fetched(database: Database, run: int) -> None:
-    """The source has told all. As `renew`."""
+    """Record that the source was read to its end. Raises as `renew`."""
     _update(database, run, {"fetched": 1, "waiting_for": None})
 
 
 def add_counts(
     connection: Connection, run: int, counts: Mapping[str, int], item: str | None
 ) -> None:
-    """Add to what the run has done, whoever holds it now."""
+    """Add to the counts of the run, whichever process holds it."""
     query = select(runs.c.counts).where(runs.c.id == run).with_for_update()
     before = dict(connection.execute(query).scalar_one())
     added = {name: before.get(name, 0) + more for name, more in counts.items() if more}
@@ -141,7 +145,7 @@ def add_counts(
     if item is not None:
         values["item"] = item
     connection.execute(update(runs).where(runs.c.id == run).values(values))
-    # What goes on does not wait; one that waits for its source is not to forget that.
+    # A running run that made progress waits for nothing; a suspended one still waits for its source.
     goes_on = update(runs).where(runs.c.id == run, runs.c.state == "running")
     connection.execute(goes_on.values(waiting_for=None, next_try=None))
 
@@ -149,7 +153,7 @@ def add_counts(
 def report_progress(
     database: Database, run: int, stage: str, item: str | None, more: Mapping[str, int]
 ) -> None:
-    """Say what the run is doing, and add what it has done since it last said so. As `renew`."""
+    """Record what the run is doing, and add the counts since the last report. Raises as `renew`."""
     with database.writing() as connection:
         exclusive(connection)
         mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
@@ -159,7 +163,7 @@ def report_progress(
 
 
 def suspend(database: Database, run: int, reason: str, next_try: datetime) -> None:
-    """Let go of the run until then. As `renew`."""
+    """Let the run wait until `next_try`, for any process to continue. Raises as `renew`."""
     values = {"state": "waiting", "waiting_for": reason, "next_try": next_try, "lease_until": None}
     _update(database, run, values)
 
@@ -167,9 +171,9 @@ def suspend(database: Database, run: int, reason: str, next_try: datetime) -> No
 def requeue(
     database: Database, run: int, state: Literal["interrupted", "failed"], reason: str
 ) -> None:
-    """Close a run that came to nothing, and let another of its kind wait in its place, longer each time.
+    """Close a run that made no progress, and queue another of its kind, after a longer wait each time.
 
-    It is another, so that whoever worked on this one and wakes late finds it closed. As `renew`.
+    It is another run, so that a hung thread of this one finds it closed when it wakes up. Raises as `renew`.
     """
     now = datetime.now(UTC)
     closed = {"state": state, "error": reason, "renewed_at": now, "finished_at": now}
@@ -194,35 +198,38 @@ def requeue(
         number = connection.scalar(insert(runs).values(waiting).returning(runs.c.id))
         left = update(batches).where(batches.c.run_id == run)
         connection.execute(left.values(run_id=number))
+        _log(connection, run)
 
 
 def require_decision(
     database: Database, run: int, message: str, decision: Mapping[str, int]
 ) -> None:
-    """Close the run with what a person is to decide. As `renew`."""
+    """Close the run with what a person must decide. Raises as `renew`."""
     state = "needs a decision"
     values = {"state": state, "decision": dict(decision), "error": message}
     _update(database, run, values | {"finished_at": datetime.now(UTC)})
 
 
 def close(database: Database, run: int, state: RunState, error: str | None = None) -> bool:
-    """Close the run as `finish`, its counts as they are; whether it was this process's still."""
+    """Close the run and keep its counts; return whether it was still running."""
     now = datetime.now(UTC)
     values = {"state": state, "error": error, "renewed_at": now, "finished_at": now}
     with database.writing() as connection:
         mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
-        return bool(connection.execute(mine.values(values)).rowcount)
+        is_closed = bool(connection.execute(mine.values(values)).rowcount)
+        _log(connection, run)
+    return is_closed
 
 
 def stop(database: Database, source: str, state: Literal["paused", "cancelled"]) -> None:
-    """Pause or cancel the run that goes on or waits, whoever holds it: it finds out within seconds."""
+    """Pause or cancel the open run; the process that holds it notices within seconds."""
     with database.writing() as connection:
         exclusive(connection)
         _end(connection, source, state)
 
 
 def interrupt(connection: Connection, source: str) -> None:
-    """The same within a transaction, for a run that asks the source: to be begun again."""
+    """End the open run within a transaction, to begin again with other settings."""
     _end(connection, source, "interrupted", runs.c.kind.not_in(("reindex", "removal")))
 
 
@@ -236,7 +243,8 @@ def _end(
         "next_try": None,
     }
     going = update(runs).where(runs.c.source_id == source_named(source), runs.c.state.in_(OPEN))
-    connection.execute(going.where(*conditions).values(values))
+    for run in connection.scalars(going.where(*conditions).values(values).returning(runs.c.id)):
+        _log(connection, run)
 
 
 def finish(
@@ -246,7 +254,7 @@ def finish(
     counts: Mapping[str, int],
     error: str | None = None,
 ) -> None:
-    """Close the run. One that has been taken over stays as it was closed."""
+    """Close the run with these counts; one that was taken over stays as it is."""
     now = datetime.now(UTC)
     values = {
         "state": state,
@@ -259,6 +267,7 @@ def finish(
         connection.execute(
             update(runs).where(runs.c.id == run, runs.c.state == "running").values(values)
         )
+        _log(connection, run)
 
 
 def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool]) -> None:
@@ -276,22 +285,24 @@ def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool])
 
 
 def _update(database: Database, run: int, values: Mapping[str, object]) -> None:
-    """Raises RunEndedError: it is not running any more."""
+    """Raises RunEndedError: the run is not running any more."""
     fresh = dict(values) | {"renewed_at": datetime.now(UTC)}
     with database.writing() as connection:
         mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
         if not connection.execute(mine.values(fresh)).rowcount:
             raise ended_error(connection, run)
+        if "state" in fresh:
+            _log(connection, run)
 
 
 def _latest_of(connection: Connection, source: str) -> int:
-    """The number of the latest run of a source, or 0."""
+    """Return the number of the latest run of a source, or 0."""
     query = select(func.max(runs.c.id)).join(sources).where(sources.c.name == source)
     return connection.scalar(query) or 0
 
 
 def _replace_earlier(connection: Connection, run: int) -> None:
-    """What earlier runs of its source left open is over, or is this run's."""
+    """Close the open runs before this one, and take over their batches."""
     source_id = select(runs.c.source_id).where(runs.c.id == run).scalar_subquery()
     values = {"state": "interrupted", "finished_at": datetime.now(UTC), "next_try": None}
     connection.execute(
@@ -322,3 +333,23 @@ def _insert(
 
 def _running(source: str) -> ColumnElement[bool]:
     return and_(sources.c.name == source, runs.c.state == "running")
+
+
+def _log(connection: Connection, run: int) -> None:
+    """Log the state that a run is in now, with all that it has done."""
+    if not LOG.isEnabledFor(logging.INFO):
+        return
+    row = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
+    if row is None:  # its source was removed
+        return
+    counts = "".join(f" {name}={count}" for name, count in row.counts.items() if count)
+    reason = row.waiting_for if row.state == "waiting" else row.error
+    LOG.info(
+        "run=%d source=%s kind=%s state=%s%s%s",
+        run,
+        row.source,
+        row.kind,
+        row.state,
+        counts,
+        f": {reason}" if reason else "",
+    )

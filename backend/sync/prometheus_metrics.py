@@ -1,10 +1,11 @@
-"""What the work takes and brings, counted for Prometheus: of one process, since it began."""
+"""Metrics of one process for Prometheus: seconds by stage, outcomes, process figures and build info."""
 
 import platform
 
-from prometheus_client import CollectorRegistry, Counter, Info, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Info, ProcessCollector, start_http_server
 
 from backend.version import read_version
+from connectors.errors import NotConfiguredError
 
 
 class StageMetrics:
@@ -32,12 +33,26 @@ class StageMetrics:
         self._outcomes.labels(outcome).inc(max(count, 0))
 
 
-def register_build_info(registry: CollectorRegistry) -> None:
-    """Add `quarry_build_info`, a gauge that is always 1 and names the versions in its labels."""
+def register_process_metrics(registry: CollectorRegistry) -> None:
+    """Add memory, processor time and open files of this process, and `quarry_build_info`.
+
+    The latter is a gauge that is always 1 and names the versions in its labels.
+    """
+    ProcessCollector(registry=registry)
     info = Info("quarry_build", "Versions of Quarry and of Python.", registry=registry)
     info.info({"version": read_version(), "python": platform.python_version()})
 
 
 def serve_metrics(host: str, port: int, registry: CollectorRegistry) -> None:
-    """Tell them over HTTP for as long as the process lives. Raises OSError: the port is taken."""
-    start_http_server(port, host, registry)
+    """Serve the metrics over HTTP for as long as the process lives.
+
+    Raises:
+        NotConfiguredError: the address cannot be used, such as a port that is in use.
+    """
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        raise NotConfiguredError(
+            f"Metrics cannot be served on {host}:{port}: {error.strerror}."
+            " Choose another --metrics-port or --metrics-host."
+        ) from error

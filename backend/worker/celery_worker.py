@@ -29,13 +29,13 @@ from backend.settings import Settings
 from backend.store import runs, sources, workers
 from backend.sync.due_work import Engine
 from backend.sync.process_identity import this_process
-from backend.sync.prometheus_metrics import StageMetrics, register_build_info, serve_metrics
+from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics, serve_metrics
 from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError
 from backend.sync.wakeup_messages import list_due
 from backend.sync.worker_heartbeat import WorkerHeartbeat
 from backend.worker.broker import BEAT_SECONDS, POLL_SECONDS, Broker, IndexWakeup
-from backend.worker.process import ContainerProvider, LogOnChange, WorkerConfig, configure_logging
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from backend.worker.process import ContainerProvider, LogOnChange, WorkerConfig, start_logging
+from connectors.errors import ActionRequiredError, NotConfiguredError, TemporarilyUnavailableError
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
 
@@ -45,6 +45,9 @@ _REST = 1.0
 _LOOK_UP = 0.5
 _STUCK = 70
 """The exit code of a process with a thread that does not come back (EX_SOFTWARE)."""
+
+MISCONFIGURED = 78
+"""The exit code of a process that starting again does not help (EX_CONFIG)."""
 
 LOG = logging.getLogger("quarry.worker")
 
@@ -126,7 +129,7 @@ class WorkerProcess:
         )
         metrics = StageMetrics()
         if config.metrics:
-            register_build_info(metrics.registry)
+            register_process_metrics(metrics.registry)
             serve_metrics(*config.metrics, metrics.registry)
         engine = Engine(
             self._containers,
@@ -172,13 +175,16 @@ class WorkerProcess:
 def run_worker(config: WorkerConfig) -> None:
     """The body of a worker process."""
     malloc.limit_arenas()  # before there are threads
-    configure_logging()
+    start_logging()
     # It runs no code that a message brings: messages are JSON.
     warnings.simplefilter("ignore", SecurityWarning)
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal; it is ended by SIGTERM
     try:
         code = WorkerProcess(config).run()
+    except NotConfiguredError as error:
+        LOG.error("%s", error)
+        code = MISCONFIGURED
     except (ActionRequiredError, TemporarilyUnavailableError) as error:
         LOG.error("%s", error)
         code = 1

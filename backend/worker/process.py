@@ -10,6 +10,7 @@ from backend.settings import Settings
 from backend.store.database import Database
 from backend.sync.wakeup_messages import Queue
 from backend.version import describe_version
+from backend.worker.logs import configure_logging
 
 CONCURRENCY: Mapping[Queue, int] = {"fetch": 8, "index": 1, "light": 2}
 """Sources read at once; one model, which uses the processors by itself; sources compared at once."""
@@ -68,10 +69,6 @@ class ContainerProvider:
         return container
 
 
-def configure_logging() -> None:
-    """To standard error, as a service manager collects it."""
-    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
-    for name in ("httpx", "celery.worker.strategy", "celery.app.trace"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+def start_logging() -> None:
+    configure_logging()
     LOG.info("%s", describe_version())

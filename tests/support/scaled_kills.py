@@ -19,7 +19,7 @@ import opensearchpy
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.celery_worker import run_beat, run_worker
-from backend.worker.process import WorkerConfig, configure_logging
+from backend.worker.process import WorkerConfig, start_logging
 from tests.support.databases import Redis, Server
 from tests.support.embedding_server import embedding_server
 from tests.support.kills import KeptContainer, started
@@ -88,7 +88,7 @@ def _worker(folder: Path, settings: Mapping[str, str], queue: Queue) -> None:
 
 def _beat(folder: Path, settings: Mapping[str, str]) -> None:
     _given(folder, settings)
-    configure_logging()
+    start_logging()
     run_beat(Settings(), threading.Event(), every=0.25)
 
 

@@ -1,13 +1,16 @@
 """The processes of `quarry worker`: one a queue, kept going."""
 
 import signal
+import socket
 import threading
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from backend.cli import supervise_workers
+from backend.cli import app, supervise_workers
 from backend.cli.supervise_workers import SupervisedProcess, WorkerPlan
 from backend.worker.process import WorkerConfig
 
@@ -72,3 +75,20 @@ def test_nothing_is_left_when_it_is_told_to_end_before_it_began() -> None:
     kept = SupervisedProcess(WorkerConfig(queue="index", concurrency=1))
     supervise_workers.supervise([kept], stopping)
     assert kept.process is None
+
+
+def test_a_metrics_port_that_is_in_use_ends_all_with_a_clear_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(
+            app,
+            ["worker", "--queue", "light", "--metrics-port", str(port)],
+            env={"QUARRY_HOME": str(tmp_path), "QUARRY_BROKER_URL": "redis://127.0.0.1:1/0"},
+        )
+    assert done.exit_code == 1
+    assert "The light worker cannot run" in done.output
+    assert f"Metrics cannot be served on 127.0.0.1:{port}: Address already in use" in (
+        capfd.readouterr().err
+    )

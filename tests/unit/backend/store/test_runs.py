@@ -1,5 +1,6 @@
 """The runs: one of a source at a time, and what became of them."""
 
+import logging
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -136,3 +137,18 @@ def test_a_run_in_vain_is_closed_and_another_waits_in_its_place(store: Store) ->
 )
 def test_the_wait_doubles_up_to_six_hours(tries: int, minutes: int) -> None:
     assert run_transitions.back_off(tries) == timedelta(minutes=minutes)
+
+
+def test_beginning_and_end_of_a_run_are_logged_with_its_counts(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "quarry.runs")
+    run = run_transitions.begin(store.database, "desk", "prune", ME, alive)
+    counts = {"deleted": 3, "amended": 2, "documents": 0}
+    run_transitions.report_progress(store.database, run, "listing", None, counts)
+    run_transitions.close(store.database, run, "failed", "It broke.")
+    prefix = f"run={run} source=desk kind=prune"
+    assert caplog.messages == [
+        f"{prefix} state=running",
+        f"{prefix} state=failed deleted=3 amended=2: It broke.",
+    ]

@@ -1,6 +1,7 @@
 """`GET /metrics`: what Prometheus reads, by its own parser."""
 
 import platform
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,8 +53,23 @@ def test_sources_runs_and_documents_are_told(client: TestClient) -> None:
     assert found["quarry_runs", "first", "done"] == 1
     assert found["quarry_documents", SOURCE] == 6
     assert found["quarry_outcomes_total", "documents"] == 6
-    assert 0 <= found["quarry_last_success_age_seconds", "first", SOURCE] < 600
-    assert found["quarry_oldest_open_batch_age_seconds",] == 0
+    assert 0 <= time.time() - found["quarry_last_success_timestamp_seconds", "first", SOURCE] < 600
+    assert found["quarry_oldest_open_batch_timestamp_seconds",] == 0
+
+
+def test_what_there_is_none_of_is_zero(client: TestClient) -> None:
+    found = told(client)
+    assert found["quarry_sources", "failed"] == 0
+    assert found["quarry_failed_documents", SOURCE] == 0
+    assert found["quarry_open_batches", SOURCE] == 0
+    assert found["quarry_workers", "index"] == 0
+    assert found["quarry_last_success_timestamp_seconds", "permissions", SOURCE] == 0
+
+
+def test_the_process_is_measured(client: TestClient) -> None:
+    found = told(client)
+    assert found["process_resident_memory_bytes",] > 1_000_000
+    assert found["process_open_fds",] > 0
 
 
 def test_searches_answers_and_requests_are_counted(client: TestClient) -> None:
