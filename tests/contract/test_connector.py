@@ -67,7 +67,7 @@ PAGE_SIZES = (
     "connectors.sources.imap.mailbox._HEADERS_PER_FETCH",
     "connectors.sources.slack.api_workspace.PAGE_SIZE",
     "connectors.sources.slack.export_workspace._PAGE_SIZE",
-    "connectors.sources.website.crawler.BATCH",
+    "connectors.sources.website.crawler.BATCH_SIZE",
 )
 """What the sources read at once: of 60 items they would ask for one page only."""
 READABLE = [number for number in range(ITEMS) if number != UNREADABLE]

@@ -1,1 +1,1 @@
-"""A website: its addresses, its robots.txt, what is still to be asked, and what its pages say."""
+"""The website source: pages and files found by following links or reading sitemaps."""

@@ -1,10 +1,9 @@
-"""A website: each page a document, and each file that its pages link to.
+"""The connector of the website source: each page, and each file that pages link to, is a document.
 
-A run walks the whole site, nearest pages first, and yields what changed. What it knows already it
-asks for under conditions (ETag, Last-Modified) wherever it can do without the links: in sitemaps, at
-the greatest depth, of files and of pages that had none. Other pages are sent whole and compared by
-their text, since their links are the way to the rest. So a run may begin again anywhere: a
-checkpoint holds nothing but how far it came.
+A run crawls the whole site, pages of low depth first, and yields what changed. Requests are conditional
+(ETag, Last-Modified) wherever the links of a page are not needed: in sitemaps, at the maximum depth, for
+files, and for pages that had no links. Other pages are fetched whole and compared by their text. So a run
+can start again anywhere, and a checkpoint only counts the URLs.
 """
 
 import json
@@ -37,27 +36,27 @@ from connectors.http_client.response import Response
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
 from connectors.source_kind import SourceKind
 from connectors.sources.website.crawler import (
-    Faulty,
-    Kept,
-    Missing,
-    Read,
-    Step,
-    Walk,
-    opened,
-    raise_if_lost,
+    Crawler,
+    CrawlResult,
+    DocumentPage,
+    RemovedPage,
+    UnchangedPage,
+    UnreadablePage,
+    check_start_page,
+    parse_page,
 )
 from connectors.sources.website.fetcher import (
     NO_HEADERS,
-    Absent,
-    Failed,
+    FetchedPage,
     Fetcher,
-    Manners,
-    Page,
-    Same,
+    FetchFailed,
+    FetchOptions,
+    NotFound,
+    NotModified,
 )
-from connectors.sources.website.frontier import Waiting
-from connectors.sources.website.page_document import read_page
-from connectors.sources.website.page_version import Version
+from connectors.sources.website.frontier import PendingUrl
+from connectors.sources.website.page_document import extract_page
+from connectors.sources.website.page_version import PageVersion
 from connectors.sources.website.settings import (
     Anonymous,
     Basic,
@@ -66,33 +65,32 @@ from connectors.sources.website.settings import (
     WebsiteCredential,
     WebsiteSettings,
 )
-from connectors.sources.website.sitemaps import listed
-from connectors.sources.website.urls import folders_of, page_address, place_of
+from connectors.sources.website.sitemaps import list_pages
+from connectors.sources.website.urls import host_of, normalize_url, path_segments
 from connectors.text_cleaning import parse_time, to_utc
 
 
 class WebsiteConnector:
-    """The pages of a site that are to be found."""
-
     def __init__(
         self,
         source: str,
         settings: WebsiteSettings,
         credential: WebsiteCredential,
         *,
-        patience: RetryPolicy = DEFAULT_RETRY_POLICY,
+        retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     ) -> None:
-        """Raises ValueError: a credential would be sent in the clear to a host of the internet."""
+        """Raises ValueError: a credential would be sent to a public host without encryption."""
+        start_url = settings.start_urls()[0]
         self._source = source
         self._settings = settings
         self._access = Access.to(settings.readers)
-        self._authorization = _authorization(settings.begins()[0], credential)
-        self._patience = patience
-        is_clear = not settings.begins()[0].startswith("https:")
-        if self._authorization and is_clear and not settings.private_hosts:
+        self._authorization = _make_authorization(start_url, credential)
+        self._retry_policy = retry_policy
+        is_encrypted = start_url.startswith("https:")
+        if self._authorization and not is_encrypted and not settings.private_hosts:
             raise ValueError(
-                "a credential is sent over https only: write the address with https://, or name the"
-                " host under private_hosts where it is in the own network"
+                "a credential is sent over https only: write the URL with https://, or add the host to"
+                " private_hosts if it is in your own network"
             )
 
     @property
@@ -100,217 +98,211 @@ class WebsiteConnector:
         return self._source
 
     def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
-        """Yield what changed, with a checkpoint after every 200 addresses.
+        """Yield what changed, with a checkpoint after every 200 URLs.
 
         Raises:
-            TemporarilyUnavailableError: the site does not answer, or asks to wait.
-            ActionRequiredError: its robots.txt or its sitemap forbids or is not there, a start page is gone,
-                or the credential is refused.
+            TemporarilyUnavailableError: the site is not available, or limits requests.
+            ActionRequiredError: a start page or a sitemap does not exist or must not be read, or the
+                credential is not accepted.
         """
         del since
-        asked = 0
-        with self._walk() as walk:
-            for batch in walk.batches():
-                ids = [self._id(one.address) for one in batch]
+        count = 0
+        with self._crawler() as crawler:
+            for batch in crawler.batches():
+                ids = [self._id(one.url) for one in batch]
                 versions = {**dict.fromkeys(ids), **known(ids)}
-                for waiting in batch:
-                    version = Version.read(versions.get(self._id(waiting.address)))
-                    for step in walk.visit(waiting, _conditions(walk, waiting, version)):
-                        yield from self._changes_of(step, versions, known)
-                asked += len(batch)
-                yield _checkpoint(asked)
-            yield from self._left_out(walk)
-            yield _checkpoint(asked)
+                for pending in batch:
+                    version = PageVersion.parse(versions.get(self._id(pending.url)))
+                    for result in crawler.visit(pending, _headers(crawler, pending, version)):
+                        yield from self._to_changes(result, versions, known)
+                count += len(batch)
+                yield _checkpoint(count)
+            yield from self._report_skipped(crawler)
+            yield _checkpoint(count)
 
     def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
         """See `Connector.refetch`."""
         with self._fetcher() as fetcher:
             for document_id in document_ids:
-                yield self._again(fetcher, document_id)
+                yield self._reread(fetcher, document_id)
 
     def listing(self) -> Iterator[DocumentListing]:
-        """The pages that a walk reaches now; what fails is listed, what is gone or unindexed is not."""
-        with self._walk() as walk:
-            for batch in walk.batches():
-                for waiting in batch:
-                    for step in walk.visit(waiting):
-                        if not isinstance(step, Missing):
-                            yield DocumentListing(self._id(step.address), self._access)
-            if more := walk.left_out():
-                yield DocumentListing(self._id(more), self._access)
+        """Crawl the site, and yield all documents, readable or not. See `Connector.listing`."""
+        with self._crawler() as crawler:
+            for batch in crawler.batches():
+                for pending in batch:
+                    for result in crawler.visit(pending):
+                        if not isinstance(result, RemovedPage):
+                            yield DocumentListing(self._id(result.url), self._access)
+            if crawler.first_skipped:
+                yield DocumentListing(self._id(crawler.first_skipped), self._access)
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        fault = self._fault()
+        fault = self._find_fault()
         yield from make_checks(fault, fault)
 
-    def _fault(self) -> str | None:
+    def _find_fault(self) -> str | None:
         try:
             with self._fetcher() as fetcher:
-                begins = self._settings.begins()
+                start_urls = self._settings.start_urls()
                 if isinstance(self._settings.read, Sitemap):
-                    next(listed(fetcher, begins), None)
+                    next(list_pages(fetcher, start_urls), None)
                     return None
-                for begin in begins:
-                    raise_if_lost(begin, fetcher.page(begin))
+                for url in start_urls:
+                    check_start_page(url, fetcher.fetch_page(url))
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
             return str(error)
         return None
 
     @contextmanager
-    def _walk(self) -> Iterator[Walk]:
-        with self._fetcher() as fetcher, Walk(fetcher, self._settings) as walk:
-            yield walk
+    def _crawler(self) -> Iterator[Crawler]:
+        with self._fetcher() as fetcher, Crawler(fetcher, self._settings) as crawler:
+            yield crawler
 
     @contextmanager
     def _fetcher(self) -> Iterator[Fetcher]:
         settings = self._settings
-        mending = f"enter a valid one by quarry sources edit {self._source}"
-        manners = Manners(
-            pause=settings.pause,
-            most_bytes=settings.largest_page,
-            signed_in=mending if self._authorization else "",
+        hint = f"enter a valid one by quarry sources edit {self._source}"
+        options = FetchOptions(
+            delay=settings.pause,
+            max_bytes=settings.largest_page,
+            credential_hint=hint if self._authorization else "",
         )
         with WebClient(
             allowed_networks=parse_allowed_networks(settings.private_hosts),
             authorization=self._authorization,
-            retry_policy=self._patience,
+            retry_policy=self._retry_policy,
         ) as client:
-            yield Fetcher(client, settings.scope(), manners)
+            yield Fetcher(client, settings.scope(), options)
 
-    def _changes_of(
-        self, step: Step, versions: Mapping[str, str | None], known: KnownVersions
+    def _to_changes(
+        self, result: CrawlResult, versions: Mapping[str, str | None], known: KnownVersions
     ) -> Iterator[Change]:
-        document_id = self._id(step.address)
-        held = (
-            versions[document_id]
-            if document_id in versions
-            else known([document_id]).get(document_id)
-        )
-        match step:
-            case Read():
-                yield from _news(self._read(step), held)
-            case Faulty():
-                yield self._unreadable(step.address, step.reason)
-            case Missing() if held is not None:
+        document_id = self._id(result.url)
+        if document_id in versions:
+            known_version = versions[document_id]
+        else:  # The URL is the target of a redirect.
+            known_version = known([document_id]).get(document_id)
+        match result:
+            case DocumentPage():
+                yield from _skip_unchanged(self._to_document(result), known_version)
+            case UnreadablePage():
+                yield self._unreadable(result.url, result.reason)
+            case RemovedPage() if known_version is not None:
                 yield Deletion(document_id)
-            case Missing() | Kept():
+            case RemovedPage() | UnchangedPage():
                 return
 
-    def _again(self, fetcher: Fetcher, document_id: str) -> Change:
-        address = document_id.removeprefix(f"{self._source}:")
-        if page_address(address) != address or not fetcher.scope.chooses(address):
+    def _reread(self, fetcher: Fetcher, document_id: str) -> Change:
+        url = document_id.removeprefix(f"{self._source}:")
+        if normalize_url(url) != url or not fetcher.scope.includes(url):
             return Deletion(document_id)
-        match fetcher.page(address):
-            case Page() as page if page.address == address:
-                step, head = opened(page)
-                return Deletion(document_id) if head.is_unindexed else self._change(step)
-            case Page() | Absent() | Same():
+        match fetcher.fetch_page(url):
+            case FetchedPage() as page if page.url == url:
+                result, head = parse_page(page)
+                return Deletion(document_id) if head.noindex else self._to_change(result)
+            case FetchedPage() | NotFound() | NotModified():
                 return Deletion(document_id)
-            case Failed(error):
-                return self._unreadable(address, str(error))
+            case FetchFailed(error):
+                return self._unreadable(url, str(error))
 
-    def _change(self, step: Step) -> Change:
-        match step:
-            case Read():
-                return self._read(step)
-            case Faulty():
-                return self._unreadable(step.address, step.reason)
-            case Missing() | Kept():
-                return Deletion(self._id(step.address))
+    def _to_change(self, result: CrawlResult) -> Change:
+        match result:
+            case DocumentPage():
+                return self._to_document(result)
+            case UnreadablePage():
+                return self._unreadable(result.url, result.reason)
+            case RemovedPage() | UnchangedPage():
+                return Deletion(self._id(result.url))
 
-    def _left_out(self, walk: Walk) -> Iterator[Change]:
-        if more := walk.left_out():
-            most = f"{self._settings.pages:,}"
+    def _report_skipped(self, crawler: Crawler) -> Iterator[Change]:
+        if crawler.first_skipped:
             yield self._unreadable(
-                more,
-                f"the site has more than {most} addresses, and this is the first that is not read:"
-                " raise the number of pages, or leave out a part of the site by exclude",
+                crawler.first_skipped,
+                f"the site has more than {self._settings.pages:,} URLs, and this is the first that is"
+                " not read: raise the number of pages, or leave out a part of the site by exclude",
             )
 
-    def _read(self, read: Read) -> Document | Unreadable:
+    def _to_document(self, page: DocumentPage) -> Document | Unreadable:
         try:
-            extracted = _extracted(read)
+            extracted = _extract(page)
         except ExtractionError as error:
-            return self._unreadable(read.address, str(error))
-        return self._document(read, extracted)
-
-    def _document(self, read: Read, extracted: ExtractionResult) -> Document:
-        folders = folders_of(read.address)
-        place = place_of(read.address)
-        answer = read.fetched.answer
+            return self._unreadable(page.url, str(error))
+        segments, host = path_segments(page.url), host_of(page.url)
         return Document(
-            id=self._id(read.address),
+            id=self._id(page.url),
             source=self._source,
-            title=extracted.title or (folders[-1] if folders else place),
+            title=extracted.title or (segments[-1] if segments else host),
             sections=extracted.sections,
-            link=read.address,
-            media_type=read.media_type,
+            link=page.url,
+            media_type=page.media_type,
             access=self._access,
-            version=Version.of(extracted, answer, is_leaf=read.is_leaf).written(),
+            version=PageVersion.from_response(
+                extracted, page.response, is_leaf=page.is_leaf
+            ).serialize(),
             metadata=extracted.metadata,
             owners=extracted.authors,
             created_at=extracted.created_at,
             updated_at=extracted.updated_at
-            or _told(read.told)
-            or _last_modified(answer)
+            or (parse_time(page.last_modified) if page.last_modified else None)
+            or _last_modified(page.response)
             or extracted.created_at,
-            parents=(place, *folders[:-1]),
+            parents=(host, *segments[:-1]),
         )
 
-    def _unreadable(self, address: str, reason: str) -> Unreadable:
-        return Unreadable(document_id=self._id(address), item=address, reason=reason, link=address)
+    def _unreadable(self, url: str, reason: str) -> Unreadable:
+        return Unreadable(document_id=self._id(url), item=url, reason=reason, link=url)
 
-    def _id(self, address: str) -> str:
-        return f"{self._source}:{address}"
+    def _id(self, url: str) -> str:
+        return f"{self._source}:{url}"
 
 
-def _authorization(begin: str, credential: WebsiteCredential) -> Authorization | None:
+def _make_authorization(start_url: str, credential: WebsiteCredential) -> Authorization | None:
     match credential.sign_in:
         case Anonymous():
             return None
         case Basic(user=user, password=password):
-            return Authorization.basic(begin, user, password.get_secret_value())
+            return Authorization.basic(start_url, user, password.get_secret_value())
         case Header(name=name, value=value):
-            return Authorization(begin, {name: value.get_secret_value()})
+            return Authorization(start_url, {name: value.get_secret_value()})
 
 
-def _conditions(walk: Walk, waiting: Waiting, version: Version | None) -> Mapping[str, str]:
-    if version is None or (walk.leads_on(waiting) and not version.is_leaf):
+def _headers(
+    crawler: Crawler, pending: PendingUrl, version: PageVersion | None
+) -> Mapping[str, str]:
+    """Make the request conditional, unless the links of the page are needed."""
+    if version is None or (crawler.follows_links(pending) and not version.is_leaf):
         return NO_HEADERS
-    return version.conditions()
+    return version.request_headers()
 
 
-def _news(change: Document | Unreadable, held: str | None) -> Iterator[Change]:
-    """Nothing where the same text is held."""
+def _skip_unchanged(change: Document | Unreadable, known_version: str | None) -> Iterator[Change]:
+    """Yield the change, unless the known version has the same text."""
     if isinstance(change, Document):
-        before, now = Version.read(held), Version.read(change.version)
+        before, now = PageVersion.parse(known_version), PageVersion.parse(change.version)
         if before is not None and now is not None and before.digest == now.digest:
-            if held != change.version:
+            if known_version != change.version:
                 yield Unchanged(change.id, change.version)
             return
     yield change
 
 
-def _extracted(read: Read) -> ExtractionResult:
-    if read.media_type == HTML:
-        return read_page(read.page, read.root, read.address)
-    return extract(read.fetched.answer.body, read.media_type)
+def _extract(page: DocumentPage) -> ExtractionResult:
+    if page.media_type == HTML:
+        return extract_page(page.html, page.root, page.url)
+    return extract(page.response.body, page.media_type)
 
 
-def _told(moment: str | None) -> datetime | None:
-    return parse_time(moment) if moment else None
-
-
-def _last_modified(answer: Response) -> datetime | None:
+def _last_modified(response: Response) -> datetime | None:
     try:
-        return to_utc(parsedate_to_datetime(answer.headers.get("last-modified", "")))
+        return to_utc(parsedate_to_datetime(response.headers.get("last-modified", "")))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
-def _checkpoint(asked: int) -> Checkpoint:
-    return Checkpoint(json.dumps({"asked": asked}))
+def _checkpoint(count: int) -> Checkpoint:
+    return Checkpoint(json.dumps({"asked": count}))
 
 
 SOURCE_KIND = SourceKind(

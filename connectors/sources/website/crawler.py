@@ -1,4 +1,4 @@
-"""One way through a site, from its start pages by its links, or along its sitemaps: nearest first."""
+"""Crawling a site from its start pages along links, or along its sitemaps; pages of low depth first."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,75 +9,75 @@ from typing import TypeAlias
 from lxml.html import HtmlElement
 
 from connectors.closing import Closing
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.extraction import media_types
 from connectors.extraction.encoding import decode
 from connectors.extraction.result import ExtractionError
 from connectors.http_client.response import Response, ResponseError, ServiceUnavailableError
 from connectors.sources.website.fetcher import (
     NO_HEADERS,
-    Absent,
-    Failed,
-    Fetched,
+    FetchedPage,
     Fetcher,
-    Page,
-    Same,
+    FetchFailed,
+    FetchResult,
+    NotFound,
+    NotModified,
 )
-from connectors.sources.website.frontier import Frontier, Waiting
-from connectors.sources.website.page_document import holds_text, media_type_of
-from connectors.sources.website.page_links import Head, head_of, head_of_file, parsed
+from connectors.sources.website.frontier import Frontier, PendingUrl
+from connectors.sources.website.page_document import detect_media_type, may_contain_text
+from connectors.sources.website.page_links import (
+    PageHead,
+    parse_file_head,
+    parse_head,
+    parse_html,
+)
 from connectors.sources.website.settings import Crawl, Sitemap, WebsiteSettings
-from connectors.sources.website.sitemaps import listed
+from connectors.sources.website.sitemaps import list_pages
 
-BATCH = 200
-_FAILURES = 10
-"""In a row; then the start page is asked whether the site is still there."""
-_LATER = timedelta(minutes=10)
+BATCH_SIZE = 200
+_MAX_FAILURES = 10
+"""After so many failures in a row, the start page shows whether the site is still available."""
+_RETRY_AFTER = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
-    """A page or a file that is a document."""
+class DocumentPage:
+    """A page or a file that becomes a document."""
 
-    address: str
-    fetched: Page
+    url: str
+    response: Response
     media_type: str
-    told: str | None
-    """When it was changed last, as a sitemap tells."""
+    last_modified: str | None
+    """As a sitemap states it."""
     is_leaf: bool
     """It has no links."""
-    page: str = ""
-    """Of a page, its text."""
+    html: str = ""
     root: HtmlElement | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """It has not changed."""
-
-    address: str
+class UnchangedPage:
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """It is no document, or no longer one."""
+class RemovedPage:
+    """There is no document at the URL, or no longer."""
 
-    address: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
-class Faulty:
-    """It is a document that cannot be read."""
-
-    address: str
+class UnreadablePage:
+    url: str
     reason: str
 
 
-Step: TypeAlias = Read | Kept | Missing | Faulty
+CrawlResult: TypeAlias = DocumentPage | UnchangedPage | RemovedPage | UnreadablePage
 
 
-class Walk(Closing):
-    """To be closed. Its memory does not grow with the site."""
+class Crawler(Closing):
+    """Its memory does not grow with the site."""
 
     def __init__(self, fetcher: Fetcher, settings: WebsiteSettings) -> None:
         self._fetcher = fetcher
@@ -89,155 +89,154 @@ class Walk(Closing):
     def close(self) -> None:
         self._frontier.close()
 
-    def batches(self) -> Iterator[list[Waiting]]:
-        """All that is to be visited; those of a batch are visited before the next is asked for.
+    def batches(self) -> Iterator[list[PendingUrl]]:
+        """Yield the URLs to visit; a batch must be visited before the next one is taken.
 
         Raises:
-            TemporarilyUnavailableError: a sitemap cannot be had now.
-            ActionRequiredError: it cannot be had at all.
+            TemporarilyUnavailableError: a sitemap cannot be read now.
+            ActionRequiredError: a sitemap cannot be read at all.
         """
-        begins = self._settings.begins()
+        start_urls = self._settings.start_urls()
         match self._settings.read:
             case Crawl():
-                self._frontier.add(Waiting(begin, 0) for begin in begins)
+                self._frontier.add(PendingUrl(url, 0) for url in start_urls)
             case Sitemap():
-                pages = listed(self._fetcher, begins)
-                self._frontier.add(page for page in pages if self._scope.chooses(page.address))
-        while batch := self._frontier.next(BATCH):
+                pages = list_pages(self._fetcher, start_urls)
+                self._frontier.add(page for page in pages if self._scope.includes(page.url))
+        while batch := self._frontier.next_batch(BATCH_SIZE):
             yield batch
 
-    def left_out(self) -> str | None:
-        """The first address that would have been too many."""
-        return self._frontier.left_out
+    @property
+    def first_skipped(self) -> str | None:
+        """The first URL beyond the maximum number of pages."""
+        return self._frontier.first_skipped
 
-    def leads_on(self, waiting: Waiting) -> bool:
-        """Whether the links of this page are followed."""
+    def follows_links(self, pending: PendingUrl) -> bool:
         match self._settings.read:
             case Crawl(depth=depth):
-                return waiting.depth < depth
+                return pending.depth < depth
             case Sitemap():
                 return False
 
-    def visit(self, waiting: Waiting, headers: Mapping[str, str] = NO_HEADERS) -> Iterator[Step]:
-        """What comes of an address: nothing where a redirect has led there before.
+    def visit(
+        self, pending: PendingUrl, headers: Mapping[str, str] = NO_HEADERS
+    ) -> Iterator[CrawlResult]:
+        """Fetch a URL; yield nothing if it was visited before, as the target of a redirect.
 
         Raises:
-            TemporarilyUnavailableError: the site asks to wait or does not answer any more.
-            ActionRequiredError: a start page cannot be read, or the credential is refused.
+            TemporarilyUnavailableError: the site limits requests, or is no longer available.
+            ActionRequiredError: a start page cannot be read, or the credential is not accepted.
         """
-        if not self._frontier.claim(waiting.address):
+        if not self._frontier.claim(pending.url):
             return
-        fetched = self._fetcher.page(waiting.address, headers)
-        if self._is_begin(waiting):
-            raise_if_lost(waiting.address, fetched)
-        self._count(fetched)
-        match fetched:
-            case Page(address=address):
-                if address != waiting.address:
-                    yield Missing(waiting.address)
-                    if not self._frontier.claim(address):
+        result = self._fetcher.fetch_page(pending.url, headers)
+        if self._is_start_page(pending):
+            check_start_page(pending.url, result)
+        self._count_failures(result)
+        match result:
+            case FetchedPage(url=url):
+                if url != pending.url:
+                    yield RemovedPage(pending.url)
+                    if not self._frontier.claim(url):
                         return
-                yield self._followed(waiting, fetched)
-            case Same(address=address):
-                yield Kept(address)
-            case Absent():
-                yield Missing(waiting.address)
-            case Failed(error):
-                yield Faulty(waiting.address, str(error))
+                yield self._process(pending, result)
+            case NotModified(url=url):
+                yield UnchangedPage(url)
+            case NotFound():
+                yield RemovedPage(pending.url)
+            case FetchFailed(error):
+                yield UnreadablePage(pending.url, str(error))
 
-    def _is_begin(self, waiting: Waiting) -> bool:
+    def _is_start_page(self, pending: PendingUrl) -> bool:
         is_crawl = isinstance(self._settings.read, Crawl)
-        return is_crawl and waiting.address in self._settings.begins()
+        return is_crawl and pending.url in self._settings.start_urls()
 
-    def _count(self, fetched: Fetched) -> None:
-        """A site that has gone is not asked for each of its pages."""
-        is_down = isinstance(fetched, Failed) and isinstance(fetched.error, ServiceUnavailableError)
+    def _count_failures(self, result: FetchResult) -> None:
+        """End the run if the site became unavailable, rather than request each of its pages."""
+        is_down = isinstance(result, FetchFailed) and isinstance(
+            result.error, ServiceUnavailableError
+        )
         self._failures = self._failures + 1 if is_down else 0
-        if self._failures < _FAILURES:
+        if self._failures < _MAX_FAILURES:
             return
         self._failures = 0
-        begin = self._settings.begins()[0]
-        match self._fetcher.page(begin):
-            case Failed(error):
-                raise_if_lost(begin, Failed(error))
-            case _:
-                return
+        start_url = self._settings.start_urls()[0]
+        start_result = self._fetcher.fetch_page(start_url)
+        if isinstance(start_result, FetchFailed):
+            check_start_page(start_url, start_result)
 
-    def _followed(self, waiting: Waiting, fetched: Page) -> Step:
-        read, head = opened(fetched, waiting.told)
-        if self.leads_on(waiting):
-            near = filter(self._scope.chooses, head.links)
-            self._frontier.add(Waiting(link, waiting.depth + 1) for link in near)
-        if self._is_copy(waiting, fetched.address, head):
-            return Missing(fetched.address)
-        is_none = head.is_unindexed or not self._scope.chooses(fetched.address)
-        return Missing(fetched.address) if is_none else read
+    def _process(self, pending: PendingUrl, page: FetchedPage) -> CrawlResult:
+        result, head = parse_page(page, pending.last_modified)
+        if self.follows_links(pending):
+            links = filter(self._scope.includes, head.links)
+            self._frontier.add(PendingUrl(link, pending.depth + 1) for link in links)
+        if self._is_duplicate(pending, page.url, head):
+            return RemovedPage(page.url)
+        is_left_out = head.noindex or not self._scope.includes(page.url)
+        return RemovedPage(page.url) if is_left_out else result
 
-    def _is_copy(self, waiting: Waiting, address: str, head: Head) -> bool:
-        """Whether the page names another as its own; that one is then taken at its word."""
-        other = head.canonical
-        if other in (None, address, waiting.address) or not self._scope.chooses(other or ""):
+    def _is_duplicate(self, pending: PendingUrl, url: str, head: PageHead) -> bool:
+        """Whether the page names another one as canonical; that one is then added to the frontier."""
+        canonical = head.canonical
+        if canonical is None or canonical in (url, pending.url):
             return False
-        if self._frontier.is_chosen(address) or self._frontier.is_chosen(waiting.address):
+        if not self._scope.includes(canonical):
             return False
-        self._frontier.choose(other or "", waiting.depth)
+        # Two pages that name each other must not both be left out.
+        if self._frontier.is_canonical(url) or self._frontier.is_canonical(pending.url):
+            return False
+        self._frontier.add_canonical(canonical, pending.depth)
         return True
 
 
-def opened(fetched: Page, told: str | None = None) -> tuple[Step, Head]:
-    """What was answered, and what it says of itself."""
-    address, answer = fetched.address, fetched.answer
-    media_type = media_type_of(answer)
-    if media_type != media_types.HTML:
-        head = head_of_file(answer.headers)
-        if not holds_text(media_type):
-            return Missing(address), head
-        return _read(fetched, media_type, told), head
-    try:
-        page = decode(answer.body, _charset(answer))
-    except ExtractionError as error:
-        return Faulty(address, str(error)), Head()
-    root = parsed(page)
-    head = head_of_file(answer.headers) if root is None else head_of(root, address, answer.headers)
-    read = Read(
-        address=address,
-        fetched=fetched,
+def parse_page(page: FetchedPage, last_modified: str | None = None) -> tuple[CrawlResult, PageHead]:
+    """Decide whether a page becomes a document, and read its links and robots tags."""
+    url, response = page.url, page.response
+    media_type = detect_media_type(response)
+    html, root = "", None
+    head = parse_file_head(response.headers)
+    if media_type == media_types.HTML:
+        try:
+            html = decode(response.body, _declared_charset(response))
+        except ExtractionError as error:
+            return UnreadablePage(url, str(error)), PageHead()
+        root = parse_html(html)
+        head = head if root is None else parse_head(root, url, response.headers)
+    elif not may_contain_text(media_type):
+        return RemovedPage(url), head
+    document_page = DocumentPage(
+        url=url,
+        response=response,
         media_type=media_type,
-        told=told,
+        last_modified=last_modified,
         is_leaf=not head.links,
-        page=page,
+        html=html,
         root=root,
     )
-    return read, head
+    return document_page, head
 
 
-def _charset(answer: Response) -> str | None:
+def _declared_charset(response: Response) -> str | None:
     message = Message()
-    message["content-type"] = answer.headers.get("content-type", "")
+    message["content-type"] = response.headers.get("content-type", "")
     return message.get_content_charset()
 
 
-def _read(fetched: Page, media_type: str, told: str | None) -> Read:
-    return Read(
-        address=fetched.address, fetched=fetched, media_type=media_type, told=told, is_leaf=True
-    )
-
-
-def raise_if_lost(begin: str, fetched: Fetched) -> None:
-    """Without its start page a site would seem to be empty.
+def check_start_page(url: str, result: FetchResult) -> None:
+    """Raise an error if a start page was not read: the site would look empty.
 
     Raises:
-        TemporarilyUnavailableError: the page does not answer now.
-        ActionRequiredError: it is not there, or must not be read.
+        TemporarilyUnavailableError: the page is not available now.
+        ActionRequiredError: it does not exist, or must not be read.
     """
-    match fetched:
-        case Absent(reason):
-            raise ActionRequiredError(f"{begin}, where reading begins, cannot be read: {reason}")
-        case Failed(ResponseError() as error):
+    match result:
+        case NotFound(reason):
+            raise SourceError(f"the start page {url} cannot be read: {reason}")
+        case FetchFailed(ResponseError() as error):
             raise TemporarilyUnavailableError(
-                f"{begin}, where reading begins, cannot be read: {error}", _LATER
+                f"the start page {url} cannot be read: {error}", _RETRY_AFTER
             )
-        case Failed(error):
+        case FetchFailed(error):
             raise error
         case _:
             return

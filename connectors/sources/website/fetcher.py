@@ -1,4 +1,4 @@
-"""Asking a site for its pages as a good guest does: by its robots.txt, with pauses, within its hosts."""
+"""Fetching pages of a site: within its hosts, as robots.txt allows, and with a delay between requests."""
 
 import time
 from collections.abc import Mapping
@@ -7,7 +7,11 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TypeAlias
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import (
+    ActionRequiredError,
+    SourceAuthError,
+    TemporarilyUnavailableError,
+)
 from connectors.http_client.address_guard import AddressNotAllowedError
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import (
@@ -26,166 +30,166 @@ from connectors.http_client.response import (
     ResponseTooLarge,
     ServiceUnavailableError,
 )
-from connectors.sources.website.robots_txt import Robots
-from connectors.sources.website.urls import Scope, page_address, path_of, place_of
+from connectors.sources.website.robots_txt import RobotsTxt
+from connectors.sources.website.urls import Scope, host_of, normalize_url
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
-_HOPS = 10
-_LONGEST_PAUSE = 60.0
-"""Seconds. A robots.txt that asks for more would have a site read in years."""
-_AN_HOUR = timedelta(hours=1)
-_ROBOTS = RequestLimits(max_bytes=5 * MEBIBYTE, max_redirects=5)
+_MAX_REDIRECTS = 10
+_MAX_CRAWL_DELAY = 60.0
+"""Seconds. With a longer delay, a site would take years to read."""
+_RETRY_ROBOTS = timedelta(hours=1)
+_ROBOTS_LIMITS = RequestLimits(max_bytes=5 * MEBIBYTE, max_redirects=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """It was answered, under this address after all redirects."""
-
-    address: str
-    answer: Response
-
-
-@dataclass(frozen=True, slots=True)
-class Same:
-    """It is what it was before."""
-
-    address: str
+class FetchedPage:
+    url: str
+    """After all redirects."""
+    response: Response
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
-    """There is nothing to read here; the reason is in words."""
+class NotModified:
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """There is no page at the URL, or it must not be fetched."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """It is there, and cannot be read now."""
+class FetchFailed:
+    """There is a page, but it cannot be read."""
 
     error: TemporarilyUnavailableError | ActionRequiredError | ResponseError
 
 
-Fetched: TypeAlias = Page | Same | Absent | Failed
+FetchResult: TypeAlias = FetchedPage | NotModified | NotFound | FetchFailed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
-    pause: float
-    """Seconds between two requests to a host."""
-    most_bytes: int
-    signed_in: str = ""
-    """What to do when the credential is refused; empty where there is none."""
+class FetchOptions:
+    delay: float
+    """Minimum seconds between two requests to a host."""
+    max_bytes: int
+    credential_hint: str = ""
+    """What to do if the credential is not accepted; empty without a credential."""
 
 
 class Fetcher:
-    """One run's way to the pages of a site."""
+    """Fetches the pages of a site during one run."""
 
-    def __init__(self, client: WebClient, scope: Scope, manners: Manners) -> None:
+    def __init__(self, client: WebClient, scope: Scope, options: FetchOptions) -> None:
         self.scope = scope
         self._client = client
-        self._manners = manners
-        self._bounds = RequestLimits(
-            total=DEFAULT_LIMITS.total, max_bytes=manners.most_bytes, max_redirects=0
+        self._options = options
+        self._page_limits = RequestLimits(
+            total=DEFAULT_LIMITS.total, max_bytes=options.max_bytes, max_redirects=0
         )
-        self._robots: dict[str, Robots] = {}
-        self._asked: dict[str, float] = {}
+        self._robots: dict[str, RobotsTxt] = {}
+        self._last_requests: dict[str, float] = {}
 
-    def page(self, address: str, headers: Mapping[str, str] = NO_HEADERS) -> Fetched:
-        """Along redirects within the hosts.
+    def fetch_page(self, url: str, headers: Mapping[str, str] = NO_HEADERS) -> FetchResult:
+        """Fetch a page, and follow redirects within the site.
 
         Raises:
-            TemporarilyUnavailableError: the service asks to wait, or its robots.txt cannot be had.
-            ActionRequiredError: the credential is refused.
+            TemporarilyUnavailableError: the site limits requests, or its robots.txt cannot be read.
+            ActionRequiredError: the credential is not accepted.
         """
-        passed: list[str] = []
-        while address not in passed and len(passed) <= _HOPS:
-            if self.scope.shuns(address):
-                return Absent(
-                    f"it leads to {address}, which is not of the site: see hosts and exclude"
+        visited: list[str] = []
+        while url not in visited and len(visited) <= _MAX_REDIRECTS:
+            if self.scope.excludes(url):
+                return NotFound(
+                    f"it redirects to {url}, which is not part of the site: see hosts and exclude"
+                    if visited
+                    else f"{url} is not part of the site: see hosts and exclude"
                 )
-            if not self._robots_of(address).allows(path_of(address)):
-                return Absent("its robots.txt asks not to read it")
-            passed.append(address)
-            answer = self._answer(address, headers, self._bounds)
-            if isinstance(answer, Failed):
-                return answer
-            target = _target(answer)
+            if not self._robots_txt(url).allows(url):
+                return NotFound("robots.txt does not allow reading it")
+            visited.append(url)
+            response = self._get(url, headers, self._page_limits)
+            if isinstance(response, FetchFailed):
+                return response
+            target = _redirect_target(response)
             if target is None:
-                return _judged(address, answer)
-            address, headers = page_address(target, address) or target, NO_HEADERS
-        return Failed(MalformedResponse(f"{passed[0]} leads in a circle, or on and on"))
+                return _to_result(url, response)
+            url, headers = normalize_url(target, url) or target, NO_HEADERS
+        return FetchFailed(MalformedResponse(f"{visited[0]} redirects too often, or in a circle"))
 
-    def file(self, address: str, most_bytes: int) -> Fetched:
-        """What is not a page, such as a sitemap: whatever robots.txt says of it."""
-        if self.scope.shuns(address):
-            return Absent("it is not of the site")
-        bounds = RequestLimits(max_bytes=most_bytes)
-        answer = self._answer(address, NO_HEADERS, bounds)
-        return answer if isinstance(answer, Failed) else _judged(address, answer)
+    def fetch_file(self, url: str, max_bytes: int) -> FetchResult:
+        """Fetch a file that is not a page, such as a sitemap; robots.txt does not apply to it."""
+        if self.scope.excludes(url):
+            return NotFound("it is not part of the site")
+        response = self._get(url, NO_HEADERS, RequestLimits(max_bytes=max_bytes))
+        return response if isinstance(response, FetchFailed) else _to_result(url, response)
 
-    def _answer(
-        self, address: str, headers: Mapping[str, str], bounds: RequestLimits
-    ) -> Response | Failed:
-        self._pause(place_of(address))
+    def _get(
+        self, url: str, headers: Mapping[str, str], limits: RequestLimits
+    ) -> Response | FetchFailed:
+        self._wait(host_of(url))
         try:
-            return self._client.get(address, headers=headers, limits=bounds)
+            return self._client.get(url, headers=headers, limits=limits)
         except NotAuthorizedError as error:
-            if error.response.status == 401 and self._manners.signed_in:
-                raise ActionRequiredError(f"{error}: {self._manners.signed_in}") from error
-            return Failed(error)
+            if error.response.status == 401 and self._options.credential_hint:
+                raise SourceAuthError(f"{error}: {self._options.credential_hint}") from error
+            return FetchFailed(error)
         except (
             ServiceUnavailableError,
             ResponseError,
             AddressNotAllowedError,
             CertificateError,
         ) as error:
-            return Failed(error)
+            return FetchFailed(error)
 
-    def _pause(self, place: str) -> None:
-        robots = self._robots.get(place)
-        pause = max(self._manners.pause, min(robots.delay if robots else 0.0, _LONGEST_PAUSE))
-        last = self._asked.get(place)
-        if last is not None and (wait := last + pause - time.monotonic()) > 0:
-            time.sleep(wait)
-        self._asked[place] = time.monotonic()
+    def _wait(self, host: str) -> None:
+        robots = self._robots.get(host)
+        crawl_delay = min(robots.crawl_delay if robots else 0.0, _MAX_CRAWL_DELAY)
+        delay = max(self._options.delay, crawl_delay)
+        last = self._last_requests.get(host)
+        if last is not None and (remaining := last + delay - time.monotonic()) > 0:
+            time.sleep(remaining)
+        self._last_requests[host] = time.monotonic()
 
-    def _robots_of(self, address: str) -> Robots:
-        """Asked once a run; hosts that have none allow all (RFC 9309, 2.3.1)."""
-        place = place_of(address)
-        if place not in self._robots:
-            scheme = address.partition(":")[0]
-            self._robots[place] = self._asked_robots(f"{scheme}://{place}/robots.txt")
-        return self._robots[place]
+    def _robots_txt(self, url: str) -> RobotsTxt:
+        """Fetch the robots.txt of each host once."""
+        host = host_of(url)
+        if host not in self._robots:
+            scheme = url.partition(":")[0]
+            self._robots[host] = self._fetch_robots_txt(f"{scheme}://{host}/robots.txt")
+        return self._robots[host]
 
-    def _asked_robots(self, address: str) -> Robots:
+    def _fetch_robots_txt(self, url: str) -> RobotsTxt:
+        """Without a robots.txt everything is allowed (RFC 9309, 2.3.1)."""
         try:
-            answer = self._client.get(address, limits=_ROBOTS)
+            response = self._client.get(url, limits=_ROBOTS_LIMITS)
         except NotAuthorizedError:
-            return Robots()
+            return RobotsTxt()
         except ClientError as error:
             if error.response.status < 500:
-                return Robots()
-            raise TemporarilyUnavailableError(str(error), _AN_HOUR) from error
+                return RobotsTxt()
+            raise TemporarilyUnavailableError(str(error), _RETRY_ROBOTS) from error
         except (ResponseTooLarge, MalformedResponse) as error:
             raise TemporarilyUnavailableError(
-                f"its robots.txt cannot be read: {error}", _AN_HOUR
+                f"robots.txt cannot be read: {error}", _RETRY_ROBOTS
             ) from error
-        return Robots() if answer.not_found else Robots.of(answer.body)
+        return RobotsTxt() if response.not_found else RobotsTxt(response.body)
 
 
-def _target(answer: Response) -> str | None:
-    return answer.headers.get("location") if answer.status in REDIRECT_STATUSES else None
+def _redirect_target(response: Response) -> str | None:
+    return response.headers.get("location") if response.status in REDIRECT_STATUSES else None
 
 
-def _judged(address: str, answer: Response) -> Fetched:
-    match answer.status:
+def _to_result(url: str, response: Response) -> FetchResult:
+    match response.status:
         case 200:
-            return Page(address, answer)
+            return FetchedPage(url, response)
         case 304:
-            return Same(address)
+            return NotModified(url)
         case 404 | 410:
-            return Absent(f"there is no such page (status {answer.status})")
+            return NotFound(f"there is no such page (status {response.status})")
         case status:
-            return Failed(MalformedResponse(f"{address} is no page (status {status})"))
+            return FetchFailed(MalformedResponse(f"{url} is not a page (status {status})"))

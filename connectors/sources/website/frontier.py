@@ -1,4 +1,4 @@
-"""Which addresses a walk has still to ask, and which it knows already: on disk, nearest first."""
+"""The crawl frontier: URLs that are to be visited, or were visited; kept on disk."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -6,77 +6,77 @@ from dataclasses import dataclass
 
 from connectors.closing import Closing
 
-_TABLE = """
+_SCHEMA = """
 create table page (
-    number integer primary key, address text not null unique, depth integer not null,
-    told text, is_done integer not null default 0, is_chosen integer not null default 0
+    number integer primary key, url text not null unique, depth integer not null,
+    last_modified text, is_done integer not null default 0, is_canonical integer not null default 0
 );
-create index waiting on page (depth, number) where not is_done;
+create index pending on page (depth, number) where not is_done;
 """
-_ADD = "insert or ignore into page (address, depth, told) values (?, ?, ?)"
-_NEXT = "select address, depth, told from page where not is_done order by depth, number limit ?"
+_ADD = "insert or ignore into page (url, depth, last_modified) values (?, ?, ?)"
+_NEXT = (
+    "select url, depth, last_modified from page where not is_done order by depth, number limit ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """An address to be asked."""
+class PendingUrl:
+    """A URL to be visited."""
 
-    address: str
+    url: str
     depth: int
-    """Links from a start page to it."""
-    told: str | None = None
-    """When it was changed last, as a sitemap tells."""
+    """The number of links from a start page."""
+    last_modified: str | None = None
+    """As a sitemap states it."""
 
 
 class Frontier(Closing):
-    """Takes up to so many addresses; to be closed, and its file goes away with it."""
+    """Holds up to `max_urls` URLs."""
 
-    def __init__(self, most: int) -> None:
-        # An empty name is a file of SQLite's own that nobody else sees.
+    def __init__(self, max_urls: int) -> None:
+        # An empty name makes SQLite create a private temporary file.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._database.executescript(f"pragma synchronous = off; {_TABLE}")
-        self._most = most
+        self._database.executescript(f"pragma synchronous = off; {_SCHEMA}")
+        self._max_urls = max_urls
         self._count = 0
-        self.left_out: str | None = None
-        """The first address that was too many."""
+        self.first_skipped: str | None = None
+        """The first URL beyond the limit."""
 
     def close(self) -> None:
         self._database.close()
 
-    def add(self, pages: Iterable[Waiting]) -> None:
-        """Those that are new."""
+    def add(self, pages: Iterable[PendingUrl]) -> None:
+        """Add URLs; those that are known already are ignored."""
         self._database.execute("begin")
         for page in pages:
-            if self._count < self._most:
-                row = (page.address, page.depth, page.told)
+            if self._count < self._max_urls:
+                row = (page.url, page.depth, page.last_modified)
                 self._count += self._database.execute(_ADD, row).rowcount
-            elif self.left_out is None and not self._knows(page.address):
-                self.left_out = page.address
+            elif self.first_skipped is None and not self._contains(page.url):
+                self.first_skipped = page.url
         self._database.execute("commit")
 
-    def choose(self, address: str, depth: int) -> None:
-        """Another page names it as the address of what it says: it is read as it is."""
-        self.add([Waiting(address, depth)])
-        self._database.execute("update page set is_chosen = 1 where address = ?", (address,))
+    def add_canonical(self, url: str, depth: int) -> None:
+        """Add a URL that a page names as its canonical one; its own canonical link is then ignored."""
+        self.add([PendingUrl(url, depth)])
+        self._database.execute("update page set is_canonical = 1 where url = ?", (url,))
 
-    def is_chosen(self, address: str) -> bool:
-        found = self._database.execute(
-            "select 1 from page where address = ? and is_chosen", (address,)
-        )
+    def is_canonical(self, url: str) -> bool:
+        found = self._database.execute("select 1 from page where url = ? and is_canonical", (url,))
         return found.fetchone() is not None
 
-    def claim(self, address: str) -> bool:
-        """Whether it is to be read now: once only."""
-        self._database.execute(_ADD, (address, 0, None))
+    def claim(self, url: str) -> bool:
+        """Mark a URL as visited; return whether it was not visited before."""
+        self._database.execute(_ADD, (url, 0, None))
         claimed = self._database.execute(
-            "update page set is_done = 1 where address = ? and not is_done", (address,)
+            "update page set is_done = 1 where url = ? and not is_done", (url,)
         )
         return claimed.rowcount == 1
 
-    def next(self, most: int) -> list[Waiting]:
-        """The nearest, in the order in which they were found."""
-        return [Waiting(*row) for row in self._database.execute(_NEXT, (most,)).fetchall()]
+    def next_batch(self, size: int) -> list[PendingUrl]:
+        """Return the next URLs, by depth, then in the order in which they were added."""
+        return [PendingUrl(*row) for row in self._database.execute(_NEXT, (size,)).fetchall()]
 
-    def _knows(self, address: str) -> bool:
-        found = self._database.execute("select 1 from page where address = ?", (address,))
+    def _contains(self, url: str) -> bool:
+        found = self._database.execute("select 1 from page where url = ?", (url,))
         return found.fetchone() is not None

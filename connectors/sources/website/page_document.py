@@ -1,4 +1,4 @@
-"""What a page says, without the menus around it."""
+"""Extracting the main text of a page, without menus and footers."""
 
 import re
 from collections.abc import Mapping
@@ -14,58 +14,58 @@ from connectors.extraction import media_types
 from connectors.extraction.html import read_html
 from connectors.extraction.markdown import read_markdown
 from connectors.extraction.registry import is_supported
-from connectors.extraction.result import ExtractionError, ExtractionResult, parse_people
+from connectors.extraction.result import (
+    ExtractionError,
+    ExtractionResult,
+    parse_people,
+)
 from connectors.http_client.response import Response
-from connectors.sources.website.page_links import named
+from connectors.sources.website.page_links import read_meta_tags
 from connectors.text_cleaning import parse_time, to_one_line
 
-_LITTLE = 400
-"""Characters. A page that says no more has no menus to be found out, and an article of fewer was not
-found."""
-_LARGEST = 2_000_000
-"""Characters of a page in which the article is looked for; it takes some microseconds for each."""
-_CREATED = ("article:published_time", "datepublished", "dcterms.created", "dc.date", "date")
-_UPDATED = ("article:modified_time", "datemodified", "og:updated_time", "dcterms.modified")
-_PAGE = re.compile(
+_MIN_ARTICLE_LENGTH = 400
+"""Characters. With less text the detection of the article is not reliable."""
+_MAX_PAGE_LENGTH = 2_000_000
+"""Characters. The article is not detected in longer pages: it takes microseconds per character."""
+_CREATED_TAGS = ("article:published_time", "datepublished", "dcterms.created", "dc.date", "date")
+_UPDATED_TAGS = ("article:modified_time", "datemodified", "og:updated_time", "dcterms.modified")
+_HTML_START = re.compile(
     rb"\s*(<\?xml[^>]*>\s*)?(<!--.{0,500}?-->\s*)*<(!doctype\s+html|html)[\s>]", re.I | re.S
 )
 _NEEDS_SCRIPT = re.compile(
     r"(enable|requires?|activate|turn on|without|need) javascript|javascript (is|must be|to)\b",
     re.I,
 )
-_HTML = {media_types.HTML, "application/xhtml+xml"}
-_FEEDS = {"application/rss+xml", "application/atom+xml", "text/css", "text/javascript"}
-_FEEDS |= {
-    "application/javascript",
-    "application/zip",
-    "application/gzip",
+_HTML_TYPES = {media_types.HTML, "application/xhtml+xml"}
+_IGNORED_TYPES = {
+    *("application/rss+xml", "application/atom+xml", "text/css", "text/javascript"),
+    *("application/javascript", "application/zip", "application/gzip"),
     "application/manifest+json",
 }
-_MEDIA = ("image/", "audio/", "video/", "font/")
+_IGNORED_PREFIXES = ("image/", "audio/", "video/", "font/")
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """The main text of a page, and who wrote it."""
+    """The main text of a page."""
 
     sections: tuple[Section, ...]
     title: str | None
     author: str | None
 
 
-def media_type_of(answer: Response) -> str:
-    """What the body is: by its first bytes where they are plain, else as the server says, else by its
-    name. Many servers call all they do not know text/plain or text/html."""
-    name, head, declared = (
-        urlsplit(answer.url).path,
-        answer.body[: media_types.HEAD_SIZE],
-        answer.media_type,
-    )
-    seen = media_types.detect_media_type("", head)
+def detect_media_type(response: Response) -> str:
+    """Detect the type by the first bytes if they are specific, else by the header, else by the name.
+
+    Many servers declare every type that they do not know as text/plain or text/html.
+    """
+    name, declared = urlsplit(response.url).path, response.media_type
+    head = response.body[: media_types.HEAD_SIZE]
+    by_content = media_types.detect_media_type("", head)
     by_name = media_types.detect_media_type(name, head)
-    if seen not in (media_types.TEXT, media_types.UNKNOWN):
-        return declared if seen == "application/zip" and is_supported(declared) else by_name
-    if _PAGE.match(head) or declared in _HTML:
+    if by_content not in (media_types.TEXT, media_types.UNKNOWN):
+        return declared if by_content == "application/zip" and is_supported(declared) else by_name
+    if _HTML_START.match(head) or declared in _HTML_TYPES:
         return media_types.HTML
     if declared == "text/xml":
         return media_types.XML
@@ -74,22 +74,22 @@ def media_type_of(answer: Response) -> str:
     return declared
 
 
-def holds_text(media_type: str) -> bool:
-    """Whether it may be a document: pictures, feeds and what only dresses pages is none."""
-    return media_type not in _FEEDS and not media_type.startswith(_MEDIA)
+def may_contain_text(media_type: str) -> bool:
+    """Whether a file may be a document; media, feeds, style sheets and scripts are not."""
+    return media_type not in _IGNORED_TYPES and not media_type.startswith(_IGNORED_PREFIXES)
 
 
-def read_page(page: str, root: HtmlElement | None, address: str) -> ExtractionResult:
-    """The article of the page where one is found, else all that is seen of it.
+def extract_page(page: str, root: HtmlElement | None, url: str) -> ExtractionResult:
+    """Extract the article of the page if one is detected, else all visible text.
 
     Raises:
-        ExtractionError: nothing is seen of it without its scripts, or it is nested too deeply.
+        ExtractionError: the page shows no text without scripts, or is nested too deeply.
     """
-    whole = _seen(page)
-    facts = named(root) if root is not None else {}
-    if _length(whole.sections) >= _LITTLE and len(page) <= _LARGEST:
-        article = _article(page, address)
-        if article is not None and _length(article.sections) >= _LITTLE:
+    whole = _extract_visible(page)
+    tags = read_meta_tags(root) if root is not None else {}
+    if _length(whole.sections) >= _MIN_ARTICLE_LENGTH and len(page) <= _MAX_PAGE_LENGTH:
+        article = _extract_article(page, url)
+        if article is not None and _length(article.sections) >= _MIN_ARTICLE_LENGTH:
             authors = parse_people([article.author]) if article.author else whole.authors
             title = article.title or whole.title
             whole = replace(whole, sections=article.sections, title=title, authors=authors)
@@ -97,44 +97,46 @@ def read_page(page: str, root: HtmlElement | None, address: str) -> ExtractionRe
     return replace(
         whole,
         metadata={"language": language.strip()} if language.strip() else {},
-        created_at=_first_time(facts, _CREATED) or whole.created_at,
-        updated_at=_first_time(facts, _UPDATED) or whole.updated_at,
+        created_at=_first_time(tags, _CREATED_TAGS) or whole.created_at,
+        updated_at=_first_time(tags, _UPDATED_TAGS) or whole.updated_at,
     )
 
 
-def _seen(page: str) -> ExtractionResult:
+def _extract_visible(page: str) -> ExtractionResult:
     try:
         found = read_html(page.encode("utf-8"))
     except ExtractionError:
         if "<script" in page.lower():
-            raise _only_by_script() from None
+            raise _needs_script() from None
         raise
-    if _length(found.sections) < _LITTLE and _NEEDS_SCRIPT.search(_text(found.sections)):
-        raise _only_by_script()
+    if _length(found.sections) < _MIN_ARTICLE_LENGTH and _NEEDS_SCRIPT.search(
+        _text(found.sections)
+    ):
+        raise _needs_script()
     return found
 
 
-def _only_by_script() -> ExtractionError:
-    return ExtractionError("the page shows its text only by script, which is not run here")
+def _needs_script() -> ExtractionError:
+    return ExtractionError("the page needs JavaScript to show its text, and scripts are not run")
 
 
-def _article(page: str, address: str) -> Article | None:
-    # It takes half a second, which a command that reads no page must not pay.
+def _extract_article(page: str, url: str) -> Article | None:
+    # The import takes half a second, which other commands must not pay.
     from trafilatura import extract
     from trafilatura.metadata import extract_metadata
 
     try:
         text = extract(
             page,
-            url=address,
+            url=url,
             output_format="markdown",
             include_comments=False,
             include_formatting=True,
             fast=True,
         )
-        facts = extract_metadata(
+        metadata = extract_metadata(
             page,
-            default_url=address,
+            default_url=url,
             date_config={"extensive_search": False, "original_date": True},
         )
         if not text:
@@ -149,20 +151,20 @@ def _article(page: str, address: str) -> Article | None:
         etree.LxmlError,
         ExtractionError,
     ):
-        # Of a page that confuses it, all is read.
+        # trafilatura fails on some pages; then all visible text is used.
         return None
     return Article(
-        tuple(map(_without_span, sections)), to_one_line(facts.title or ""), facts.author
+        tuple(map(_without_span, sections)), to_one_line(metadata.title or ""), metadata.author
     )
 
 
 def _without_span(section: Section) -> Section:
-    """Its place in the Markdown says nothing of the page."""
+    """Remove the position in the Markdown, which does not exist in the page."""
     return replace(section, place=replace(section.place, span=None))
 
 
-def _first_time(facts: Mapping[str, str], names: tuple[str, ...]) -> datetime | None:
-    return next(filter(None, (parse_time(facts.get(name, "")) for name in names)), None)
+def _first_time(tags: Mapping[str, str], names: tuple[str, ...]) -> datetime | None:
+    return next(filter(None, (parse_time(tags.get(name, "")) for name in names)), None)
 
 
 def _text(sections: tuple[Section, ...]) -> str:

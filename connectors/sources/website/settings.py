@@ -1,4 +1,4 @@
-"""What an owner says of a website."""
+"""The settings and the credential of a website."""
 
 import re
 from typing import Annotated, Literal, TypeAlias
@@ -7,125 +7,139 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.setting_types import GlobPatterns, ReaderTokens
-from connectors.sources.website.urls import Scope, globs, page_address, place_named, place_of
+from connectors.sources.website.urls import (
+    Scope,
+    host_of,
+    normalize_url,
+    parse_globs,
+    parse_host,
+)
 
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_OWN_HEADERS = {"host", "content-length", "connection", "transfer-encoding", "accept-encoding"}
-_SENDABLE = re.compile(r"[!-~]+( [!-~]+)*")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_RESERVED_HEADERS = {"host", "content-length", "connection", "transfer-encoding", "accept-encoding"}
+_HEADER_VALUE = re.compile(r"[!-~]+( [!-~]+)*")
 
 
-def _addresses(urls: tuple[str, ...]) -> tuple[str, ...]:
+def _validate_urls(urls: tuple[str, ...]) -> tuple[str, ...]:
     for url in urls:
-        if page_address(url) is None:
-            raise ValueError(f"{url!r} is not the address of a page: write https://HOST/PATH")
+        if normalize_url(url) is None:
+            raise ValueError(f"{url!r} is not the URL of a page: write https://HOST/PATH")
     return urls
 
 
 class Crawl(BaseModel):
-    """From page to page, by their links."""
+    """Follow the links of pages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["crawl"] = "crawl"
     more: tuple[str, ...] = Field(default=(), description="Further pages to start from.")
     depth: int = Field(
-        default=10, ge=0, le=1000, description="Links from a start page to another page, at most."
+        default=10,
+        ge=0,
+        le=1000,
+        description="The maximum number of links between a start page and another page.",
     )
 
-    _are_pages = field_validator("more")(_addresses)
+    _validate_more = field_validator("more")(_validate_urls)
 
 
 class Sitemap(BaseModel):
-    """The pages that the site lists for search engines. Their links are not followed."""
+    """Read the pages that sitemaps list. Their links are not followed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["sitemap"] = "sitemap"
     more: tuple[str, ...] = Field(
         default=(),
-        description="Further sitemaps. What an index of sitemaps names is read by itself.",
+        description="Further sitemaps. Those in a sitemap index are found automatically.",
     )
 
-    _are_pages = field_validator("more")(_addresses)
+    _validate_more = field_validator("more")(_validate_urls)
 
 
 class WebsiteSettings(BaseModel):
-    """Which pages of which site, and who may read them. Globs: see `connectors.files.glob_patterns`."""
+    """Index the pages of a website. For globs see `connectors.files.glob_patterns`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    url: str = Field(description="The page to start from, or the sitemap: https://HOST/PATH.")
+    url: str = Field(description="The start page or the sitemap: https://HOST/PATH.")
     readers: ReaderTokens = Field(
         min_length=1, description="Who may read the pages: public, user:<email>, group:<id>."
     )
     read: Annotated[Crawl | Sitemap, Field(discriminator="kind")] = Field(
-        default=Crawl(), description="Follow links, or read what sitemaps list."
+        default=Crawl(), description="Follow links, or read the pages that sitemaps list."
     )
     hosts: tuple[str, ...] = Field(
         default=(),
-        description="Further hosts that belong to the site, such as docs.example.com. The host of"
-        " every address above belongs to it.",
+        description="Further hosts of the site, such as docs.example.com. The hosts of the URLs above"
+        " belong to it already.",
     )
     include: GlobPatterns = Field(
         default=(),
-        description="Globs of the paths to read, such as docs/**. Empty: all. The page to start from"
-        " is followed in any case.",
+        description="Globs of the paths to read, such as docs/**. Empty: all. The links of the start page"
+        " are followed in any case.",
     )
     exclude: GlobPatterns = Field(
-        default=(), description="Globs of the paths never to ask for, such as logout."
+        default=(), description="Globs of the paths never to request, such as logout."
     )
     pages: int = Field(
-        default=20_000, gt=0, le=1_000_000, description="Addresses to ask for in one run, at most."
+        default=20_000,
+        gt=0,
+        le=1_000_000,
+        description="The maximum number of URLs to request in one run.",
     )
     pause: float = Field(
         default=0.5,
         ge=0,
         le=60,
-        description="Seconds between two requests to a host. Where its robots.txt asks for more, it"
-        " gets that, up to a minute.",
+        description="Seconds between two requests to a host. A longer Crawl-delay in its robots.txt is"
+        " respected, up to a minute.",
     )
     largest_page: int = Field(
-        default=20_000_000, gt=0, description="Bytes. A larger page or file is told as unreadable."
+        default=20_000_000,
+        gt=0,
+        description="Bytes. A larger page or file is reported as unreadable.",
     )
     private_hosts: PrivateHosts = Field(
         default=(),
-        description="Hosts, addresses or networks (10.0.0.0/8) inside the own network that may be"
-        " asked.",
+        description="Hosts, addresses or networks (10.0.0.0/8) inside your own network that Quarry may"
+        " connect to.",
     )
 
     @field_validator("url")
     @classmethod
-    def _address(cls, url: str) -> str:
-        return _addresses((url.strip(),))[0]
+    def _validate_url(cls, url: str) -> str:
+        return _validate_urls((url.strip(),))[0]
 
     @field_validator("hosts")
     @classmethod
-    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(place_named, hosts))
+    def _validate_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(parse_host, hosts))
 
     @model_validator(mode="after")
-    def _begins_somewhere(self) -> "WebsiteSettings":
+    def _check_start_urls(self) -> "WebsiteSettings":
         scope = self.scope()
-        for begin in self.begins():
-            if scope.shuns(begin):
-                raise ValueError(f"{begin} is where reading begins, and exclude leaves it out")
+        for url in self.start_urls():
+            if scope.excludes(url):
+                raise ValueError(f"exclude must not match {url}, where reading begins")
         return self
 
-    def begins(self) -> tuple[str, ...]:
-        """The pages to start from, or the sitemaps."""
-        found = (page_address(url) for url in (self.url, *self.read.more))
-        return tuple(dict.fromkeys(filter(None, found)))
+    def start_urls(self) -> tuple[str, ...]:
+        """Return the start pages, or the sitemaps."""
+        urls = (normalize_url(url) for url in (self.url, *self.read.more))
+        return tuple(dict.fromkeys(filter(None, urls)))
 
     def scope(self) -> Scope:
         return Scope(
-            places=frozenset({*map(place_of, self.begins()), *self.hosts}),
-            include=globs(self.include),
-            exclude=globs(self.exclude),
+            hosts=frozenset({*map(host_of, self.start_urls()), *self.hosts}),
+            include=parse_globs(self.include),
+            exclude=parse_globs(self.exclude),
         )
 
 
 class Anonymous(BaseModel):
-    """Nobody needs to sign in."""
+    """No credential is needed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -133,7 +147,7 @@ class Anonymous(BaseModel):
 
 
 class Basic(BaseModel):
-    """A user name and a password, as a browser asks for them in a window of its own."""
+    """A user name and a password (HTTP basic authentication)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -143,26 +157,26 @@ class Basic(BaseModel):
 
 
 class Header(BaseModel):
-    """A header of the request, such as a token or a cookie."""
+    """A request header with a token or a cookie."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["header"] = "header"
     name: str = Field(default="Authorization", description="The name of the header.")
-    value: SecretStr = Field(description="What stands in it: Bearer …, Token …, a cookie.")
+    value: SecretStr = Field(description="The value of the header: Bearer …, Token …, or a cookie.")
 
     @field_validator("name")
     @classmethod
-    def _may_be_set(cls, name: str) -> str:
-        if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
+    def _validate_name(cls, name: str) -> str:
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
             raise ValueError(f"{name!r} is not a header that can be set")
         return name
 
     @field_validator("value")
     @classmethod
-    def _one_line(cls, value: SecretStr) -> SecretStr:
-        if not _SENDABLE.fullmatch(value.get_secret_value()):
-            raise ValueError("it is one line, without letters beyond ASCII and blanks around it")
+    def _validate_value(cls, value: SecretStr) -> SecretStr:
+        if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
+            raise ValueError("must be one line of ASCII characters without surrounding blanks")
         return value
 
 
@@ -170,10 +184,11 @@ SignIn: TypeAlias = Anonymous | Basic | Header
 
 
 class WebsiteCredential(BaseModel):
-    """How Quarry signs in to the site; it is shown to the host of the first address only."""
+    """How Quarry signs in to the site. The credential is sent only to the host of the first URL."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sign_in: Annotated[SignIn, Field(discriminator="kind")] = Field(
-        default=Anonymous(), description="With nothing, a password, or a header."
+        default=Anonymous(),
+        description="No credential, a user name and password, or a request header.",
     )

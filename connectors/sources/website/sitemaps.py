@@ -1,4 +1,4 @@
-"""Sitemaps (sitemaps.org): which pages a site lists, and when each was changed last."""
+"""Reading sitemaps (sitemaps.org): the pages of a site, and when they were last modified."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,104 +9,111 @@ from io import BytesIO
 import httpx
 from lxml import etree
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.http_client.decompression import Decompressor
 from connectors.http_client.response import ResponseError
-from connectors.sources.website.fetcher import Absent, Failed, Fetcher, Page, Same
-from connectors.sources.website.frontier import Waiting
-from connectors.sources.website.urls import page_address
+from connectors.sources.website.fetcher import (
+    FetchedPage,
+    Fetcher,
+    FetchFailed,
+    NotFound,
+    NotModified,
+)
+from connectors.sources.website.frontier import PendingUrl
+from connectors.sources.website.urls import normalize_url
 
-_LARGEST = 52_428_800
-"""Bytes, unpacked: what sitemaps.org allows."""
-_MOST = 2_000
-"""Sitemaps of one run."""
-_LATER = timedelta(minutes=10)
+_MAX_BYTES = 52_428_800
+"""Uncompressed; the limit of sitemaps.org."""
+_MAX_SITEMAPS = 2_000
+"""In one run."""
+_RETRY_AFTER = timedelta(minutes=10)
 _GZIP = b"\x1f\x8b"
 
 
-class NoSitemap(Exception):
-    """It is something else, or broken; the message says what."""
+class InvalidSitemapError(Exception):
+    """The file is not a sitemap, or damaged; the message says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    address: str
+class SitemapEntry:
+    url: str
     is_sitemap: bool
-    told: str | None
-    """The time of the last change, as it is written there."""
+    last_modified: str | None
+    """As the sitemap states it."""
 
 
-def listed(fetcher: Fetcher, begins: Sequence[str]) -> Iterator[Waiting]:
-    """The pages of the site that the sitemaps and those they name list.
+def list_pages(fetcher: Fetcher, start_urls: Sequence[str]) -> Iterator[PendingUrl]:
+    """Yield the pages in the sitemaps, and in those that they refer to.
 
     Raises:
-        TemporarilyUnavailableError: one of them cannot be had now, or is broken: fewer pages are never taken for all.
-        ActionRequiredError: there is no sitemap, one of them is of another host, or there are too many.
+        TemporarilyUnavailableError: a sitemap cannot be read now, or is damaged; its pages would otherwise
+            look deleted.
+        SourceError: a sitemap does not exist or is of another host, or there are too many.
     """
-    waiting, seen = list(begins), set(begins)
-    while waiting:
-        address = waiting.pop(0)
-        for entry in _read(fetcher, address):
+    pending, seen = list(start_urls), set(start_urls)
+    while pending:
+        url = pending.pop(0)
+        for entry in _read_sitemap(fetcher, url):
             if not entry.is_sitemap:
-                yield Waiting(entry.address, 0, entry.told)
-            elif entry.address not in seen:
-                seen.add(entry.address)
-                waiting.append(entry.address)
-        if len(seen) > _MOST:
-            raise ActionRequiredError(
-                f"{address} and others name more than {_MOST:,} sitemaps: name some of"
-                " them alone in a source of its own"
+                yield PendingUrl(entry.url, 0, entry.last_modified)
+            elif entry.url not in seen:
+                seen.add(entry.url)
+                pending.append(entry.url)
+        if len(seen) > _MAX_SITEMAPS:
+            raise SourceError(
+                f"{start_urls[0]} refers to more than {_MAX_SITEMAPS:,} sitemaps: split them into"
+                " several sources"
             )
 
 
-def _read(fetcher: Fetcher, address: str) -> Iterator[Entry]:
-    match fetcher.file(address, _LARGEST):
-        case Page(answer=answer):
+def _read_sitemap(fetcher: Fetcher, url: str) -> Iterator[SitemapEntry]:
+    match fetcher.fetch_file(url, _MAX_BYTES):
+        case FetchedPage(response=response):
             try:
-                yield from entries(unpacked(answer.body, address), address)
-            except (NoSitemap, ResponseError) as error:
+                yield from parse_sitemap(decompress(response.body, url), url)
+            except (InvalidSitemapError, ResponseError) as error:
                 raise TemporarilyUnavailableError(
-                    f"{address} cannot be read as a sitemap: {error}", _LATER
+                    f"{url} cannot be read as a sitemap: {error}", _RETRY_AFTER
                 ) from error
-        case Absent(reason):
-            raise ActionRequiredError(
-                f"the sitemap {address} cannot be read: {reason}. Mend the settings, or"
-                " the sitemap that names it"
+        case NotFound(reason):
+            raise SourceError(
+                f"the sitemap {url} cannot be read: {reason}. Correct the settings, or the sitemap"
+                " that refers to it."
             )
-        case Failed(ResponseError() as error):
+        case FetchFailed(ResponseError() as error):
             raise TemporarilyUnavailableError(
-                f"the sitemap cannot be read: {error}", _LATER
+                f"the sitemap cannot be read: {error}", _RETRY_AFTER
             ) from error
-        case Failed(error):
+        case FetchFailed(error):
             raise error
-        case Same():
+        case NotModified():
             return
 
 
-def unpacked(data: bytes, address: str) -> bytes:
-    """A file that is packed by itself, whatever the server says.
+def decompress(data: bytes, url: str) -> bytes:
+    """Decompress a gzip file, whatever the response headers say; return other data unchanged.
 
     Raises:
-        MalformedResponse: it is cut off or not gzip at all.
+        ResponseError: it is truncated, damaged or too large.
     """
     if not data.startswith(_GZIP):
         return data
-    inflation = Decompressor(httpx.URL(address))
-    inflated = inflation(data, _LARGEST)
-    if len(inflated) > _LARGEST:
-        raise ResponseError(f"it is larger than {_LARGEST:,} bytes")
-    inflation.finish()
-    return inflated
+    decompressor = Decompressor(httpx.URL(url))
+    decompressed = decompressor(data, _MAX_BYTES)
+    if len(decompressed) > _MAX_BYTES:
+        raise ResponseError(f"it is larger than {_MAX_BYTES:,} bytes")
+    decompressor.finish()
+    return decompressed
 
 
-def entries(data: bytes, address: str) -> Iterator[Entry]:
-    """What the sitemap at `address` lists: XML, or a text with an address on each line.
+def parse_sitemap(data: bytes, url: str) -> Iterator[SitemapEntry]:
+    """Parse the sitemap at `url`: XML, or plain text with one URL per line.
 
     Raises:
-        NoSitemap: it is neither.
+        InvalidSitemapError: it is neither.
     """
     if re.match(rb"(\xef\xbb\xbf)?\s*https?://", data):
-        yield from _lines(data, address)
+        yield from _parse_lines(data, url)
         return
     found = etree.iterparse(
         BytesIO(data), events=("start", "end"), resolve_entities=False, no_network=True
@@ -115,24 +122,24 @@ def entries(data: bytes, address: str) -> Iterator[Entry]:
         for number, (event, element) in enumerate(found):
             name = etree.QName(element).localname
             if number == 0 and name not in ("urlset", "sitemapindex"):
-                raise NoSitemap(f"it is not one, but <{name}>")
+                raise InvalidSitemapError(f"its root element is <{name}>")
             if event == "end" and name in ("url", "sitemap"):
-                yield from _entry(element, name, address)
+                yield from _parse_entry(element, name, url)
                 element.clear()
                 while element.getprevious() is not None:
                     del element.getparent()[0]
     except etree.XMLSyntaxError as error:
-        raise NoSitemap(f"it is not XML, or cut off: {error.msg}") from error
+        raise InvalidSitemapError(f"it is not valid XML: {error.msg}") from error
 
 
-def _lines(data: bytes, base: str) -> Iterator[Entry]:
+def _parse_lines(data: bytes, base: str) -> Iterator[SitemapEntry]:
     for line in data.decode("utf-8-sig", "replace").splitlines():
-        if address := page_address(line, base) if line.strip() else None:
-            yield Entry(address, is_sitemap=False, told=None)
+        if url := normalize_url(line, base) if line.strip() else None:
+            yield SitemapEntry(url, is_sitemap=False, last_modified=None)
 
 
-def _entry(element: etree._Element, name: str, base: str) -> Iterator[Entry]:
-    address = page_address(element.findtext("{*}loc") or "", base)
-    if address and (element.findtext("{*}loc") or "").strip():
-        told = (element.findtext("{*}lastmod") or "").strip() or None
-        yield Entry(address, is_sitemap=name == "sitemap", told=told)
+def _parse_entry(element: etree._Element, name: str, base: str) -> Iterator[SitemapEntry]:
+    location = (element.findtext("{*}loc") or "").strip()
+    if url := normalize_url(location, base) if location else None:
+        last_modified = (element.findtext("{*}lastmod") or "").strip() or None
+        yield SitemapEntry(url, is_sitemap=name == "sitemap", last_modified=last_modified)

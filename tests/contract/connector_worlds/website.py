@@ -64,7 +64,9 @@ class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
             url=self._url, readers=("group:three",), pause=0, private_hosts=("127.0.0.1",)
         )
         credential = WebsiteCredential(sign_in=Basic(user="ann", password=SecretStr(_PASSWORD)))
-        return WebsiteConnector("源", settings, credential, patience=RetryPolicy(base_delay=0.001))
+        return WebsiteConnector(
+            "源", settings, credential, retry_policy=RetryPolicy(base_delay=0.001)
+        )
 
     def readers(self, number: int) -> Access:
         del number

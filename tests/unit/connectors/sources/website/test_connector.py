@@ -35,7 +35,7 @@ def _connector(url: str, **settings: object) -> WebsiteConnector:
         "web",
         WebsiteSettings.model_validate({"url": url, **chosen}),
         credential,
-        patience=RetryPolicy(max_attempts=2, base_delay=0.001),
+        retry_policy=RetryPolicy(max_attempts=2, base_delay=0.001),
     )
 
 
@@ -169,7 +169,7 @@ def test_traps_are_bounded_and_told() -> None:
     assert len(read(read={"kind": "crawl", "depth": 5})) == 6
     *months, more = read(pages=4)
     assert len(months) == 4
-    assert "more than 4 addresses" in _reason(more)
+    assert "more than 4 URLs" in _reason(more)
 
 
 def test_a_page_that_fails_is_told_and_the_rest_goes_on() -> None:
@@ -185,7 +185,7 @@ def test_a_page_that_fails_is_told_and_the_rest_goes_on() -> None:
     assert told.keys() == {"/", "/500", "/large", "/script", "/403", "/good"}
     assert "status 500" in _reason(told["/500"])
     assert "larger than" in _reason(told["/large"])
-    assert "only by script" in _reason(told["/script"])
+    assert "needs JavaScript" in _reason(told["/script"])
     assert "status 403" in _reason(told["/403"])
 
 
@@ -216,7 +216,11 @@ def test_a_site_that_goes_down_is_not_asked_for_each_page() -> None:
             "robots.txt",
             TemporarilyUnavailableError,
         ),
-        (Site({"/": moved("https://www.example.com/")}), "not of the site", ActionRequiredError),
+        (
+            Site({"/": moved("https://www.example.com/")}),
+            "not part of the site",
+            ActionRequiredError,
+        ),
     ],
 )
 def test_a_start_page_that_cannot_be_read_ends_the_run(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.sources.website.urls import Scope, globs, page_address, place_named
+from connectors.sources.website.urls import Scope, normalize_url, parse_globs, parse_host
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from connectors.sources.website.urls import Scope, globs, page_address, place_na
     ],
 )
 def test_a_page_has_one_spelling(link: str, address: str) -> None:
-    assert page_address(link, "https://example.com/folder/page") == address
+    assert normalize_url(link, "https://example.com/folder/page") == address
 
 
 @pytest.mark.parametrize(
@@ -41,30 +41,30 @@ def test_a_page_has_one_spelling(link: str, address: str) -> None:
     ],
 )
 def test_what_is_no_page_has_none(link: str) -> None:
-    assert page_address(link, "https://example.com/") is None
+    assert normalize_url(link, "https://example.com/") is None
 
 
 @given(st.text(max_size=60))
 def test_the_spelling_of_a_spelling_is_itself(text: str) -> None:
-    address = page_address(text, "https://example.com/a/b?c")
-    assert address is None or page_address(address) == address
+    address = normalize_url(text, "https://example.com/a/b?c")
+    assert address is None or normalize_url(address) == address
 
 
 def test_a_site_is_its_hosts_and_the_chosen_paths() -> None:
     scope = Scope(
-        places=frozenset({"example.com", "docs.example.com:8443"}),
-        include=globs(["docs/**"]),
-        exclude=globs(["**/private"]),
+        hosts=frozenset({"example.com", "docs.example.com:8443"}),
+        include=parse_globs(["docs/**"]),
+        exclude=parse_globs(["**/private"]),
     )
-    assert scope.chooses("https://example.com/docs/a")
-    assert scope.chooses("http://docs.example.com:8443/docs/b%20c")
-    assert not scope.chooses("https://example.com/blog")
-    assert scope.shuns("https://example.com/docs/private/x")
-    assert scope.shuns("https://www.example.com/docs/a")
+    assert scope.includes("https://example.com/docs/a")
+    assert scope.includes("http://docs.example.com:8443/docs/b%20c")
+    assert not scope.includes("https://example.com/blog")
+    assert scope.excludes("https://example.com/docs/private/x")
+    assert scope.excludes("https://www.example.com/docs/a")
 
 
 def test_a_host_is_named_without_a_path() -> None:
-    assert place_named(" Docs.Example.com ") == "docs.example.com"
+    assert parse_host(" Docs.Example.com ") == "docs.example.com"
     for text in ("https://example.com", "example.com/docs", "a b", ""):
         with pytest.raises(ValueError, match="not a host"):
-            place_named(text)
+            parse_host(text)
