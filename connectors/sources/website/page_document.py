@@ -107,16 +107,16 @@ def _extract_visible(page: str) -> ExtractionResult:
         found = read_html(page.encode("utf-8"))
     except ExtractionError:
         if "<script" in page.lower():
-            raise _needs_script() from None
+            raise _script_error() from None
         raise
     if _length(found.sections) < _MIN_ARTICLE_LENGTH and _NEEDS_SCRIPT.search(
         _text(found.sections)
     ):
-        raise _needs_script()
+        raise _script_error()
     return found
 
 
-def _needs_script() -> ExtractionError:
+def _script_error() -> ExtractionError:
     return ExtractionError("the page needs JavaScript to show its text, and scripts are not run")
 
 
