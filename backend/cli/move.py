@@ -67,7 +67,7 @@ def to_report(to: EngineName, done: CopyResult) -> MoveReport:
         deleted=done.deleted,
         documents=comparison.documents,
         chunks=comparison.chunks,
-        asked=comparison.asked,
+        asked=comparison.sampled,
         words=round(comparison.words, 4),
         vectors=round(comparison.vectors, 4),
         advice=_advice(to),

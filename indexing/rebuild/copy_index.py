@@ -62,7 +62,7 @@ class Comparison:
 
     documents: int
     chunks: int
-    asked: int
+    sampled: int
     """Documents of the sample, evenly spread; for each, the words and the vector of one chunk are searched."""
     words: float
     """Average share of the best ten that both return; 1 for an empty sample."""
@@ -213,19 +213,21 @@ def compare_indexes(
     for each in source.writer.scan():
         documents += each.chunks > 0
         chunks += each.chunks
-    asked, index, copy = 0, source.index(), target.index()
+    sampled, index, copy = 0, source.index(), target.index()
     overlaps = np.zeros((0, 2))
     for after, readers in _sample_documents(source.writer, documents):
         keep_alive()
         chunk, vector = _middle_chunk(next(source.writer.export(after)))
         if chunk.hidden:
             continue
-        asked += 1
+        sampled += 1
         both = [_search(each, chunk, vector, readers) for each in (index, copy)]
         shares = [_overlap(one, other) for one, other in zip(*both, strict=True)]
         overlaps = np.vstack([overlaps, shares])
-    words, vectors = overlaps.mean(axis=0).tolist() if asked else (1.0, 1.0)
-    return Comparison(documents=documents, chunks=chunks, asked=asked, words=words, vectors=vectors)
+    words, vectors = overlaps.mean(axis=0).tolist() if sampled else (1.0, 1.0)
+    return Comparison(
+        documents=documents, chunks=chunks, sampled=sampled, words=words, vectors=vectors
+    )
 
 
 def _sample_documents(writer: IndexWriter, documents: int) -> Iterator[tuple[str, Readers]]:
@@ -268,6 +270,6 @@ def _check_overlap(comparison: Comparison) -> None:
     if min(comparison.words, comparison.vectors) < MIN_OVERLAP:
         raise DamagedDataError(
             f"The copy holds the same documents but returns other results: of the best {COMPARED_HITS} for"
-            f" {comparison.asked} documents, both return {comparison.words:.0%} by words and"
+            f" {comparison.sampled} documents, both return {comparison.words:.0%} by words and"
             f" {comparison.vectors:.0%} by vectors on average. Nothing was switched."
         )

@@ -1,4 +1,4 @@
-"""A server of each version, and an index on it that goes when the test ends."""
+"""A server of each version, and an index prefix that is deleted after the test."""
 
 import secrets
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.opensearch_server import SERVERS, url_of
 
 @pytest.fixture(params=SERVERS)
 def url(request: pytest.FixtureRequest) -> str:
-    """Of the server that all tests share."""
+    """The address of the shared server."""
     return url_of(request.param)
 
 
@@ -25,7 +25,7 @@ def client(url: str) -> Iterator[OpenSearch]:
 
 @pytest.fixture
 def prefix(client: OpenSearch) -> Iterator[str]:
-    """Of indexes that are removed afterwards."""
+    """A prefix of indexes that are deleted afterwards."""
     name = f"t-{secrets.token_hex(6)}"
     yield name
     client.indices.delete(index=f"{name}-*")

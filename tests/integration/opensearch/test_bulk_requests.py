@@ -27,7 +27,7 @@ def narrow(request: pytest.FixtureRequest) -> Iterator[OpenSearch]:
 
 
 def refused(client: OpenSearch) -> int:
-    """How many requests its pool of writers has refused so far."""
+    """Return how many requests the write queue has refused so far."""
     (node,) = client.nodes.stats(metric="thread_pool")["nodes"].values()
     count: int = node["thread_pool"]["write"]["rejected"]
     return count

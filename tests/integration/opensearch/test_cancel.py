@@ -22,9 +22,9 @@ from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededErr
 from tests.support.chunks import IDENTITY, document, query
 
 SEGMENTS, CHUNKS = 50, 20
-"""A server looks whether it is still wanted at the end of a segment, at the latest."""
+"""A server checks for cancellation at the end of each segment at the latest."""
 SPIN = "double s = 0; for (int n = 0; n < 300000; ++n) { s += Math.sin(n * params.by); } return 1 + s * 0;"
-"""Some milliseconds a chunk."""
+"""Takes some milliseconds per chunk."""
 SLOW: dict[str, Any] = {
     "size": 5,
     "query": {
@@ -38,7 +38,7 @@ SLOW: dict[str, Any] = {
 
 @pytest.fixture
 def name(client: OpenSearch, prefix: str) -> str:
-    """Of an index with enough chunks for `SLOW` to take many seconds."""
+    """The name of an index with enough chunks for `SLOW` to take many seconds."""
     writer, name = open_writer(client, prefix, IDENTITY), index_name(prefix, IDENTITY)
     client.indices.put_settings(
         index=name, body={"index.merge.policy.segments_per_tier": 2 * SEGMENTS}
@@ -68,7 +68,7 @@ def _within(seconds: float, condition: Callable[[], bool]) -> bool:
 
 
 def _ask(searches: MultiSearch) -> float:
-    """Seconds until it was given up."""
+    """Return the seconds until the search was cancelled."""
     start = time.monotonic()
     with pytest.raises(DeadlineExceededError), cancel_on(searches.deadline):
         searches.run({0: SLOW})

@@ -1,4 +1,4 @@
-"""Who signs in, over which TLS, through a proxy before a real server."""
+"""Sign-in and TLS, through a proxy in front of a real server."""
 
 import base64
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def proxy(url: str) -> Iterator[Proxy]:
 
 
 def ask(settings: OpenSearchSettings) -> str:
-    """What the server calls itself."""
+    """Return the name that the server reports."""
     client = connect(settings)
     try:
         with translate_errors():
@@ -61,7 +61,7 @@ def test_a_certificate_of_the_authority_that_is_set_is_trusted(proxy: Proxy, ca_
     assert ask(checked(proxy, ca_file)) == "opensearch"
 
 
-def test_a_certificate_of_nobody_known_is_refused(proxy: Proxy, tmp_path: Path) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused(proxy: Proxy, tmp_path: Path) -> None:
     with pytest.raises(ActionRequiredError, match="not trusted"):
         ask(OpenSearchSettings(urls=(proxy.url,), verification="always"))
     file = tmp_path / "stranger.pem"
@@ -117,7 +117,7 @@ def test_user_and_password_are_sent_as_they_are_set(url: str, ca_file: Path) -> 
                 ask(wrong)
 
 
-def test_a_user_without_rights_is_told_so(url: str, ca_file: Path) -> None:
+def test_a_user_without_permissions_gets_an_error_that_says_so(url: str, ca_file: Path) -> None:
     with (
         tls_proxy(url, AUTHORITY, gate=lambda _: 403) as proxy,
         pytest.raises(ActionRequiredError, match="does not permit"),
@@ -139,7 +139,7 @@ def test_requests_are_signed_for_aws_as_botocore_signs_them(
 
 
 def _signed_by_botocore(proxy: Proxy, request: Request) -> str:
-    """The header for what came over the wire, at the time it names."""
+    """Return the signature header for the received request at the time that it names."""
     names = request.headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0]
     assert {"host", "x-amz-date", "x-amz-content-sha256"} <= set(names.split(";"))
     signed = AWSRequest(
@@ -157,7 +157,7 @@ def _signed_by_botocore(proxy: Proxy, request: Request) -> str:
     )
 
 
-def test_where_one_node_is_gone_the_next_is_asked(url: str) -> None:
+def test_if_one_node_is_gone_the_next_is_used(url: str) -> None:
     gone = "http://127.0.0.1:9"
     for urls in ((gone, url), (url, gone)):
         settings = OpenSearchSettings(urls=urls)

@@ -28,7 +28,7 @@ def writer(client: OpenSearch, prefix: str) -> OpenSearchIndexWriter:
 
 @pytest.fixture
 def index(prefix: str) -> str:
-    """Its name; the writer has made it."""
+    """The name of the index that the writer created."""
     return index_name(prefix, IDENTITY)
 
 
@@ -58,7 +58,7 @@ def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
     assert not client.indices.exists(index=index)
 
 
-def test_what_the_index_does_not_take_is_told_with_its_document(
+def test_an_error_names_the_document_that_the_index_refuses(
     client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
     narrow = OpenSearchIndexWriter(client, index, 7, VectorSettings())
@@ -77,10 +77,10 @@ def block(client: OpenSearch, index: str, name: str) -> Iterator[None]:
     client.indices.put_settings(index=index, body={f"index.blocks.{name}": None})
 
 
-def test_a_full_disk_is_told_in_words(
+def test_a_full_disk_has_a_readable_error(
     client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
-    """The block is the one that the cluster sets at the flood stage; it lets nothing pass but deletions."""
+    """The block is the one that the cluster sets at the flood stage; it permits only deletions."""
     writer.write([document("a", "one")])
     with block(client, index, "read_only_allow_delete"):
         for change in (
@@ -95,7 +95,7 @@ def test_a_full_disk_is_told_in_words(
     )
 
 
-def test_a_block_that_somebody_set_is_told(
+def test_a_write_block_has_a_readable_error(
     client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
     with (
@@ -106,17 +106,17 @@ def test_a_block_that_somebody_set_is_told(
     assert writer.write([document("a", "one")]) == Written(replaced=1, chunks=1)
 
 
-# --- what is no server, or does not answer
+# Servers that are not OpenSearch or do not answer
 
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that takes connections and says nothing."""
+    """The address of a listener that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_time_that_is_up_is_told_by_the_deadline(silent: str) -> None:
+def test_a_timeout_after_the_deadline_is_a_deadline_error(silent: str) -> None:
     client = connect(OpenSearchSettings(urls=(silent,)))
     deadline = Deadline.after(0.3)
     with pytest.raises(DeadlineExceededError), translate_errors(deadline):

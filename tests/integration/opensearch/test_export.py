@@ -12,7 +12,7 @@ from tests.support.chunks import IDENTITY, document
 def test_what_is_replaced_during_an_export_comes_whole_and_what_is_deleted_does_not_come(
     client: OpenSearch, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # One document a request.
+    # One document per request.
     monkeypatch.setattr(export, "MAX_CHUNKS", 2)
     writer = open_writer(client, prefix, IDENTITY)
     writer.write(document(name, f"{name} one", f"{name} two") for name in "abcde")
@@ -29,7 +29,7 @@ def test_what_is_replaced_during_an_export_comes_whole_and_what_is_deleted_does_
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 7])
-def test_pages_of_any_size_tell_everything_once(
+def test_pages_of_any_size_contain_everything_once(
     client: OpenSearch, prefix: str, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "PAGE_SIZE", page)

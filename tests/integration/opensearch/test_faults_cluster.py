@@ -24,10 +24,10 @@ pytestmark = pytest.mark.soak("faults")
 
 REPLICATED = IndexLayout(shards=2, replicas=1)
 BARE = IndexLayout(shards=3, replicas=0)
-"""A shard on each node, and none twice."""
+"""One copy of a shard per node at most."""
 DOCUMENTS = [f"document {n}" for n in range(12)]
 GAP = 30.0
-"""Seconds for which searches may fail: another manager is elected in six, at rest."""
+"""Seconds for which searches may fail: an idle cluster elects another manager in six."""
 ENOUGH = 8
 """Writes and searches on either side of the loss."""
 
@@ -41,7 +41,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def client(cluster: Cluster) -> Iterator[OpenSearch]:
-    """Of a cluster that is whole, before the test and after it."""
+    """The address of a cluster that is complete before and after the test."""
     client = connect(OpenSearchSettings(urls=tuple(cluster.urls), timeout=20.0))
     yield client
     cluster.start()
@@ -51,18 +51,18 @@ def client(cluster: Cluster) -> Iterator[OpenSearch]:
 
 @dataclass(frozen=True)
 class Search:
-    """One that came back."""
+    """A search that returned."""
 
     ended: float
     acknowledged: dict[str, int]
-    """What had been written when it began."""
+    """What had been written when the search began."""
     shown: dict[str, int]
     partial: bool
 
 
 @dataclass
 class Traffic:
-    """One thread that writes and one that searches, without a pause, until it is told to stop."""
+    """One thread that writes and one that searches, without a pause, until stopped."""
 
     tried: Tried
     acknowledged: dict[str, int] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Traffic:
             thread.join()
 
     def await_more(self, seconds: float = 120) -> None:
-        """Until both have got on, whatever happened to the cluster."""
+        """Wait until both have made progress."""
         writes, searches = self.writes, len(self.searches)
         deadline = time.monotonic() + seconds
         while self.writes < writes + ENOUGH or len(self.searches) < searches + ENOUGH:
@@ -102,7 +102,7 @@ class Traffic:
             self.wrong.append(error)
 
     def _write(self) -> None:
-        """Documents in turn, three at a time, each time in a new generation."""
+        """Write documents in turn, three at a time, each time in a new generation."""
         for number in itertools.count():
             if self.over.is_set():
                 return
@@ -137,7 +137,7 @@ def manager(cluster: Cluster, _: Tried) -> Server:
 
 
 def holder(cluster: Cluster, tried: Tried) -> Server:
-    """A node that is not the manager and holds a primary shard of the index."""
+    """Return a node that is not the manager and holds a primary shard of the index."""
     asked = {"format": "json", "h": "prirep,node"}
     shards: list[dict[str, Any]] = tried.client.cat.shards(index=tried.name, params=asked)
     holders = {each["node"] for each in shards if each["prirep"] == "p"}
@@ -168,7 +168,7 @@ def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
     bare.check_holds(dict.fromkeys(DOCUMENTS, 1))
     tried.check_holds(traffic.acknowledged)
     for server in cluster.nodes:
-        # Each node answers by the copies that it has.
+        # Each node answers from its own copies.
         check_copies(server, prefix, traffic.acknowledged)
 
 
@@ -180,7 +180,7 @@ def await_colour(client: OpenSearch, index: str, colour: str) -> None:
 
 
 def check_partial(bare: Tried) -> None:
-    """One of its shards is away: what is found is told as a part, and nothing that would be taken for all."""
+    """One of its shards is missing: results are marked as partial, and complete listings fail."""
     found = bare.find()
     left = generations(found)
     assert found.partial
@@ -198,7 +198,7 @@ def check_partial(bare: Tried) -> None:
 
 
 def check_searches(searches: list[Search]) -> None:
-    """Whatever a search is not partial about it has found, as it was when the search began or newer."""
+    """A result that is not partial contains every document, as it was when the search began or newer."""
     assert max(b.ended - a.ended for a, b in itertools.pairwise(searches)) < GAP
     for search in searches:
         assert set(search.acknowledged) <= set(search.shown) or search.partial

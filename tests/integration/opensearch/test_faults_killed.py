@@ -36,7 +36,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def line(server: Server) -> Iterator[FaultProxy]:
-    """Tells the moment at which the server is killed."""
+    """Determines the moment at which the server is killed."""
     with fault_proxy(server.url) as proxy:
         yield proxy
 
@@ -51,7 +51,7 @@ def client(server: Server, line: FaultProxy) -> Iterator[OpenSearch]:
 
 
 def changes() -> list[IndexChange]:
-    """Half of the old documents are replaced, one is deleted, and there are new ones."""
+    """Replace half of the old documents, delete one, and add new ones."""
     return [*versions([*OLD[:10], *NEW], 2), Delete(OLD[10])]
 
 
@@ -115,7 +115,7 @@ def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
 
 
 def check_none_is_lost(tried: Tried) -> None:
-    """Every document is as it was acknowledged, or as the write under way would leave it."""
+    """Check that every document is as it was acknowledged, or as the interrupted write would leave it."""
     found = tried.find()
     assert not found.partial
     check_none_is_mixed(found)
@@ -153,7 +153,7 @@ def test_a_server_that_is_killed_during_a_search_is_found_again_when_it_is_back(
 def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is_back(
     server: Server, tried: Tried
 ) -> None:
-    """A stop lets nobody wait for longer than the deadline, and what is told till then is whole."""
+    """No caller waits longer than the deadline, and results until then are complete."""
     right = generations(tried.find())
     told: list[type[Exception] | None] = []
     with ThreadPoolExecutor(1) as pool:
@@ -173,7 +173,7 @@ def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is
 
 @contextmanager
 def frozen(server: Server) -> Iterator[None]:
-    """It holds its connections and says nothing."""
+    """It keeps its connections and sends nothing."""
     assert server._process is not None
     os.kill(server._process.pid, signal.SIGSTOP)
     try:
@@ -182,7 +182,7 @@ def frozen(server: Server) -> Iterator[None]:
         os.kill(server._process.pid, signal.SIGCONT)
 
 
-def test_a_server_that_hangs_keeps_nobody_longer_than_the_deadline(
+def test_a_server_that_hangs_delays_no_caller_beyond_the_deadline(
     server: Server, tried: Tried
 ) -> None:
     right = tried.find()
@@ -197,7 +197,7 @@ def test_a_server_that_hangs_keeps_nobody_longer_than_the_deadline(
 def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_it_wakes(
     server: Server, line: FaultProxy, prefix: str, tried: Tried
 ) -> None:
-    """What was sent again and again meanwhile is done again and again then."""
+    """Requests that were repeated meanwhile are then processed repeatedly."""
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
     hasty = Tried(impatient, prefix, patience=2.0)
     for number in range(3):

@@ -31,7 +31,7 @@ NAMES = [f"document {n}" for n in range(10)]
 
 @dataclass
 class Gate:
-    """Whether whoever comes to the cluster is let in."""
+    """Lets requests through, or answers with a status."""
 
     status: int = 0
 
@@ -46,10 +46,10 @@ class Gate:
         (403, "does not permit this to the user that is set"),
     ],
 )
-def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
+def test_a_refused_sign_in_names_the_setting_to_check(
     url: str, prefix: str, tmp_path: Path, status: int, words: str
 ) -> None:
-    """By whatever it does, from the first to the last: a password may be changed at any time."""
+    """Whatever the operation: a password may be changed at any time."""
     authority, gate = trustme.CA(), Gate()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     with tls_proxy(url, authority, gate=gate) as proxy:
@@ -82,13 +82,13 @@ def test_who_is_not_let_in_any_more_is_told_which_setting_to_look_at(
 
 
 def strange(client: OpenSearch, prefix: str, change: Callable[[dict[str, Any]], object]) -> None:
-    """Lay the index out in another way, as another version or a hand would."""
+    """Create the index with another mapping, as another version would."""
     body = index_body(index_name(prefix, IDENTITY), IDENTITY, IndexLayout())
     change(body["mappings"]["properties"])
     client.indices.create(index=index_name(prefix, IDENTITY), body=body)
 
 
-def test_a_mapping_that_lacks_a_field_is_told_with_the_document_and_the_way_out(
+def test_a_mapping_without_a_field_has_an_error_with_the_document_and_the_remedy(
     client: OpenSearch, prefix: str
 ) -> None:
     strange(client, prefix, lambda fields: fields.pop("place"))
@@ -98,7 +98,7 @@ def test_a_mapping_that_lacks_a_field_is_told_with_the_document_and_the_way_out(
     assert list(writer.scan()) == []
 
 
-def test_a_field_of_another_kind_is_told_with_the_document_and_the_way_out(
+def test_a_field_of_another_type_has_an_error_with_the_document_and_the_remedy(
     client: OpenSearch, prefix: str
 ) -> None:
     strange(client, prefix, lambda fields: fields.update(words={"type": "integer"}))
@@ -108,7 +108,7 @@ def test_a_field_of_another_kind_is_told_with_the_document_and_the_way_out(
     assert list(writer.scan()) == []
 
 
-def test_vectors_of_another_dimension_are_stopped_at_the_door(
+def test_vectors_of_another_dimension_are_refused_before_anything_is_sent(
     client: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix)
@@ -120,10 +120,10 @@ def test_vectors_of_another_dimension_are_stopped_at_the_door(
     tried.check_holds(dict.fromkeys(NAMES, 1))
 
 
-def test_an_index_of_another_dimension_is_told_to_its_owner(
+def test_an_index_of_another_dimension_has_a_readable_error(
     client: OpenSearch, prefix: str
 ) -> None:
-    """Its own description says otherwise: only the cluster can notice."""
+    """Its metadata is as expected: only the cluster can notice."""
     strange(client, prefix, lambda fields: fields["vector"].update(dimension=7))
     writer = open_writer(client, prefix, IDENTITY)
     with pytest.raises(ActionRequiredError, match=r"^document \d: .*dimension.*quarry reindex"):
@@ -133,7 +133,7 @@ def test_an_index_of_another_dimension_is_told_to_its_owner(
         index.find([by_vector()], PUBLIC, Deadline.after(20))
 
 
-def test_an_index_that_was_removed_is_told_by_whatever_is_done(
+def test_every_operation_on_a_deleted_index_says_that_it_is_gone(
     client: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix)
@@ -158,7 +158,7 @@ def test_an_index_that_was_removed_is_told_by_whatever_is_done(
 
 @pytest.fixture
 def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndexWriter, list[str]]:
-    """A writer of an index one of whose two shards has no place, and the documents of the other."""
+    """A writer of an index with one of two shards unassigned, and the documents of the other."""
     name = index_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout(shards=2))
     body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1

@@ -34,14 +34,14 @@ pytestmark = pytest.mark.soak("faults")
 
 NAMES = [f"document {n}" for n in range(8)]
 SHORT = 0.5
-"""Seconds until an answer is wanted."""
+"""Seconds until the deadline."""
 SLACK = 2.0
 """Seconds that a busy machine may take to notice; without deadlines it would be at least 5."""
 
 
 @pytest.fixture
 def url() -> str:
-    """Of one version: what is tested here is our side of the line."""
+    """A server of one version: what is tested is our side of the connection."""
     return url_of("opensearch-2")
 
 
@@ -94,11 +94,11 @@ def test_a_deadline_holds_on_a_slow_line(
 
 
 CUTS = (0, 1, 40, 120, 300)
-"""Bytes of an answer: none, some of its head, some of its body."""
+"""Bytes of a response: none, some of its head, some of its body."""
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_an_answer_that_is_cut_is_told_as_ours_and_never_taken_for_whole(
+def test_an_incomplete_response_raises_our_error_and_is_never_used(
     tried: Tried, line: FaultProxy, asked: str
 ) -> None:
     right = ASKED[asked](tried, Deadline.after(60))
@@ -125,7 +125,7 @@ def test_where_another_way_leads_to_the_cluster_a_cut_is_not_noticed(
 
 
 def changes() -> list[IndexChange]:
-    """With every kind of step."""
+    """Changes of every kind."""
     return [
         *versions([*NAMES[:4], "new"], 2),
         Delete(NAMES[4]),
@@ -138,7 +138,7 @@ DONE = Written(replaced=5, chunks=20, deleted=1, amended=1)
 
 
 def requests_of(tried: Tried, line: FaultProxy) -> list[str]:
-    """What a write of the changes asks the server, one after the other."""
+    """Return the requests of a write of the changes, in order."""
     before = len(line.seen)
     assert tried.writer.write(changes()) == DONE
     return [seen.line for seen in line.seen[before:]]
@@ -174,7 +174,7 @@ def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
         tried.check_holds(AFTER)
 
 
-def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
+def test_a_connection_that_stays_broken_raises_before_patience_has_run_out_twice(
     tried: Tried, line: FaultProxy, prefix: str
 ) -> None:
     hasty = Tried(tried.client, prefix, patience=2.0)
@@ -186,7 +186,7 @@ def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
     ):
         hasty.writer.write(versions(["new"], 1))
     assert time.monotonic() - begun < 2.0 + 5 * SLACK
-    # 0.1, 0.2, 0.4, 0.8 s between them, give or take a half: a steady 0.1 would be 20.
+    # 0.1, 0.2, 0.4, 0.8 s between them, plus or minus half; a steady 0.1 would be 20.
     assert 3 <= len(line.asked("_bulk")) - before <= 8
     hasty.writer.write(versions(["new"], 1))
     tried.check_holds({**dict.fromkeys(NAMES, 1), "new": 1})
@@ -195,7 +195,7 @@ def test_a_line_that_stays_cut_is_told_before_patience_has_run_out_twice(
 def test_an_answer_that_is_too_late_for_a_write_is_repeated(
     client: OpenSearch, line: FaultProxy, prefix: str
 ) -> None:
-    """The server does everything twice; the second time comes when the first is done."""
+    """The server processes every request twice, one after the other."""
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
     tried = Tried(client, prefix)
     slow = Tried(impatient, prefix)
@@ -207,7 +207,7 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
     impatient.close()
 
 
-def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: FaultProxy) -> None:
+def test_an_interrupted_scan_is_never_taken_for_complete(tried: Tried, line: FaultProxy) -> None:
     for after in CUTS:
         with (
             line.injecting(ResponseCut(after), "_search"),
@@ -224,10 +224,10 @@ def test_a_survey_that_is_cut_is_never_taken_for_whole(tried: Tried, line: Fault
 
 @contextmanager
 def dark() -> Iterator[str]:
-    """The address of a node that has lost its power: nobody answers who would connect to it."""
+    """The address of a node that lost power: connection attempts are not answered."""
     with ExitStack() as stack:
         server = stack.enter_context(socket.create_server((HOST, 0), backlog=0))
-        # With its queue full the system drops whoever else knocks.
+        # With a full accept queue the system drops further connection attempts.
         for _ in range(3):
             waiting = stack.enter_context(socket.socket())
             waiting.settimeout(0)
@@ -252,7 +252,7 @@ def test_a_node_without_power_costs_a_search_a_part_of_its_time_and_later_ones_n
 
 def test_where_all_nodes_are_without_power_the_deadline_holds(tried: Tried) -> None:
     with ExitStack() as stack:
-        # By TLS, where the driver connects before it asks.
+        # With TLS the driver connects before it sends.
         urls = [stack.enter_context(dark()).replace("http", "https") for _ in range(8)]
         client = connect(OpenSearchSettings(urls=tuple(urls)))
         index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())

@@ -20,10 +20,10 @@ from tests.support.opensearch_server import Server
 pytestmark = pytest.mark.soak("faults")
 
 NARROW = {
-    # One request is written, one waits, the rest is refused.
+    # One request is processed, one waits, the others are refused.
     "thread_pool.write.size": "1",
     "thread_pool.write.queue_size": "1",
-    # The least that may be set: how often the server looks at its disk.
+    # The minimum interval of disk checks.
     "cluster.info.update.interval": "10s",
 }
 SLACK = 5.0
@@ -38,7 +38,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def line(server: Server) -> Iterator[FaultProxy]:
-    """Notes what is asked, and when."""
+    """Records requests and their times."""
     with fault_proxy(server.url) as proxy:
         yield proxy
 
@@ -63,12 +63,12 @@ for (int i = 0; i < 20; i++) { text = text + text }
 while (new Date().getTime() < params.until) { text.indexOf('b') }
 ctx.op = 'none'
 """
-"""A change that keeps its thread until a certain moment."""
+"""A change that blocks its thread until a certain moment."""
 
 
 @contextmanager
 def jammed(client: OpenSearch, prefix: str, seconds: float) -> Iterator[float]:
-    """For so long, the one thread that writes is busy, and the one place before it is taken; yields the end of it."""
+    """Keep the only write thread busy and its queue full for so long; yields the end of it."""
     index = f"{prefix}-jam"
     client.index(index=index, id="1", body={"a": 1})
     end = time.time() + seconds
@@ -110,12 +110,12 @@ def test_a_queue_that_is_full_is_waited_for_with_growing_pauses(
         written = tried.writer.write(versions(NAMES, 1))
         assert time.time() > end
     assert written == Written(replaced=10, chunks=30)
-    # 0.1, 0.2, 0.4, 0.8, 1.6 s, give or take a half, and the steps of the write; a steady 0.1 s would be 40.
+    # 0.1, 0.2, 0.4, 0.8, 1.6 s, plus or minus half, and the steps of the write; a steady 0.1 s would be 40.
     assert 5 <= len(line.asked("_bulk")) - before <= 12
     tried.check_holds(dict.fromkeys(NAMES, 1))
 
 
-def test_a_queue_that_stays_full_is_told_when_patience_has_run_out(
+def test_a_queue_that_stays_full_raises_when_patience_has_run_out(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix, patience=1.5)
@@ -128,7 +128,7 @@ def test_a_queue_that_stays_full_is_told_when_patience_has_run_out(
             tried.writer.write(versions(NAMES, 2))
         assert time.monotonic() - begun < 1.5 + SLACK
         assert told.value.retry_after.total_seconds() > 0
-        # It is writing that waits.
+        # Only writes wait.
         assert generations(tried.find()) == {name: [1] * 3 for name in NAMES}
     tried.writer.write(versions(NAMES, 2))
     tried.check_holds(dict.fromkeys(NAMES, 2))
@@ -137,7 +137,7 @@ def test_a_queue_that_stays_full_is_told_when_patience_has_run_out(
 def test_a_server_short_of_memory_is_waited_for(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
-    """It refuses whole requests of more than a kilobyte, until somebody lifts that."""
+    """It refuses requests of more than a kilobyte until the limit is raised."""
     tried = Tried(client, prefix)
     hasty = Tried(client, prefix, patience=1.0)
     with limited(direct, {"network.breaker.inflight_requests.limit": "1kb"}):
@@ -169,7 +169,7 @@ def limited(client: OpenSearch, settings: dict[str, str]) -> Iterator[None]:
 
 DISK = "cluster.routing.allocation.disk.watermark"
 FULL = {f"{DISK}.low": "902tb", f"{DISK}.high": "901tb", f"{DISK}.flood_stage": "900tb"}
-"""Free space that the server wants to see, and does not."""
+"""More free space than there is, required by the server."""
 
 
 def is_blocked(client: OpenSearch, name: str) -> bool:
@@ -178,7 +178,7 @@ def is_blocked(client: OpenSearch, name: str) -> bool:
     return blocked
 
 
-def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_is_room(
+def test_a_disk_at_its_flood_stage_has_a_readable_error_and_writes_continue_with_free_space(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
     tried = Tried(client, prefix)
@@ -188,7 +188,7 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
         [*versions(NAMES[:1], 2)],
         [*versions(["new"], 1)],
         [Amend(document_id=NAMES[0], boost=2.0)],
-        # Even this: the record of a document that goes is written before its chunks are removed.
+        # Also deletions: the record of a deleted document is written before its chunks are deleted.
         [Delete(NAMES[0])],
     ]
     with limited(direct, FULL):
@@ -202,7 +202,7 @@ def test_a_disk_at_its_flood_stage_is_told_in_words_and_writes_go_on_when_there_
             assert time.monotonic() - begun < SLACK, "nothing is gained by waiting"
         assert tried.find() == right
         assert [each.id for each in tried.writer.scan()] == NAMES
-        # Whoever opens it anew may search it; a new one cannot be made.
+        # The index can be opened and searched; a new one cannot be created.
         assert Tried(client, prefix).find() == right
         with pytest.raises(ActionRequiredError, match=r"creates no new index.*disks of all nodes"):
             open_writer(client, f"{prefix}-other", IDENTITY)

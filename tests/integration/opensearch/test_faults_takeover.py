@@ -16,7 +16,7 @@ pytestmark = pytest.mark.soak("faults")
 
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writers that take over at the second look, and tell that they live before each chunk."""
+    """Writers that take over at the second look, and send a heartbeat before each chunk."""
     monkeypatch.setattr(write_protocol, "TAKEOVER_SECONDS", 0.0)
     monkeypatch.setattr(write_protocol, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(write_protocol, "HEARTBEAT_SECONDS", 0.0)
@@ -50,7 +50,7 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
 
     def wait_for_chunks() -> None:
         claimed.set()
-        # Should the slow one notice, it waits for this one in its turn.
+        # If the slow one notices, it waits for this one in turn.
         written.wait(3)
 
     with (

@@ -65,7 +65,7 @@ def test_an_index_keeps_the_vectors_that_it_was_laid_out_for(
 ) -> None:
     layout = IndexLayout(vectors=VectorSettings(quantisation=quantisation, m=8))
     open_writer(client, prefix, IDENTITY, layout)
-    # Whatever is set later, what counts is how the index was made.
+    # The settings at the time of creation count, whatever is configured later.
     writer = open_writer(client, prefix, IDENTITY)
     written = document("a", *(f"text {n}" for n in range(20)))
     writer.write([written])

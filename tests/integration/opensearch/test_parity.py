@@ -73,7 +73,7 @@ def queries() -> Sequence[IndexQuery]:
 
 @pytest.mark.parametrize("leg", LEGS)
 def test_each_leg_names_the_same_best(pair: Pair, queries: Sequence[IndexQuery], leg: str) -> None:
-    """Ninety per cent is what is asked for; with the same words and exact vectors it is nearly all."""
+    """At least 90 % is required; with the same words and exact vectors it is nearly 100 %."""
     asked = [restrict_to_leg(query, leg) for query in queries]
     found = compare_rankings(pair.local, pair.cluster, asked, ASKERS["everything"])
     assert average_overlap(found) >= 0.99
@@ -109,7 +109,7 @@ def test_everybody_sees_the_same_documents(
 
 
 def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery]) -> None:
-    """Answers are declined on raw figures, which must not depend on where the index lies."""
+    """Answers are declined by raw scores, which must not depend on the index engine."""
     for each in compare_rankings(pair.local, pair.cluster, queries, ASKERS["everything"]):
         theirs = {hit.chunk.key: hit.evidence for hit in each.other}
         for hit in each.one:

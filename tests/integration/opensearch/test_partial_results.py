@@ -27,10 +27,10 @@ def soon() -> Deadline:
 
 @pytest.fixture
 def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndex, list[str]]:
-    """An index one of whose two shards is nowhere, and the documents of the other."""
+    """An index with one of two shards unassigned, and the documents of the other."""
     name = index_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout(shards=2))
-    # The one node may hold one shard of it, so that the other has no place.
+    # The only node may hold one shard, so that the other stays unassigned.
     body["settings"]["index"]["routing.allocation.total_shards_per_node"] = 1
     client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
     while all(row["state"] != "STARTED" for row in client.cat.shards(index=name, format="json")):
@@ -47,7 +47,7 @@ def _is_there(client: OpenSearch, name: str, document_id: str) -> bool:
     return any(copy["state"] == "STARTED" for copies in told["shards"] for copy in copies)
 
 
-def test_what_the_other_shard_has_is_found_and_said_to_be_a_part(
+def test_hits_of_the_other_shard_are_found_and_marked_as_partial(
     half: tuple[OpenSearchIndex, list[str]],
 ) -> None:
     index, ids = half
@@ -59,7 +59,7 @@ def test_what_the_other_shard_has_is_found_and_said_to_be_a_part(
     assert found.partial
 
 
-def test_what_must_be_whole_is_to_be_asked_for_later(
+def test_operations_that_need_every_shard_are_to_be_retried(
     half: tuple[OpenSearchIndex, list[str]],
 ) -> None:
     index, ids = half
@@ -69,7 +69,7 @@ def test_what_must_be_whole_is_to_be_asked_for_later(
         index.facets(Filters(), PUBLIC, soon())
 
 
-def test_an_index_that_is_nowhere_is_to_be_asked_later(client: OpenSearch, prefix: str) -> None:
+def test_an_index_without_shards_is_to_be_retried(client: OpenSearch, prefix: str) -> None:
     name = index_name(prefix, IDENTITY)
     body = index_body(name, IDENTITY, IndexLayout())
     body["settings"]["index"]["routing.allocation.require._name"] = "nowhere"

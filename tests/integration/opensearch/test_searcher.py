@@ -50,7 +50,7 @@ def _found(index: OpenSearchIndex, asked: IndexQuery, readers: Readers = PUBLIC)
 
 @contextmanager
 def _points(client: OpenSearch, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The points in time that are opened inside."""
+    """Collect the points in time that are opened within the block."""
     made: list[str] = []
     create = client.create_pit
 
@@ -82,7 +82,7 @@ def _held(names: str) -> list[Replace]:
 def half_written(client: OpenSearch, prefix: str, writer: IndexWriter) -> None:
     """Five documents, and a new version of the first that does not count yet."""
     writer.write(_held("abcde"))
-    # 300 chunks that are better by each leg than all that counts, and fill the candidates of each.
+    # 300 chunks that rank above all visible ones in each leg, and fill its candidates.
     near_asked = np.repeat(near(vector("asked"), 0.99)[None], COMING.chunks, axis=0)
     texts = ["valve of steel, gasket and valve"] * COMING.chunks
     item = prepared(document("a", *texts, generation=2, vectors_of=near_asked))
@@ -142,7 +142,7 @@ def test_where_nothing_is_half_written_no_point_in_time_is_opened(
 def test_the_record_of_a_document_decides_though_its_chunks_say_otherwise(
     client: OpenSearch, prefix: str, writer: IndexWriter, index: OpenSearchIndex, asked: IndexQuery
 ) -> None:
-    # What an amendment leaves for a while: the chunk is found by more than its document is told to.
+    # As during an amendment: more readers find the chunk than may see its document.
     writer.write(_held("bc"))
     item = prepared(_held("a")[0])
     labelled = record_of(item, Version("v", 1))
@@ -223,5 +223,5 @@ def test_cosines_are_those_of_the_vectors(
 def test_words_score_alike_on_every_version(writer: IndexWriter, index: OpenSearchIndex) -> None:
     writer.write([document(f"{n}", "valve") for n in range(3)])
     (ranking,) = index.find([query("valve")], PUBLIC, soon()).rankings
-    # All 3 of 3 chunks hold it: idf = ln(1 + 0.5 / 3.5); of average length and once: 2.2 / (1 + 1.2).
+    # All 3 of 3 chunks contain it: idf = ln(1 + 0.5 / 3.5); of average length and once: 2.2 / (1 + 1.2).
     assert [hit.evidence.bm25 for hit in ranking] == pytest.approx([np.log(8 / 7)] * 3, rel=1e-5)

@@ -142,7 +142,7 @@ def test_a_java_that_does_not_fit_is_refused_with_what_was_found() -> None:
 
 @pytest.mark.parametrize(("code", "told"), [("exit(0)", 0), ("exit(3)", 3)])
 def test_during_passes_on_how_its_command_ended(code: str, told: int) -> None:
-    """With both addresses given it starts nothing."""
+    """With both addresses configured it starts nothing."""
     given = {OLDER.variable: "http://127.0.0.1:1", NEWER.variable: "http://127.0.0.1:2"}
     program = f"import os; assert os.environ['{OLDER.variable}'].endswith(':1'); {code}"
     command = [sys.executable, "-m", "deploy.opensearch.server", "during", sys.executable, "-c"]

@@ -59,7 +59,7 @@ def _handbook() -> list[str]:
 
 
 def _mixed(rng: random.Random) -> str:
-    """Runs of one or several scripts, with codes among them."""
+    """Strings of one or several scripts, with codes among them."""
 
     def run() -> str:
         start, end = rng.choice(list(SCRIPTS.values()))
@@ -83,7 +83,7 @@ def strings() -> list[str]:
 
 @pytest.fixture
 def laid(client: OpenSearch, prefix: str) -> str:
-    """The name of an index laid out as ours are."""
+    """The name of an index with our mapping."""
     name = index_name(prefix, IDENTITY)
     client.indices.create(index=name, body=index_body(name, IDENTITY, IndexLayout()))
     return name
@@ -92,7 +92,7 @@ def laid(client: OpenSearch, prefix: str) -> str:
 def _analysed(
     client: OpenSearch, index: str, analyser: dict[str, str], texts: Sequence[str]
 ) -> Iterator[list[str]]:
-    """The words that the cluster makes of each text."""
+    """Return the cluster's tokens of each text."""
     for text in texts:
         told = client.indices.analyze(index=index, body={**analyser, "text": text})
         yield [token["token"] for token in told["tokens"]]
@@ -149,7 +149,7 @@ def test_a_chain_of_stock_filters_would_cut_otherwise(
     chain: str,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Tells the share of strings that come out as other words; asserts nothing about it."""
+    """Print the share of strings with different tokens; asserts nothing about it."""
     name = f"{prefix}-stock-{secrets.token_hex(3)}"
     client.indices.create(index=name, body=STOCK)
     lines = set(_handbook())

@@ -67,7 +67,7 @@ def disturbed(
 
 
 def held(client: OpenSearch, prefix: str) -> tuple[list[DocumentRecord], dict[str, Any]]:
-    """All document records, and all chunks by their id, as they are this moment."""
+    """Return all document records, and all chunks by id."""
     index = index_name(prefix, IDENTITY)
     client.indices.refresh(index=index)
     hits = client.search(index=index, body={"size": 10_000})["hits"]["hits"]
@@ -77,7 +77,7 @@ def held(client: OpenSearch, prefix: str) -> tuple[list[DocumentRecord], dict[st
 
 
 def counted(records: Sequence[DocumentRecord]) -> set[str]:
-    """Ids of the chunks that readers of these records see."""
+    """Return the ids of the chunks that these records make visible."""
     return {
         chunk_id(record.key, record.version.name, position)
         for record in records
@@ -92,7 +92,7 @@ def check_nothing_is_half(client: OpenSearch, prefix: str) -> None:
     for record in records:
         for position in range(record.version.chunks if record.state == "document" else 0):
             found = chunks[chunk_id(record.key, record.version.name, position)]
-            # Whoever may find the document finds the chunk; the record itself tells who may.
+            # The chunk has the readers of its record.
             assert record.shown_to <= set(found["readers"])
             assert record.sets <= set(found["sets"])
 
@@ -167,7 +167,7 @@ def test_wherever_a_writer_dies_nothing_is_half_and_the_next_one_repairs_it(
         assert all(is_done(client, prefix, each) for each in [*changes, before("other")])
         if not died:
             break
-        # What was deleted before the writer died is missing, and that alone.
+        # Only what was deleted before the writer died is missing.
         assert written.missing in ((), ("deleted",))
         assert (written.replaced, written.amended) == (3, 3)
     assert 8 <= number < MOST - 1
@@ -184,7 +184,7 @@ def _dies(writer: OpenSearchIndexWriter, changes: Sequence[IndexChange]) -> bool
 def test_an_answer_that_is_lost_is_no_change_that_is_lost(
     url: str, client: OpenSearch, writer: OpenSearchIndexWriter, prefix: str
 ) -> None:
-    """The server does what it is asked, the connection ends before it says so, and it is asked again."""
+    """The server processes the request, the connection ends before the response, and the request is repeated."""
     changes = [make(name) for name, make in CHANGES.items()] + [document("new", "fresh", "first")]
     for number in range(1, MOST):
         writer.write([Delete("new"), *map(before, CHANGES)])
@@ -204,7 +204,7 @@ def test_an_answer_that_is_lost_is_no_change_that_is_lost(
 
 
 class Cut:
-    """Of a connection, as the driver tells it."""
+    """A connection error, as the driver raises it."""
 
     happened = False
 
@@ -216,7 +216,7 @@ class Cut:
 def test_wherever_two_writers_meet_every_document_is_as_one_of_them_left_it(
     url: str, client: OpenSearch, writer: OpenSearchIndexWriter, prefix: str
 ) -> None:
-    """One does all of its changes between two requests of the other, as if that one were slow."""
+    """One writer makes all its changes between two requests of the other, as if that one were slow."""
     for number in range(1, MOST):
         writer.write([*map(Delete, PAIRS), *map(before, PAIRS)])
         other = Other(writer)
@@ -249,7 +249,7 @@ takes over by its ninth."""
 
 
 @pytest.mark.parametrize(("first_waits", "later_waits"), STEPS)
-def test_a_writer_that_wakes_up_while_it_is_taken_over_from_spoils_nothing(
+def test_a_writer_that_wakes_up_during_a_takeover_damages_nothing(
     url: str, client: OpenSearch, prefix: str, first_waits: int, later_waits: int
 ) -> None:
     """The first waits at one of its requests, the later one takes over and waits in the middle of that,
@@ -301,11 +301,11 @@ def test_one_who_writes_for_long_shows_that_it_is_at_work_and_sees_when_it_is_no
         if not met:
             break
         requests.add(number)
-    # Each of six chunks is a request, and so is the sign of life before it.
+    # Each of six chunks is a request, and so is the heartbeat before it.
     assert len(requests) > 12
 
 
-def test_what_a_writer_left_of_a_document_that_nobody_writes_is_settled_by_the_way(
+def test_what_a_dead_writer_left_of_other_documents_is_cleaned_up(
     url: str,
     client: OpenSearch,
     writer: OpenSearchIndexWriter,
@@ -314,7 +314,7 @@ def test_what_a_writer_left_of_a_document_that_nobody_writes_is_settled_by_the_w
 ) -> None:
     monkeypatch.setattr(write_protocol, "CLEAN_UP_SECONDS", 0.0)
     writer.write([before("replaced"), before("widened")])
-    # The fifth request is the flip: what it made old is left, and so are the labels.
+    # The fifth request is the commit: old chunks are left, and old labels too.
     with disturbed(url, prefix, 5, _die) as mortal:
         assert _dies(mortal, [CHANGES["replaced"]("replaced"), CHANGES["widened"]("widened")])
     others = open_writer(client, prefix, IDENTITY)

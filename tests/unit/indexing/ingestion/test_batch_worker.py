@@ -77,7 +77,7 @@ def test_each_batch_is_finished_with_what_came_of_it() -> None:
 
 @dataclass(frozen=True)
 class MeetingEmbedder(HashingEmbedder):
-    """Embeds nothing before it was asked twice."""
+    """Embeds nothing before it is called twice."""
 
     both: Barrier = field(default_factory=lambda: Barrier(2))
 
@@ -109,7 +109,7 @@ def test_nothing_is_written_after_a_batch_that_could_not_be() -> None:
 
 
 def test_what_a_batch_writes_is_no_older_than_its_number() -> None:
-    """So a later batch's version is newer than anything that this one may write late."""
+    """So the version of a later batch is newer than anything that this one may write late."""
     desk = Desk()
     desk.run(claimed(7, [document("desk:a")]))
     assert desk.writer.held["desk:a"].generation == 7
@@ -136,7 +136,7 @@ def test_a_batch_that_was_taken_over_is_not_written() -> None:
 def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after(
     late: DocumentChange,
 ) -> None:
-    """It held the batch when it looked; before it wrote, another had done that batch and a later one."""
+    """It held the lease when it checked; before it wrote, another worker had done this batch and a later one."""
     desk = Desk()
     desk.run(claimed(4, [document("desk:a")]))
 
@@ -154,7 +154,7 @@ def test_a_worker_that_stalls_before_the_index_undoes_nothing_of_what_came_after
 
 
 def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -> None:
-    """A worker that was killed between index and ledger leaves this to the next one."""
+    """As after a worker was killed between index and ledger."""
     desk, again = Desk(), Desk()
     desk.run(claimed(4, [document("desk:a")]))
     again.writer = desk.writer
@@ -179,7 +179,7 @@ def test_a_batch_that_is_carried_out_twice_is_written_once_more_and_the_same() -
         ((0, 0, 0), 0, False),  # nothing was there before
     ],
 )
-def test_a_person_is_asked_where_much_is_missing(
+def test_too_many_missing_documents_need_approval(
     found: tuple[int, int, int], accepted: int, *, asks: bool
 ) -> None:
     size, listed, missing = found

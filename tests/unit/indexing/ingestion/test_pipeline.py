@@ -71,7 +71,7 @@ class CountingEmbedder(HashingEmbedder):
 
 
 class Desk:
-    """A source `desk`, and all that stands behind it."""
+    """A source `desk` with its ledger, index and embedder."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -191,7 +191,7 @@ def unreadable(name: str) -> Unreadable:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """What is not zero."""
+    """Return the counts that are not zero."""
     names = "documents chunks embedded unchanged amended deleted restored unreadable_count"
     return {name: value for name in names.split() if (value := getattr(report, name))}
 
@@ -426,7 +426,7 @@ def test_the_source_is_read_while_others_work_but_not_without_bound(desk: Desk) 
     next(stream)
     time.sleep(0.2)
     # Half a million characters each: four of them reach the two million that may wait, one waits
-    # to be put there, and two have been taken: one to be embedded, one to be cut.
+    # to be added, and two have been taken: one is embedded, one is chunked.
     assert 1 <= read <= 7
     stream.close()
 
@@ -471,7 +471,7 @@ def test_progress_counts_to_all_documents(desk: Desk) -> None:
     changes = [document(f"desk:{number}") for number in range(5)]
     progress = list(desk.indexing(changes, RunCounters()))
     done = [each.done for each in progress]
-    # Told when a batch is begun, and when one is saved, in whichever order these come.
+    # Progress is yielded when a batch is started and when one is saved, in either order.
     assert done == sorted(done)
     assert (done[0], set(done)) == (0, {0, 2, 4, 5})
     assert len(done) >= 6
@@ -573,7 +573,7 @@ def test_what_only_the_index_has_is_deleted(desk: Desk) -> None:
     desk.ledger.save([Removed("desk:b"), Removed("web:a")])
     desk.writer.held["gone:x"] = replace(desk.writer.held["desk:a"], document_id="gone:x")
     assert counts(desk.repair()) == {"deleted": 2}
-    # What another source has is that source's affair: its run may be writing now.
+    # Documents of another source are left alone: its run may be writing now.
     assert desk.writer.held.keys() == {"desk:a", "web:a"}
 
 
@@ -675,7 +675,7 @@ STATES = st.dictionaries(
 
 
 def _sync(desk: Desk, writer: IndexWriter, state: dict[str, tuple[str, Access]]) -> None:
-    """A whole run over a source that is in this state."""
+    """Run a whole sync of a source in this state."""
     pipeline, counters = replace(desk.pipeline, writer=writer), RunCounters()
     desk.listings += 1
     wanted = [
@@ -684,7 +684,7 @@ def _sync(desk: Desk, writer: IndexWriter, state: dict[str, tuple[str, Access]])
     ]
 
     def changes() -> Iterator[Change]:
-        # Asked when the source is read: by then what earlier runs saved is indexed.
+        # Evaluated when the source is read: by then what earlier runs saved is indexed.
         known = desk.ledger.versions([each.id for each in wanted])
         yield from (each for each in wanted if known.get(each.id) != each.version)
 
@@ -722,19 +722,21 @@ def test_whatever_crashes_between_the_next_run_makes_it_right(
         assert shown == states[-1]
 
 
-def test_access_that_a_crash_left_in_the_index_only_is_taken_back(desk: Desk) -> None:
+def test_access_that_a_crash_left_only_in_the_index_is_reverted(desk: Desk) -> None:
     _sync(desk, desk.writer, {"desk:a": ("one", HR)})
     crashing = CrashingIndexWriter(desk.writer, calls_left=1, after=True)
     with pytest.raises(Crash):
         _sync(desk, crashing, {"desk:a": ("one", EVERYBODY)})
     assert desk.writer.held["desk:a"].chunks[0].access == EVERYBODY
-    # The source has taken it back meanwhile: it now says just what the ledger says.
+    # The source has reverted the change meanwhile: it now agrees with the ledger.
     _sync(desk, desk.writer, {"desk:a": ("one", HR)})
     assert desk.writer.held["desk:a"].chunks[0].access == HR
     assert desk.ledger.access_pending("desk") == []
 
 
-def test_an_index_ahead_of_the_ledger_stops_the_run_before_the_ledger_is_told(desk: Desk) -> None:
+def test_an_index_ahead_of_the_ledger_stops_the_run_before_the_ledger_is_written(
+    desk: Desk,
+) -> None:
     desk.index(document())
     desk.writer.held["desk:a"] = replace(desk.writer.held["desk:a"], generation=9)
     with pytest.raises(TemporarilyUnavailableError, match="desk:a"):

@@ -49,12 +49,12 @@ def test_requests_hold_all_actions_in_order_and_not_too_much(
     for request in requests:
         assert request
         assert len(request) == 1 or sum(len(action.lines) for action in request) <= limit
-    # No two neighbours would have gone into one.
+    # No two neighbours would have fitted into one.
     for one, following in pairwise(requests):
         assert sum(len(action.lines) for action in [*one, following[0]]) > limit
 
 
-def test_actions_are_made_when_they_are_asked_for() -> None:
+def test_actions_are_encoded_when_they_are_requested() -> None:
     made: list[int] = []
 
     def endless() -> Iterator[BulkAction]:
@@ -66,11 +66,11 @@ def test_actions_are_made_when_they_are_asked_for() -> None:
 
     requests = pack_requests(endless(), limit=20)
     assert [len(next(requests)), len(next(requests))] == [4, 4]
-    # One more than is given out: it did not fit any more.
+    # One more than was returned: it did not fit any more.
     assert len(made) == 9
 
 
-def test_pauses_double_and_end_in_what_was_the_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_double_and_end_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     slept: list[float] = []
 

@@ -20,13 +20,13 @@ def refused(**settings: object) -> str:
     return str(raised.value)
 
 
-def test_no_address_and_what_is_none() -> None:
+def test_a_missing_or_invalid_address_is_refused() -> None:
     assert "No OpenSearch address" in refused(urls=())
     for url in ("search.example.com:9200", "ftp://search", "https://", "localhost"):
         assert "Use https://host:port" in refused(urls=(url,))
 
 
-def test_secrets_do_not_stand_in_addresses() -> None:
+def test_an_address_with_a_password_is_refused() -> None:
     told = refused(urls=("https://quarry:s3cret@search.example.com",))
     assert "Configure them separately" in told
     assert "s3cret" not in told
@@ -83,6 +83,6 @@ def test_an_address_may_leave_out_its_port_and_have_a_path(
     client = connect(OpenSearchSettings(urls=(url,)))
     (connection,) = client.transport.connection_pool.connections
     assert (connection.port, connection.url_prefix) == (port, prefix)
-    # What stays on the machine is not worth compressing.
+    # Traffic on the same machine is not worth compressing.
     assert connection.http_compress == ("localhost" not in url)
     client.close()

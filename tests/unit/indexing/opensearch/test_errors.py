@@ -100,7 +100,7 @@ def test_a_refusal_says_what_to_do(
     assert words in str(found)
 
 
-def test_the_root_of_an_error_is_told_with_what_is_behind_it() -> None:
+def test_the_reason_is_that_of_the_root_cause_with_the_underlying_one() -> None:
     body = {
         "error": {
             "type": "search_phase_execution_exception",
@@ -138,7 +138,7 @@ def test_what_is_no_error_of_the_driver_passes() -> None:
         raise KeyError
 
 
-def test_a_search_of_which_a_part_is_missing_may_be_asked_again() -> None:
+def test_a_failed_shard_may_be_retried() -> None:
     check_shards({"_shards": {"failed": 0}})
     failure = {"status": 503, "reason": {"type": "node_not_connected_exception", "reason": "[n]"}}
     with pytest.raises(TemporarilyUnavailableError):

@@ -20,7 +20,7 @@ MAY = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
 
 
 def _leaves(body: Any) -> Iterator[tuple[str, Any]]:
-    """Every query that holds no other, by its kind."""
+    """Yield every leaf query with its type."""
     if isinstance(body, list):
         for each in body:
             yield from _leaves(each)
@@ -63,7 +63,7 @@ def test_without_filters_only_the_readers_count() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\0", "a\ud800"])
-def test_what_cannot_be_stored_is_asked_for_by_nothing(name: str) -> None:
+def test_a_value_that_cannot_be_stored_matches_nothing(name: str) -> None:
     held = Filters(document_ids=frozenset({name}), sources=frozenset({name}))
     readers = Readers(frozenset({f"group:{name}"}))
     assert [
@@ -79,7 +79,7 @@ def test_more_values_than_one_condition_takes_are_divided() -> None:
 
 
 @given(st.text(max_size=200))
-def test_words_stand_in_a_query_as_they_are(text: str) -> None:
+def test_words_are_passed_to_a_query_unchanged(text: str) -> None:
     body = query_bodies.keyword_query(
         tokenizer.words(text), query_bodies.filter_conditions(ANN, Filters()), 10
     )
@@ -89,21 +89,21 @@ def test_words_stand_in_a_query_as_they_are(text: str) -> None:
     json.dumps(body).encode()
 
 
-def test_a_word_asked_for_twice_counts_twice() -> None:
+def test_a_repeated_word_counts_twice() -> None:
     assert query_bodies.any_word(["b", "a", "b"])["bool"]["should"] == [
         {"term": {"words": {"value": "b", "boost": 2.0}}},
         {"term": {"words": "a"}},
     ]
 
 
-def test_of_very_many_words_the_first_are_asked_for() -> None:
+def test_of_very_many_words_only_the_first_are_used() -> None:
     words = [f"w{n}" for n in range(5_000)]
     asked = query_bodies.any_word(words)["bool"]["should"]
     assert [each["term"]["words"] for each in asked] == words[: query_bodies.MAX_WORDS]
 
 
 def test_no_search_has_more_clauses_than_the_cluster_takes() -> None:
-    # Every filter, 16 phrases and very many words: 960 + 16 + 9, and a range is two to the cluster.
+    # Every filter, 16 phrases and very many words: 960 + 16 + 9, and the cluster counts a range as two.
     everything = Filters(
         **{
             name: frozenset({"x"})

@@ -71,7 +71,7 @@ def test_a_document_record_comes_back_as_it_was(record: DocumentRecord) -> None:
 
 @st.composite
 def replaces(draw: st.DrawFn) -> Replace:
-    """A document of one or two chunks; what is said of it in a record of its own."""
+    """A document of one or two chunks, with its record."""
     said = draw(RECORDS)
     count = draw(st.integers(1, 2))
     chunks = tuple(
@@ -131,7 +131,7 @@ def test_every_field_of_a_record_is_in_the_strict_mapping(change: Replace) -> No
     assert set(document_source(record)) | set(chunk_source(record, item, 0)) == fields - {"vector"}
 
 
-def test_a_text_that_stands_in_the_embedded_text_is_kept_once() -> None:
+def test_a_text_within_the_embedded_text_is_stored_once() -> None:
     change = document("a", "the text", embedded_text="Title\nthe text\ntag")
     place = chunk_source(record_of(prepared(change), Version("v", 1)), prepared(change), 0)["place"]
     assert (place["embedded"], place["text"]) == ("Title\nthe text\ntag", [6, 14])

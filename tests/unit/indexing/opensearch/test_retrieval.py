@@ -59,7 +59,7 @@ def test_codes_are_counted_once_for_all_queries_and_quoted_phrases_not_at_all() 
     }
 
 
-def test_a_term_that_is_known_to_be_common_is_not_asked_for_again() -> None:
+def test_a_term_known_to_be_common_is_not_searched_again() -> None:
     asked = query("E-22", exact=("E-22",))
     assert _searches(_retriever(asked, common=frozenset({"E-22"}))) == {("keyword", 0)}
 

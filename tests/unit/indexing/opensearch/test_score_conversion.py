@@ -16,12 +16,12 @@ BYTES = VectorSettings(quantisation="byte")
     ("score", "product"),
     [(2.0, 1.0), (1.9, 0.9), (1.0, 0.0), (0.5, -1.0), (2 / 3, -0.5), (1 / 14_431, -14_430.0)],
 )
-def test_a_score_stands_for_an_inner_product(score: float, product: float) -> None:
+def test_a_score_is_converted_to_the_inner_product(score: float, product: float) -> None:
     assert score_conversion.score_to_product(score) == pytest.approx(product)
 
 
 @given(st.floats(-2.0, 2.0))
-def test_lucenes_score_is_undone(product: float) -> None:
+def test_lucenes_score_formula_is_inverted(product: float) -> None:
     # MAXIMUM_INNER_PRODUCT of Lucene's VectorSimilarityFunction.
     score = product + 1.0 if product >= 0.0 else 1.0 / (1.0 - product)
     assert score_conversion.score_to_product(score) == pytest.approx(product, abs=1e-12)
@@ -31,7 +31,7 @@ def test_lucenes_score_is_undone(product: float) -> None:
     ("version", "factor"),
     [("2.17.0", 1.0), ("2.19.1", 1.0), ("3.0.0", 2.2), ("3.5.0-SNAPSHOT", 2.2), ("10.1", 2.2)],
 )
-def test_bm25_is_told_as_it_was_written(version: str, factor: float) -> None:
+def test_bm25_is_converted_to_robertsons(version: str, factor: float) -> None:
     assert score_conversion.bm25_factor(version) == factor
 
 

@@ -53,7 +53,7 @@ def test_a_chunk_counts_if_its_document_came_and_names_its_version() -> None:
     assert dict(visible_chunks.read_visible([_response(*chunks, document_source(other))])) == {}
 
 
-def test_a_chunk_is_told_as_its_document_says_now() -> None:
+def test_a_chunk_has_the_present_properties_of_its_document() -> None:
     item = _prepared("a", boost=1.0)
     record = record_of(item, Version("v", 2))
     amended = record_of(_prepared("a", boost=3.0, sets=frozenset({"hr"})), Version("v", 2))
@@ -104,7 +104,7 @@ def test_merged_intervals_hold_the_same_positions_and_do_not_touch(
     assert all(one[1] < other[0] for one, other in pairwise(found))
 
 
-def test_what_is_nowhere_is_not_asked_for() -> None:
+def test_positions_that_cannot_exist_are_not_searched() -> None:
     ranges = [
         ChunkRange("a", 2, 4),
         ChunkRange("a", 3, 6),

@@ -66,7 +66,7 @@ def test_a_new_document_is_announced_as_one_that_nobody_sees() -> None:
     assert not step.committed.unfinished
 
 
-def test_a_replacement_leaves_the_document_as_it_is_until_it_is_flipped() -> None:
+def test_a_replacement_leaves_the_document_unchanged_until_it_is_committed() -> None:
     before = held("a", "one")
     (step,) = plan_writes(items(document("a", "uno", "due", generation=2)), known(before)).changes
     new = step.committed.version
@@ -102,7 +102,7 @@ def test_a_deletion_is_seen_at_once_and_names_what_is_to_go() -> None:
 @pytest.mark.parametrize(
     ("change", "steps"),
     [
-        # Chunks have to be found by more before the flip, and by fewer after it.
+        # Chunks must be found by more readers before the commit, and by fewer only after it.
         ({"access": Access.to(["public", "group:x"])}, "announced, committed, finished"),
         ({"access": FINANCE}, "announced, committed, finished"),
         ({"sets": frozenset({"new"})}, "announced, committed, finished"),
@@ -110,7 +110,7 @@ def test_a_deletion_is_seen_at_once_and_names_what_is_to_go() -> None:
         ({"sets": frozenset()}, "committed, finished"),
         ({"hidden": True}, "committed, finished"),
         ({"boost": 2.0}, "committed, finished"),
-        # Nothing that the chunks say is touched.
+        # No label of the chunks changes.
         ({"access": Access.to(["public"])}, "finished"),
         ({"hidden": False}, "finished"),
         ({}, "finished"),
@@ -184,7 +184,7 @@ def test_every_change_is_a_sign_of_life(clock: Clock) -> None:
         assert not watch.is_abandoned(seen(sequence))
 
 
-def test_documents_are_told_apart(clock: Clock) -> None:
+def test_documents_are_watched_separately(clock: Clock) -> None:
     watch = IdleWatch(1.0)
     assert not watch.is_abandoned(seen(1, "a"))
     clock.now = 1.0

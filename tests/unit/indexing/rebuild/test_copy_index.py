@@ -68,7 +68,7 @@ class Two:
         return CopyEndpoint(writer, lambda: self.index(name))
 
     @contextmanager
-    def standstill(self) -> Iterator[KeepAlive]:
+    def pause_syncs(self) -> Iterator[KeepAlive]:
         if self.busy:
             raise TemporarilyUnavailableError(self.busy.pop(), retry_after=timedelta(seconds=5))
         yield nothing
@@ -77,7 +77,7 @@ class Two:
         self.switched += 1
 
     def moving(self) -> Iterator[CopyEvent]:
-        return copy_index(self.place("source"), self.place("target"), self.standstill, self.switch)
+        return copy_index(self.place("source"), self.place("target"), self.pause_syncs, self.switch)
 
     def moved(self) -> CopyResult:
         *_, last = self.moving()
@@ -120,14 +120,14 @@ def test_an_index_is_copied_as_it_is(two: Two) -> None:
     assert (done.documents, done.deleted, two.switched) == (63, 0, 1)
     assert (done.comparison.documents, done.comparison.chunks) == (63, 183)
     assert (done.comparison.words, done.comparison.vectors) == (1.0, 1.0)
-    assert done.comparison.asked >= 50
+    assert done.comparison.sampled >= 50
 
 
 def test_an_empty_index_is_copied_too(two: Two) -> None:
     two.target.write([document("left", "over")])
     done = two.moved()
     assert (done.documents, done.deleted) == (0, 1)
-    comparison = Comparison(documents=0, chunks=0, asked=0, words=1.0, vectors=1.0)
+    comparison = Comparison(documents=0, chunks=0, sampled=0, words=1.0, vectors=1.0)
     assert done.comparison == comparison
     assert list(two.target.scan()) == []
 
@@ -169,7 +169,7 @@ def test_a_second_copy_brings_only_what_changed(two: Two) -> None:
 
 
 def test_a_version_that_the_target_takes_for_older_is_brought_all_the_same(two: Two) -> None:
-    """A document that was deleted and came again counts its generations from the beginning."""
+    """A document that was deleted and created again starts with generation 1."""
     two.target.write([document("a", "long ago", generation=9), document("b", "gone")])
     two.source.write([document("a", "now", generation=1)])
     done = two.moved()
@@ -187,7 +187,7 @@ def test_a_sync_that_goes_on_is_waited_for(two: Two, monkeypatch: pytest.MonkeyP
 
 @dataclass
 class Forgetful:
-    """An index that finds other things than were asked for by words."""
+    """An index that returns wrong results for words."""
 
     inner: Index
 
@@ -211,11 +211,11 @@ def test_a_copy_that_answers_otherwise_is_not_switched_to(two: Two) -> None:
     with pytest.raises(
         ActionRequiredError, match=r"by words and 100% by vectors.*Nothing was switched"
     ):
-        list(copy_index(source, forgetful, two.standstill, two.switch))
+        list(copy_index(source, forgetful, two.pause_syncs, two.switch))
     assert two.switched == 0
 
 
-def test_a_copy_that_holds_something_else_is_told(two: Two) -> None:
+def test_a_copy_with_other_contents_is_refused(two: Two) -> None:
     two.source.write(orchard(5))
     two.target.write(orchard(4))
     with pytest.raises(ActionRequiredError, match="0004 is not the same in both"):

@@ -37,7 +37,7 @@ HR = Access.to(["group:hr"])
 
 @dataclass(frozen=True)
 class NewModel(HashingEmbedder):
-    """Takes shorter texts than the old one, so that it cuts into more chunks; refuses the word `poison`."""
+    """Accepts shorter texts than the old model, so that there are more chunks; refuses the word `poison`."""
 
     dimension: int = 64
     max_tokens: int = 40
@@ -55,7 +55,7 @@ def nothing() -> None:
 
 
 class House:
-    """A ledger with what an old model was given, and a new index version that is empty."""
+    """A ledger filled with an old model, and an empty new index version."""
 
     def __init__(self, *documents: Document) -> None:
         self.old = HashingEmbedder()
@@ -63,7 +63,7 @@ class House:
         self.ledger = MemoryLedger("desk", "web")
         self.writer = MemoryIndexWriter(self.new.dimension)
         self.before: list[Callable[[], None]] = []
-        """To happen when the sources are brought to a standstill, one each time."""
+        """Calls to make when syncs are paused, one each time."""
         self.switched = 0
         self.went_on = 0
         for each in documents:
@@ -83,7 +83,7 @@ class House:
         )
 
     @contextmanager
-    def standstill(self) -> Iterator[KeepAlive]:
+    def pause_syncs(self) -> Iterator[KeepAlive]:
         if self.before:
             self.before.pop(0)()
 
@@ -97,7 +97,7 @@ class House:
 
     def reindexing(self, limit: RateLimit | None = None) -> Iterator[RebuildEvent]:
         run = Reindexer(self.new, self.writer, self.ledger, limit)
-        return run.run(self.standstill, self.switch)
+        return run.run(self.pause_syncs, self.switch)
 
     def rebuilt(self) -> RebuildResult:
         *_, last = self.reindexing()
@@ -109,7 +109,7 @@ class House:
         return [change.document_id for change in self.writer.log if type(change) is kind]
 
     def agrees(self) -> bool:
-        """Whether the new index version is what the ledger says, to the text and the number of chunks."""
+        """Whether the new index version agrees with the ledger, including texts and numbers of chunks."""
         held = self.writer.held
         for each, line in self.ledger.rows.items():
             chunks = tuple(chunks_of(line.document, self.new))
@@ -159,13 +159,13 @@ def test_of_the_ledger_only_the_numbers_of_chunks_change() -> None:
     assert house.ledger.saves == saves + 1
 
 
-def test_the_ledger_is_told_after_the_switch_only() -> None:
-    """Until then it speaks of the old index version, whose chunks a repair would find too few."""
+def test_the_ledger_is_written_only_after_the_switch() -> None:
+    """Until then it describes the old index version, in which a repair would otherwise find too few chunks."""
     house = House(document("desk:a", LONG))
     before = house.ledger.rows["desk:a"].chunks
     seen: list[int] = []
     run = Reindexer(house.new, house.writer, house.ledger)
-    for _ in run.run(house.standstill, lambda: seen.append(house.ledger.rows["desk:a"].chunks)):
+    for _ in run.run(house.pause_syncs, lambda: seen.append(house.ledger.rows["desk:a"].chunks)):
         pass
     assert seen == [before]
     assert house.ledger.rows["desk:a"].chunks > before
@@ -189,7 +189,7 @@ def test_what_was_stopped_goes_on_with_what_is_left() -> None:
     assert house.agrees()
 
 
-def test_what_changes_until_the_standstill_is_taken_over() -> None:
+def test_changes_before_the_sync_pause_are_taken_over() -> None:
     house = House(
         document("desk:same"),
         document("desk:edited"),
@@ -252,7 +252,7 @@ def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
     assert house.switched == 1
 
 
-def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
+def test_nothing_is_switched_after_the_sync_pause_was_lost() -> None:
     house = House(document("desk:a"))
     house.before = [lambda: house.store(document("desk:b"))]
 
@@ -263,7 +263,7 @@ def test_a_standstill_that_was_taken_away_is_no_time_to_switch() -> None:
 
     @contextmanager
     def lost() -> Iterator[KeepAlive]:
-        with house.standstill():
+        with house.pause_syncs():
             yield over
 
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
@@ -290,7 +290,7 @@ def test_what_cannot_be_had_is_named_and_stops_nothing() -> None:
 
 
 def test_a_version_that_fails_does_not_leave_the_one_before_it() -> None:
-    """Which may be shown to those who may no longer read it."""
+    """Otherwise it might be shown to users who may no longer read it."""
     house = House(document("desk:a"), document("desk:b"), document("desk:c"))
     house.before = [lambda: house.store(document("desk:b", "now poison", access=HR))]
     done = house.rebuilt()
