@@ -50,7 +50,8 @@ def test_a_document_and_a_question_pass_through_the_functions_that_it_names(home
     document, question = _journey("A document"), _journey("A question")
     assert len(document) >= 8
     assert len(question) >= 8
-    assert [name for name in document if name not in set(_called(home, "sync", "docs"))] == []
+    synced = set(_called(home, "sync", "docs"))
+    assert [name for name in document if name not in synced] == []
     asked = set(_called(home, "ask", "How many days of paid leave are there?"))
     assert [name for name in question if name not in asked] == []
 
@@ -58,3 +59,11 @@ def test_a_document_and_a_question_pass_through_the_functions_that_it_names(home
 def test_every_path_that_it_names_exists() -> None:
     paths = re.findall(r"`((?:backend|connectors|indexing|tests|deploy)/[\w./]*)`", TEXT)
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_a_file_that_it_names_without_its_folder_exists_too() -> None:
+    names = set(re.findall(r"`(\w+\.py)`", TEXT))
+    rooms = ("backend", "connectors", "indexing", "tests", "deploy")
+    files = {path.name for room in rooms for path in (ROOT / room).rglob("*.py")}
+    files |= {path.name for path in ROOT.glob("*.py")}
+    assert names - files == set()
