@@ -7,7 +7,7 @@ limits, the meaning of error codes, pagination.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ from connectors.http_client.response import (
     redact_url,
 )
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
+from connectors.text_cleaning import parse_time
 
 T = TypeVar("T")
 
@@ -218,11 +219,10 @@ def get_time(raw: Mapping[str, Any], *path: str) -> datetime:
     Raises:
         MalformedResponse: there is no time.
     """
-    try:
-        moment = datetime.fromisoformat(find_text(raw, *path).strip())
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise MalformedResponse(f"the response has an object without a valid {path[-1]}") from error
+    moment = parse_time(find_text(raw, *path))
+    if moment is None:
+        raise MalformedResponse(f"the response has an object without a valid {path[-1]}")
+    return moment
 
 
 def find_value(raw: Mapping[str, Any], *path: str) -> Any:
