@@ -11,7 +11,7 @@ from backend.composition.embedding import EmbeddingModel
 from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
-    from backend.evaluation.evaluation import OpenIndex, OpenWriter, Parts
+    from backend.evaluation.evaluation import EvaluationDependencies, OpenIndex, OpenWriter
     from indexing.index.protocols import Index, IndexWriter
     from indexing.index.versions import IndexVersion, IndexVersions
     from indexing.opensearch.client import Client, SignIn
@@ -80,14 +80,14 @@ class IndexEngine:
 
         return read_cluster_health(self._client, self.settings.opensearch_prefix)
 
-    def evaluation_parts(self) -> "Parts":
+    def evaluation_parts(self) -> "EvaluationDependencies":
         """Indexes of their own, in the engine in use, for an evaluation."""
-        from backend.evaluation.evaluation import Parts
+        from backend.evaluation.evaluation import EvaluationDependencies
 
         open_index, open_writer = (
             self._opensearch_evaluation() if self.is_opensearch else self._local_evaluation()
         )
-        return Parts(
+        return EvaluationDependencies(
             open_index=open_index,
             open_writer=open_writer,
             embedder=self.embedding.embedder,

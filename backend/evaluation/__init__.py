@@ -1,1 +1,1 @@
-"""How well does it find? Questions with known answers, to numbers."""
+"""Measure how well the search finds: questions with known answers to scores."""

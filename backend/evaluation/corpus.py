@@ -1,4 +1,4 @@
-"""The documents of a dataset into an index that is kept for the next run."""
+"""Index the documents of a dataset; the index is kept for the next run."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter, Replace
 
 BATCH = 256
-"""Documents that are embedded together and written in one step; what a crash may lose."""
+"""Documents that are embedded and written together; a crash may lose so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ ReportProgress: TypeAlias = Callable[[Progress], None]
 
 
 def index_name(dataset: Dataset, embedder: Embedder) -> str:
-    """Names the index of these documents, cut and embedded this way: 32 hexadecimal digits."""
-    making = [dataset.name, dataset.digest, asdict(embedder.identity), CHUNKER_VERSION]
-    return hashlib.blake2b(json.dumps(making).encode(), digest_size=16).hexdigest()
+    """Name the index by the documents, the chunker and the embedder: 32 hexadecimal digits."""
+    inputs = [dataset.name, dataset.digest, asdict(embedder.identity), CHUNKER_VERSION]
+    return hashlib.blake2b(json.dumps(inputs).encode(), digest_size=16).hexdigest()
 
 
 def index_corpus(
     dataset: Dataset, writer: IndexWriter, embedder: Embedder, progress: ReportProgress
 ) -> None:
-    """Write what the index of that name does not hold yet; goes on where a broken run ended."""
-    held = {document.id for document in writer.scan()}
+    """Write what the index does not have yet; continues where an interrupted run ended."""
+    present = {document.id for document in writer.scan()}
     passages = (
-        passage for passage in dataset.passages() if document_id(dataset, passage.id) not in held
+        passage for passage in dataset.passages() if document_id(dataset, passage.id) not in present
     )
-    done = len(held)
+    done = len(present)
     progress(Progress("documents", done, dataset.documents))
     for batch in batched(passages, BATCH):
         writer.write(_replacements(dataset, batch, embedder))
@@ -62,7 +62,7 @@ def passage_id(dataset: Dataset, document: str) -> str:
 
 
 def _replacements(dataset: Dataset, batch: list[Passage], embedder: Embedder) -> Iterator[Replace]:
-    """All chunks of the batch in one call to the embedder, which sorts them by length."""
+    """Embed all chunks of the batch in one call: the embedder sorts them by length."""
     documents = [_document(dataset, passage) for passage in batch]
     chunks = [chunks_of(document, embedder) for document in documents]
     texts = [chunk.embedded_text for of_document in chunks for chunk in of_document]
@@ -81,7 +81,7 @@ def _replacements(dataset: Dataset, batch: list[Passage], embedder: Embedder) ->
 
 
 def _document(dataset: Dataset, passage: Passage) -> Document:
-    """Of title and text alone, which is what the judgments are about."""
+    """Make a document of title and text only, which is what the judgments refer to."""
     return Document(
         id=document_id(dataset, passage.id),
         source=dataset.name,

@@ -1,4 +1,4 @@
-"""Run the queries of a dataset through each way of finding, and score what they find."""
+"""Run the queries of a dataset through each retrieval method, and score the rankings."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,14 +27,14 @@ QUERIES_AT_ONCE = 64
 """Embedded in one call."""
 
 Rankings: TypeAlias = dict[str, dict[str, list[str]]]
-"""Leg to query id to ids of documents as the dataset names them, best first."""
+"""Method to query id to document ids of the dataset, best first."""
 OpenIndex: TypeAlias = Callable[[str, EmbedderIdentity], AbstractContextManager[Index]]
-"""By a name for the index, which is kept for later runs: one for each making."""
+"""Opens the index of a name; it is kept for later runs."""
 OpenWriter: TypeAlias = Callable[[str, EmbedderIdentity], IndexWriter]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class EvaluationDependencies:
     """What an evaluation runs on."""
 
     open_index: OpenIndex
@@ -58,16 +58,16 @@ class EvaluationReport:
 
 
 def run_evaluation(
-    folder: Path, parts: Parts, limit: int | None, progress: ReportProgress
+    folder: Path, dependencies: EvaluationDependencies, limit: int | None, progress: ReportProgress
 ) -> EvaluationReport:
-    """Score keyword leg, vector leg, hybrid, and the search without a model on a dataset.
+    """Score keyword leg, vector leg, hybrid, and the search without a language model on a dataset.
 
     The documents are embedded in the first run only. A document ranks where its best chunk does.
-    The hybrid is the weighted sum alone; exact terms come in with the search, as it uses them.
+    The hybrid is the weighted sum alone; exact terms are part of the search only.
 
     Args:
         folder: the dataset, in the layout of BEIR.
-        limit: so many of its queries only.
+        limit: the maximum number of queries.
 
     Raises:
         MalformedDatasetError
@@ -76,13 +76,13 @@ def run_evaluation(
     """
     dataset = read_dataset(folder, limit)
     stopwatch = _Stopwatch()
-    name = index_name(dataset, parts.embedder)
-    identity = parts.embedder.identity
+    name = index_name(dataset, dependencies.embedder)
+    identity = dependencies.embedder.identity
     with stopwatch.timing("index"):
-        writer = parts.open_writer(name, identity)
-        index_corpus(dataset, writer, parts.embedder, progress)
-    with parts.open_index(name, identity) as index:
-        rankings = _rankings(dataset, index, parts, stopwatch, progress)
+        writer = dependencies.open_writer(name, identity)
+        index_corpus(dataset, writer, dependencies.embedder, progress)
+    with dependencies.open_index(name, identity) as index:
+        rankings = _rank_all(dataset, index, dependencies, stopwatch, progress)
     return EvaluationReport(
         dataset=dataset.name,
         documents=dataset.documents,
@@ -98,19 +98,25 @@ class _Stopwatch:
 
     @contextmanager
     def timing(self, name: str) -> Iterator[None]:
-        """What is timed twice adds up."""
+        """Add the time of the block to that of earlier blocks of the name."""
         start = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def _rankings(
-    dataset: Dataset, index: Index, parts: Parts, stopwatch: _Stopwatch, progress: ReportProgress
+def _rank_all(
+    dataset: Dataset,
+    index: Index,
+    dependencies: EvaluationDependencies,
+    stopwatch: _Stopwatch,
+    progress: ReportProgress,
 ) -> Rankings:
-    legs = build_legs(index, parts.embedder, parts.understanding)
+    legs = build_legs(index, dependencies.embedder, dependencies.understanding)
     rankings: Rankings = {name: {} for name in legs}
     progress(Progress("queries", 0, len(dataset.queries)))
-    for done, (query, vector) in enumerate(_embedded(dataset, parts, stopwatch), start=1):
+    for done, (query, vector) in enumerate(
+        _embed_queries(dataset, dependencies, stopwatch), start=1
+    ):
         for name, leg in legs.items():
             with stopwatch.timing(name):
                 found = leg(query.text, vector)
@@ -119,11 +125,11 @@ def _rankings(
     return rankings
 
 
-def _embedded(
-    dataset: Dataset, parts: Parts, stopwatch: _Stopwatch
+def _embed_queries(
+    dataset: Dataset, dependencies: EvaluationDependencies, stopwatch: _Stopwatch
 ) -> Iterator[tuple[Query, Vector]]:
     for some in batched(dataset.queries, QUERIES_AT_ONCE):
         with stopwatch.timing("embed"):
             texts = [query.text for query in some]
-            vectors = parts.embedder.embed_queries(texts, Deadline.after(SECONDS))
+            vectors = dependencies.embedder.embed_queries(texts, Deadline.after(SECONDS))
         yield from zip(some, vectors, strict=True)

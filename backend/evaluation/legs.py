@@ -1,4 +1,4 @@
-"""The ways of finding that are compared: each from a query to document ids, best first."""
+"""The retrieval methods that are compared: each ranks document ids for a query."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
@@ -17,30 +17,30 @@ from indexing.index.protocols import Index, IndexQuery
 from indexing.runtime.deadline import Deadline
 
 HITS = CANDIDATES
-"""Chunks of a ranking: the most that leaves the legs as deep as in every search. More hits would ask
-more candidates of each leg, and so measure another ranking than people are shown."""
+"""Chunks of a ranking. More would take more candidates from each leg than a search does, and so
+measure another ranking than the one that people are shown."""
 
 SECONDS = 120.0
-"""For one query; far more than any takes, so that none is lost to a busy machine."""
+"""For one query; far more than needed, so that none times out on a busy machine."""
 
 Leg: TypeAlias = Callable[[str, Vector], list[str]]
-"""From a query and its vector to ids of documents, each where its best chunk ranks."""
+"""Ranks document ids, each at the place of its best chunk, for a query and its vector."""
 
-_ANYBODY = Readers.of()
+_PUBLIC = Readers.of()
 
 
 def build_legs(index: Index, embedder: Embedder, understanding: Understanding) -> Mapping[str, Leg]:
-    """By the names of the report."""
+    """Return the methods by their names in the report."""
 
     def keyword(text: str, _: Vector) -> list[str]:
-        return _found(index, IndexQuery(text=text, vector=None, alpha=0.0, size=HITS))
+        return _rank(index, IndexQuery(text=text, vector=None, alpha=0.0, size=HITS))
 
     def vector(text: str, vector: Vector) -> list[str]:
-        return _found(index, IndexQuery(text=text, vector=vector, alpha=1.0, size=HITS))
+        return _rank(index, IndexQuery(text=text, vector=vector, alpha=1.0, size=HITS))
 
     def hybrid(text: str, vector: Vector) -> list[str]:
         alpha = HYBRID_ALPHA * understanding.share_of(text)
-        return _found(index, IndexQuery(text=text, vector=vector, alpha=alpha, size=HITS))
+        return _rank(index, IndexQuery(text=text, vector=vector, alpha=alpha, size=HITS))
 
     def search(text: str, _: Vector) -> list[str]:
         tool = SearchTool(
@@ -51,24 +51,24 @@ def build_legs(index: Index, embedder: Embedder, understanding: Understanding) -
             complete=None,
             numbers=DocumentNumbers(),
         )
-        return _documents(hit.chunk for hit in tool.rank(_request(text), HITS).hits)
+        return _document_ids(hit.chunk for hit in tool.rank(_request(text), HITS).hits)
 
     return {"keyword": keyword, "vector": vector, "hybrid": hybrid, "search": search}
 
 
-def _found(index: Index, query: IndexQuery) -> list[str]:
-    found = index.find([query], _ANYBODY, Deadline.after(SECONDS))
-    return _documents(hit.chunk for hit in found.rankings[0])
+def _rank(index: Index, query: IndexQuery) -> list[str]:
+    found = index.find([query], _PUBLIC, Deadline.after(SECONDS))
+    return _document_ids(hit.chunk for hit in found.rankings[0])
 
 
-def _documents(chunks: Iterable[Chunk]) -> list[str]:
+def _document_ids(chunks: Iterable[Chunk]) -> list[str]:
     return list(dict.fromkeys(chunk.document_id for chunk in chunks))
 
 
 def _request(text: str) -> SearchRequest:
     return SearchRequest(
         message=text,
-        readers=_ANYBODY,
+        readers=_PUBLIC,
         deadline=Deadline.after(SECONDS),
         budgets=Budgets.for_window(8_192),
     )

@@ -1,4 +1,4 @@
-"""Rankings to numbers, by ir-measures."""
+"""Score rankings with ir-measures."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,13 +8,13 @@ from ir_measures import RR, R, nDCG
 from backend.evaluation.dataset import Judgments
 
 DEPTH = 100
-"""Documents of a ranking that count: the deepest of the measures."""
+"""Documents of a ranking that count: the cut-off of the deepest measure."""
 
 _MEASURES = {"nDCG@10": nDCG @ 10, "R@10": R @ 10, "R@100": R @ 100, "RR@10": RR @ 10}
 
 
 def scores(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Means over all judged queries; one without a ranking counts 0.
+    """Return the means over all judged queries; one without a ranking counts 0.
 
     Args:
         rankings: query id to document ids, best first, each once.

@@ -8,7 +8,7 @@ import pytest
 
 from backend.evaluation.corpus import Progress
 from backend.evaluation.dataset import read_dataset
-from backend.evaluation.evaluation import EvaluationReport, Parts, run_evaluation
+from backend.evaluation.evaluation import EvaluationDependencies, EvaluationReport, run_evaluation
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING, Understanding
@@ -51,7 +51,7 @@ class CountingEmbedder:
 @dataclass
 class Evaluating:
     folder: Path
-    parts: Parts
+    parts: EvaluationDependencies
     embedder: CountingEmbedder
     told: list[Progress] = field(default_factory=list)
 
@@ -79,7 +79,7 @@ def evaluating(tmp_path: Path) -> Evaluating:
     header = "query-id\tcorpus-id\tscore\n"
     (folder / "qrels" / "test.tsv").write_text("".join([header, *judged]), encoding="utf-8")
     embedder = CountingEmbedder()
-    parts = Parts(
+    parts = EvaluationDependencies(
         open_index=lambda name, identity: open_index(tmp_path / "cache" / name, identity),
         open_writer=lambda name, identity: open_writer(tmp_path / "cache" / name, identity),
         embedder=embedder,
@@ -102,7 +102,7 @@ def test_every_leg_is_scored(evaluating: Evaluating) -> None:
 
 
 def test_the_legs_of_an_embedder_that_understands_nothing(evaluating: Evaluating) -> None:
-    deaf = Parts(
+    deaf = EvaluationDependencies(
         open_index=evaluating.parts.open_index,
         open_writer=evaluating.parts.open_writer,
         embedder=evaluating.embedder,
