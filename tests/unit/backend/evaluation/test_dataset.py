@@ -71,10 +71,16 @@ def test_the_digest_follows_the_documents(tmp_path: Path) -> None:
         ({"corpus": CORPUS + "{"}, "corpus.jsonl:3: not JSON"),
         ({"corpus": CORPUS + "\n[1]"}, "corpus.jsonl:4: not a JSON object"),
         ({"corpus": CORPUS + '{"text": "x"}'}, 'corpus.jsonl:3: "_id" is missing or not a string'),
-        ({"corpus": '{"_id": "", "text": "x"}'}, 'corpus.jsonl:1: "_id" is missing or not a string'),
+        (
+            {"corpus": '{"_id": "", "text": "x"}'},
+            'corpus.jsonl:1: "_id" is missing or not a string',
+        ),
         ({"corpus": '{"_id": 7, "text": "x"}'}, 'corpus.jsonl:1: "_id" is missing or not a string'),
         ({"corpus": '{"_id": "d1"}'}, 'corpus.jsonl:1: "text" is missing or not a string'),
-        ({"corpus": '{"_id": "d", "text": "", "title": 1}'}, 'corpus.jsonl:1: "title" is not a string'),
+        (
+            {"corpus": '{"_id": "d", "text": "", "title": 1}'},
+            'corpus.jsonl:1: "title" is not a string',
+        ),
         ({"corpus": CORPUS + CORPUS}, "corpus.jsonl:3: the id 'd1' is not unique"),
         ({"queries": QUERIES + QUERIES}, "queries.jsonl:4: the id 'q1' is not unique"),
         ({"queries": ""}, "queries.jsonl: the query 'q3' of qrels/test.tsv is missing"),
