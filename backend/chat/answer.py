@@ -16,8 +16,7 @@ from backend.chat.citations.verification import (
 from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
 from backend.chat.extractive.answer import AnswerSentence, extract_answer
 from backend.chat.llm_loop import ChatTurn, Search, follow_search
-from backend.search.models import Budgets, InferenceSection, SearchRequest
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.chunking.sentences import sentences

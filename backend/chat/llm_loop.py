@@ -42,8 +42,7 @@ from backend.chat.tools import (
 )
 from backend.search.events import SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage
-from backend.search.models import SearchRequest, SearchResult
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import DocumentNumbers, SearchRequest, SearchResult
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens

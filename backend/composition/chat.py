@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from backend.chat.llm.client import LanguageModel
     from backend.chat.llm_loop import ChatTurn
     from backend.search.llm_protocol import Complete
-    from backend.search.models import Budgets
-    from backend.search.result_format import DocumentNumbers
+    from backend.search.models import Budgets, DocumentNumbers
     from backend.search.search_tool import SearchTool
     from backend.search.service import SearchService
     from connectors.document import Document
@@ -75,7 +74,7 @@ class ChatService:
     @cached_property
     def search(self) -> "SearchService":
         """Searches without the language model."""
-        from backend.search.result_format import DocumentNumbers
+        from backend.search.models import DocumentNumbers
         from backend.search.service import SearchService
 
         index = self.engine.index
@@ -93,7 +92,7 @@ class ChatService:
 
         Files that do not fit the model's window, or that no model reads, are searched instead of the index.
         """
-        from backend.search.result_format import DocumentNumbers
+        from backend.search.models import DocumentNumbers
 
         numbers, model = DocumentNumbers(), self.model
         fits = model is not None and not self._exceeds_window(turn.files, model)

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from backend.search.models import Budgets, SearchRequest
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.retrieval import HYBRID_ALPHA
 from backend.search.search_tool import SearchTool
 from connectors.access import Readers

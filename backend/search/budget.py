@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from backend.search.models import InferenceSection
+from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.prompts import NOTHING_FITS
 from backend.search.result_format import (
-    DocumentNumbers,
     excerpt_for_model,
     frame_for_model,
     results_for_model,

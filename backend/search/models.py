@@ -1,5 +1,6 @@
-"""The values of a search: its request, its variants, sections of neighbouring chunks, its result."""
+"""The values of a search: its request, its variants, sections of neighbouring chunks, citation numbers, its result."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -106,6 +107,25 @@ class SearchDoc:
     score: float
     why: tuple[RankReason, ...]
 
+    @classmethod
+    def from_section(cls, section: InferenceSection, number: int) -> "SearchDoc":
+        chunk = section.best.chunk
+        return cls(
+            number=number,
+            document_id=chunk.document_id,
+            title=chunk.title,
+            source=chunk.source,
+            link=chunk.link,
+            media_type=chunk.media_type,
+            heading_path=chunk.heading_path,
+            section=chunk.section,
+            span=chunk.span,
+            updated_at=chunk.updated_at,
+            content=section.text,
+            score=section.best.score,
+            why=section.best.why,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
@@ -117,3 +137,20 @@ class SearchResult:
     citations: CitationMapping
     partial: bool
     """Part of the index did not answer."""
+
+
+class DocumentNumbers:
+    """The citation numbers of a turn: a document keeps its number over all searches of it.
+
+    Numbers count from 1 in the order in which documents are first shown. Safe to use from
+    several threads.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def assign(self, document_id: str) -> int:
+        """Return the number of a document, the next free one if it has none yet."""
+        with self._lock:
+            return self._numbers.setdefault(document_id, len(self._numbers) + 1)

@@ -1,30 +1,12 @@
-"""Format found sections as JSON for models, and as values for people and programs."""
+"""Format found sections as JSON for language models."""
 
 import json
-import threading
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.search.models import InferenceSection, SearchDoc
+from backend.search.models import DocumentNumbers, InferenceSection
 from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
-
-
-class DocumentNumbers:
-    """The citation numbers of a turn: a document keeps its number over all searches of it.
-
-    Numbers count from 1 in the order in which documents are first shown. Safe to use from
-    several threads.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._lock = threading.Lock()
-
-    def assign(self, document_id: str) -> int:
-        """Return the number of a document, the next free one if it has none yet."""
-        with self._lock:
-            return self._numbers.setdefault(document_id, len(self._numbers) + 1)
 
 
 def to_json(value: object) -> str:
@@ -63,25 +45,6 @@ def results_for_model(
         result_for_model(section, numbers.assign(section.document_id)) for section in sections
     ]
     return to_json({"results": results} | ({"note": note} if note else {}))
-
-
-def to_search_doc(section: InferenceSection, number: int) -> SearchDoc:
-    chunk = section.best.chunk
-    return SearchDoc(
-        number=number,
-        document_id=chunk.document_id,
-        title=chunk.title,
-        source=chunk.source,
-        link=chunk.link,
-        media_type=chunk.media_type,
-        heading_path=chunk.heading_path,
-        section=chunk.section,
-        span=chunk.span,
-        updated_at=chunk.updated_at,
-        content=section.text,
-        score=section.best.score,
-        why=section.best.why,
-    )
 
 
 def _document_fields(section: InferenceSection) -> dict[str, object]:

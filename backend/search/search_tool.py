@@ -25,6 +25,7 @@ from backend.search.fusion import (
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import (
+    DocumentNumbers,
     InferenceSection,
     SearchDoc,
     SearchRequest,
@@ -32,7 +33,6 @@ from backend.search.models import (
     VariantQuery,
 )
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.result_format import DocumentNumbers, to_search_doc
 from backend.search.retrieval import (
     HITS_PER_VARIANT,
     RetrievalOptions,
@@ -261,7 +261,9 @@ class SearchTool:
         )
 
     def _number(self, sections: Sequence[InferenceSection]) -> list[SearchDoc]:
-        return [to_search_doc(one, self._numbers.assign(one.document_id)) for one in sections]
+        return [
+            SearchDoc.from_section(one, self._numbers.assign(one.document_id)) for one in sections
+        ]
 
 
 def _collect_variants(

@@ -44,8 +44,7 @@ from backend.chat.extractive.answerability import (
 from backend.chat.extractive.candidate_sentences import find_candidates
 from backend.evaluation.dataset import read_dataset
 from backend.search.events import SearchDone
-from backend.search.models import Budgets, InferenceSection, SearchRequest
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
 from backend.search.search_tool import SearchTool
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document, Section

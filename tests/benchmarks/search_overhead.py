@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.search.events import SearchDone
-from backend.search.models import Budgets, SearchRequest
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool
 from connectors.access import Readers
 from indexing.chunking.chunk import Chunk, ChunkRange

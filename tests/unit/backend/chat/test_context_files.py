@@ -12,7 +12,7 @@ from backend.chat.context_files import (
     load_in_memory_chat_files,
     resolve_context_user_files,
 )
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import DocumentNumbers
 from indexing.index.protocols import Filters
 
 

@@ -16,8 +16,7 @@ from backend.chat.llm.client import LanguageModel, ModelSettings
 from backend.chat.llm_loop import MAX_CYCLES, ChatDependencies, ChatTurn, run_llm_loop
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
 from backend.search.llm_protocol import ChatMessage
-from backend.search.models import SearchRequest
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import DocumentNumbers, SearchRequest
 from backend.search.search_tool import SearchTool
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError

@@ -13,9 +13,9 @@ from backend.search.budget import (
     select_chunks_for_relevance,
     trim_sections_by_tokens,
 )
-from backend.search.models import InferenceSection
+from backend.search.models import DocumentNumbers, InferenceSection
 from backend.search.prompts import NOTHING_FITS, NOTHING_FOUND
-from backend.search.result_format import DocumentNumbers, excerpt_for_model, to_json
+from backend.search.result_format import excerpt_for_model, to_json
 from indexing.embedding.token_counting import CountTokens, estimated_tokens
 from tests.support.search import section
 

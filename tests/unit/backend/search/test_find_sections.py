@@ -1,6 +1,6 @@
 """A search by itself: as many sections as asked for, in the order of the ranking."""
 
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import EVERYTHING

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.search.events import SearchDone
-from backend.search.models import SearchRequest, SearchResult
-from backend.search.result_format import DocumentNumbers
+from backend.search.models import DocumentNumbers, SearchRequest, SearchResult
 from backend.search.search_tool import SearchTool
 from connectors.access import Access, Readers
 from indexing.embedding.hash_embedder import HashingEmbedder

@@ -3,7 +3,8 @@
 import json
 import threading
 
-from backend.search.result_format import DocumentNumbers, results_for_model, to_search_doc
+from backend.search.models import DocumentNumbers, SearchDoc
+from backend.search.result_format import results_for_model
 from tests.support.search import UPDATED, section
 
 
@@ -60,7 +61,7 @@ def test_two_sections_of_a_document_share_its_number() -> None:
 
 def test_people_are_shown_a_search_doc() -> None:
     found = section("a", 0, 2, best=1)
-    doc = to_search_doc(found, 7)
+    doc = SearchDoc.from_section(found, 7)
     assert (doc.number, doc.document_id, doc.title, doc.source) == (7, "a", "About a", "wiki")
     assert (doc.link, doc.updated_at) == ("https://wiki.example/a", UPDATED)
     assert doc.content == "a piece 0\na piece 1"

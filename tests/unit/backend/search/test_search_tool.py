@@ -20,9 +20,8 @@ from backend.search.events import (
     StepFailed,
 )
 from backend.search.llm_protocol import ChatMessage, Complete
-from backend.search.models import Budgets, SearchRequest, SearchResult
+from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.result_format import DocumentNumbers
 from backend.search.search_tool import SearchTool
 from connectors.access import Access, Readers
 from connectors.errors import TemporarilyUnavailableError

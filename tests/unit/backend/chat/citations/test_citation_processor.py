@@ -14,8 +14,7 @@ from backend.chat.citations.citation_processor import (
     safe_link,
     update_citation_processor_from_tool_response,
 )
-from backend.search.models import SearchResult
-from backend.search.result_format import DocumentNumbers, to_search_doc
+from backend.search.models import DocumentNumbers, SearchDoc, SearchResult
 from tests.support.search import section
 
 ONE = CitedDocument("kb:one", "One", "http://x/1")
@@ -277,7 +276,7 @@ def test_every_citation_has_a_sentence(written: str) -> None:
 def test_of_several_sections_of_a_document_the_best_gives_the_link() -> None:
     numbers = DocumentNumbers()
     found = [section("a", 0, 1), section("b", 0, 1), section("a", 5, 6)]
-    docs = [to_search_doc(each, numbers.assign(each.document_id)) for each in found]
+    docs = [SearchDoc.from_section(each, numbers.assign(each.document_id)) for each in found]
     docs[2] = replace(docs[2], link="https://wiki.example/a#5")
     result = SearchResult(
         sections=tuple(found), docs=tuple(docs), for_model="", citations={}, partial=False
