@@ -16,14 +16,14 @@ from tests.support.databases import Databases, PostgreSql, Redis, shared
 from tests.support.soak import is_selected, scaled
 
 EARLY = (
-    "tests/unit/indexing/embedding/test_sentence_transformers_model.py",
+    "tests/unit/indexing/embedding/test_equality.py",
     "tests/contract/test_index.py",
     "tests/acceptance/test_servers_stop.py",
     "tests/acceptance/",
     "tests/contract/",
     "tests/integration/",
 )
-"""What takes longest, so that no process is left with it alone at the end; and first what converts the model for all."""
+"""What takes longest, so that no process is left with it alone at the end; and first what imports torch."""
 
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)

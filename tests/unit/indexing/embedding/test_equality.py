@@ -15,10 +15,14 @@ from indexing.embedding.openvino_embedder import OpenVinoEmbedder
 from indexing.embedding.sentence_transformers_model import is_conversion_installed
 from indexing.runtime.deadline import Deadline
 from tests.support.models import MINILM
+from tests.support.soak import scaled
 from tests.support.tiny_transformers import TinyModel
 from tests.support.torch_side import ask
 
-pytestmark = pytest.mark.skipif(not is_conversion_installed(), reason="needs the extra `models`")
+pytestmark = [
+    pytest.mark.deep("release"),
+    pytest.mark.skipif(not is_conversion_installed(), reason="needs the extra `models`"),
+]
 
 MIN_COSINE = 0.9999
 TEXTS = [
@@ -36,7 +40,7 @@ TEXTS = [
     "long text beyond the limit " * 200,
     "年休は日語" * 300,
 ]
-MODELS = [
+ALL_MODELS = [
     TinyModel(name="bert", architecture="bert"),
     TinyModel(name="bert-normalized", architecture="bert", normalize=True),
     TinyModel(name="bert-cls", architecture="bert", pooling="cls"),
@@ -91,6 +95,9 @@ MODELS = [
     TinyModel(name="distilbert-mean", architecture="distilbert"),
     TinyModel(name="camembert", architecture="camembert", pooling="weightedmean"),
 ]
+MODELS = scaled(
+    [model for model in ALL_MODELS if model.name == model.architecture], ALL_MODELS, "release"
+)
 NAMES = [model.name for model in MODELS]
 
 

@@ -18,7 +18,10 @@ from tests.support.models import MODEL_CACHE, write_static_model
 from tests.support.tiny_transformers import TinyModel
 from tests.support.torch_side import ask
 
-pytestmark = pytest.mark.skipif(not is_conversion_installed(), reason="needs the extra `models`")
+pytestmark = [
+    pytest.mark.soak("release"),
+    pytest.mark.skipif(not is_conversion_installed(), reason="needs the extra `models`"),
+]
 
 TEXTS = ["travel", "travel is approved", "the manager approved travel by the manager " * 3]
 OTHER_FAMILY = TinyModel(
