@@ -17,11 +17,7 @@ from connectors.connector import (
     KnownVersions,
     make_checks,
 )
-from connectors.errors import (
-    ActionRequiredError,
-    InvalidInputError,
-    TemporarilyUnavailableError,
-)
+from connectors.errors import ActionRequiredError, InvalidInputError, TemporarilyUnavailableError
 from connectors.files.glob_patterns import GlobPattern
 from connectors.http_client.address_guard import parse_allowed_networks, validate_host
 from connectors.http_client.setting_types import PrivateHosts

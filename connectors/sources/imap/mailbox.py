@@ -21,11 +21,7 @@ from connectors.extraction.result import ExtractionError
 from connectors.mail.conversation_document import MessageUnavailable
 from connectors.mail.headers import HEADERS, Envelope, parse_envelope
 from connectors.mail.sync import describe_too_large
-from connectors.sources.imap.errors import (
-    RETRY_SOON,
-    CommandRefusedError,
-    ConnectionLostError,
-)
+from connectors.sources.imap.errors import RETRY_SOON, CommandRefusedError, ConnectionLostError
 from connectors.sources.imap.folders import Folder
 from connectors.sources.imap.response_parser import (
     MalformedResponseError,

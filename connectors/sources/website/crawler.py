@@ -25,12 +25,7 @@ from connectors.sources.website.fetcher import (
 )
 from connectors.sources.website.frontier import Frontier, PendingUrl
 from connectors.sources.website.page_document import detect_media_type, may_contain_text
-from connectors.sources.website.page_links import (
-    PageHead,
-    parse_file_head,
-    parse_head,
-    parse_html,
-)
+from connectors.sources.website.page_links import PageHead, parse_file_head, parse_head, parse_html
 from connectors.sources.website.settings import Crawl, Sitemap, WebsiteSettings
 from connectors.sources.website.sitemaps import list_pages
 

@@ -7,11 +7,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TypeAlias
 
-from connectors.errors import (
-    ActionRequiredError,
-    SourceAuthError,
-    TemporarilyUnavailableError,
-)
+from connectors.errors import ActionRequiredError, SourceAuthError, TemporarilyUnavailableError
 from connectors.http_client.address_guard import AddressNotAllowedError
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import (

@@ -14,11 +14,7 @@ from connectors.extraction import media_types
 from connectors.extraction.html import read_html
 from connectors.extraction.markdown import read_markdown
 from connectors.extraction.registry import is_supported
-from connectors.extraction.result import (
-    ExtractionError,
-    ExtractionResult,
-    parse_people,
-)
+from connectors.extraction.result import ExtractionError, ExtractionResult, parse_people
 from connectors.http_client.response import Response
 from connectors.sources.website.page_links import read_meta_tags
 from connectors.text_cleaning import parse_time, to_one_line

@@ -7,13 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.setting_types import GlobPatterns, ReaderTokens
-from connectors.sources.website.urls import (
-    Scope,
-    host_of,
-    normalize_url,
-    parse_globs,
-    parse_host,
-)
+from connectors.sources.website.urls import Scope, host_of, normalize_url, parse_globs, parse_host
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _RESERVED_HEADERS = {"host", "content-length", "connection", "transfer-encoding", "accept-encoding"}
