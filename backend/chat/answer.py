@@ -19,7 +19,7 @@ from backend.chat.llm_loop import ChatTurn, Search, follow_search
 from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.chunking.sentences import sentences
+from indexing.chunking.sentences import split_sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
@@ -175,5 +175,5 @@ def _file_passages(document: Document) -> list[Passage]:
     return [
         Passage(span.of(section.text), number, span)
         for number, section in enumerate(document.sections)
-        for span in sentences(section.text)
+        for span in split_sentences(section.text)
     ]

@@ -12,7 +12,7 @@ from backend.evaluation.dataset import Dataset, Passage
 from connectors.access import EVERYBODY
 from connectors.batched import batched
 from connectors.document import Document, Section
-from indexing.chunking.chunker import CHUNKER_VERSION, chunks_of, content_hash
+from indexing.chunking.chunker import CHUNKER_VERSION, chunk_document, compute_content_hash
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter, Replace
 
@@ -64,7 +64,7 @@ def passage_id(dataset: Dataset, document: str) -> str:
 def _replacements(dataset: Dataset, batch: list[Passage], embedder: Embedder) -> Iterator[Replace]:
     """Embed all chunks of the batch in one call: the embedder sorts them by length."""
     documents = [_document(dataset, passage) for passage in batch]
-    chunks = [chunks_of(document, embedder) for document in documents]
+    chunks = [chunk_document(document, embedder) for document in documents]
     texts = [chunk.embedded_text for of_document in chunks for chunk in of_document]
     empty = np.empty((0, embedder.identity.dimension), np.float32)
     vectors = embedder.embed_passages(texts) if texts else empty
@@ -74,7 +74,7 @@ def _replacements(dataset: Dataset, batch: list[Passage], embedder: Embedder) ->
         yield Replace(
             document_id=document.id,
             generation=1,
-            content_hash=content_hash(document),
+            content_hash=compute_content_hash(document),
             chunks=tuple(of_document),
             vectors=vectors[start:end],
         )

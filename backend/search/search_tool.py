@@ -60,7 +60,7 @@ from indexing.embedding.language_support import Understanding
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters, Hit, Index
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
-from indexing.text.tokenizer import exact_terms
+from indexing.text.tokenizer import find_exact_terms
 
 VARIANT_SECONDS = 4.0
 VARIANT_SHARE = 0.3
@@ -154,7 +154,7 @@ class SearchTool:
             readers=request.readers,
             filters=request.filters,
             # Of the user's own words only: what a model writes need not stand in any document.
-            exact=exact_terms(request.message),
+            exact=find_exact_terms(request.message),
             deadline=request.deadline,
             hits=hits,
         )

@@ -10,7 +10,7 @@ from backend.search.models import SearchRequest, VariantQuery
 from backend.search.prompts import keyword_prompt, rephrase_prompt, strip_reasoning
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import SPACELESS
-from indexing.text.tokenizer import exact_terms, keywords, words
+from indexing.text.tokenizer import extract_keywords, find_exact_terms, words
 
 ORIGINAL_QUERY_WEIGHT = 2.0
 LLM_SEMANTIC_QUERY_WEIGHT = 1.75
@@ -47,7 +47,7 @@ def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
 
     A follow-up of few words ("and in Japan?") is also searched together with the question before it.
     """
-    own, terms = variants_of_request(request), keywords(normalize_query(request.message))
+    own, terms = variants_of_request(request), extract_keywords(normalize_query(request.message))
     earlier = ""
     if request.history and needs_history(request.message):
         earlier = normalize_query(_previous_question(request))
@@ -55,7 +55,7 @@ def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
         keyword = VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT)
         return deduplicate_queries([*own, keyword])
     joined = normalize_query(f"{earlier} {request.message}")
-    terms = normalize_query(f"{keywords(earlier)} {terms}")
+    terms = normalize_query(f"{extract_keywords(earlier)} {terms}")
     return deduplicate_queries(
         [
             *own,
@@ -117,9 +117,9 @@ def normalize_query(text: str) -> str:
 
 def needs_history(message: str) -> bool:
     """Whether a message has too few content words to be searched by itself."""
-    if exact_terms(message):
+    if find_exact_terms(message):
         return False
-    content = keywords(normalize_query(message))
+    content = extract_keywords(normalize_query(message))
     return sum(map(_content_weight, set(words(content)))) <= FEW_CONTENT_WORDS
 
 

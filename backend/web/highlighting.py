@@ -9,8 +9,8 @@ import regex
 
 from backend.web.sanitizing import harmless
 from connectors.document import Span
-from indexing.chunking.sentences import sentences
-from indexing.text.markdown_links import labels_alone
+from indexing.chunking.sentences import split_sentences
+from indexing.text.markdown_links import strip_links
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
 from indexing.text.tokenizer import words
 
@@ -61,7 +61,7 @@ def pieces(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
 
 def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
     """The part of `text` with most of the wanted words, on one line."""
-    spans = sentences(text)
+    spans = split_sentences(text)
     if not spans:
         return ()
     matches = list(_find_matches(text, wanted))
@@ -78,7 +78,7 @@ def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
 
 def without_markup(text: str) -> str:
     """Markdown as one reads it aloud: cells apart by dots, no marks of emphasis, lists and links."""
-    text = labels_alone(text)
+    text = strip_links(text)
     for pattern, instead in _MARKDOWN:
         text = pattern.sub(instead, text)
     return table_as_lines(text)

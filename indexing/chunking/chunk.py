@@ -1,4 +1,4 @@
-"""What is stored and found: a piece of a document, small enough to be embedded whole."""
+"""Chunks: pieces of a document, small enough to be embedded whole, that are stored and found."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +13,9 @@ class Chunk:
     position: int
     """Within the document, counted from 0, without gaps."""
     text: str
-    """Exactly `span` of the text of section number `section`."""
+    """The `span` of the text of section number `section`."""
     embedded_text: str
-    """What the embedder reads and the keyword leg searches: title prefix, heading path, text, metadata suffix."""
+    """The text for the embedder and the keyword leg: title, heading path, text, metadata."""
     section: int
     span: Span
     title: str

@@ -1,8 +1,8 @@
-"""Document to Chunks: pieces small enough to be embedded whole, cut where a reader would.
+"""Split a document into chunks small enough to be embedded whole, at sentences and table rows.
 
-Ours rather than a library's: those that keep spans (semchunk) count the tokens of every piece they
-try, know neither 。 nor tables, and cannot be told of the lines that stand around a piece. Here
-each section is tokenised once to plan the cuts and once to prove them; a short one once.
+Not done by a library, because those that keep spans (semchunk) count the tokens of every piece they try,
+know neither 。 nor tables, and cannot account for the lines around a piece. Here each section is tokenized
+once to plan the cuts and once to verify them; a short one once.
 """
 
 import hashlib
@@ -15,21 +15,21 @@ from itertools import islice
 
 from connectors.document import Document, Section, Span
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.context_header import Frame, Framer
-from indexing.chunking.sentences import sentences
-from indexing.chunking.splitter import TokenisedText, halves, trimmed
+from indexing.chunking.context_header import ChunkContext, ContextBuilder
+from indexing.chunking.sentences import split_sentences
+from indexing.chunking.splitter import TokenizedText, split_in_half, trim_span
 from indexing.embedding.embedder import Embedder
 
 CHUNKER_VERSION = 1
-"""Part of every content hash: a new number cuts and embeds every document anew."""
+"""Part of every content hash: a new number makes every document be chunked and embedded again."""
 
-MOST_TOKENS = 512
-_FEWEST_TOKENS = 32
+MAX_TOKENS = 512
+_MIN_TOKENS = 32
 _HEADER_SHARE = 4
 _MARGIN = 2
-"""Tokens kept free: a piece may tokenise a little longer by itself than within its text."""
+"""Tokens kept free: a piece may have a few more tokens by itself than within its text."""
 _SHORT = 5
-"""Characters a token: a section of no more is likely to be one chunk, which is then all that is asked."""
+"""Characters per token up to which a section probably fits in one chunk, which is then tried first."""
 
 _LINE = re.compile(r"[^\n\r]+")
 _RULE = re.compile(r"\|?[\s:|+-]*-[\s:|+-]*")
@@ -37,31 +37,31 @@ _RULE = re.compile(r"\|?[\s:|+-]*-[\s:|+-]*")
 _as_json = json.JSONEncoder(sort_keys=True).encode
 
 
-def chunks_of(
-    document: Document, embedder: Embedder, most_tokens: int = MOST_TOKENS
+def chunk_document(
+    document: Document, embedder: Embedder, max_tokens: int = MAX_TOKENS
 ) -> list[Chunk]:
-    """The chunks of a document in reading order; a document without text has none.
+    """Return the chunks of a document in reading order; a document without text has none.
 
-    The `embedded_text` of each has at most `most_tokens` tokens, or the embedder's own limit, with
-    special tokens, title, heading path and metadata. The spans of a section are in order, do not
-    overlap, and hold all text that is not blank. Tables are cut between rows, and the header row
-    stands again above each later piece, in `embedded_text` only.
+    The `embedded_text` of each has at most `max_tokens` tokens, or the embedder's own limit, with special
+    tokens, title, heading path and metadata. The spans of a section are in order, do not overlap, and
+    contain all text that is not blank. Tables are split between rows, and the header row is repeated above
+    each later piece, in `embedded_text` only.
 
     Raises:
         ValueError: the limit is below 32 tokens.
     """
-    limit = min(most_tokens, embedder.max_tokens)
-    if limit < _FEWEST_TOKENS:
-        raise ValueError(f"{limit} tokens a chunk leave no room for text; give at least 32")
-    framer = Framer(document, embedder, limit)
+    limit = min(max_tokens, embedder.max_tokens)
+    if limit < _MIN_TOKENS:
+        raise ValueError(f"{limit} tokens per chunk leave no space for text; set at least 32")
+    contexts = ContextBuilder(document, embedder, limit)
     planned = [
         passage
         for number in range(len(document.sections))
-        for passage in _passages(document, number, embedder, framer, limit)
+        for passage in _passages(document, number, embedder, contexts, limit)
     ]
     return [
         _chunk(document, position, passage)
-        for position, passage in enumerate(_proven(planned, embedder, limit))
+        for position, passage in enumerate(_verify(planned, embedder, limit))
     ]
 
 
@@ -70,7 +70,7 @@ class _Passage:
     number: int
     section: Section
     span: Span
-    frame: Frame
+    context: ChunkContext
 
     @property
     def text(self) -> str:
@@ -78,60 +78,62 @@ class _Passage:
 
     @property
     def embedded_text(self) -> str:
-        return self.frame.around(self.text)
+        return self.context.wrap(self.text)
 
 
 def _passages(
-    document: Document, number: int, embedder: Embedder, framer: Framer, limit: int
+    document: Document, number: int, embedder: Embedder, contexts: ContextBuilder, limit: int
 ) -> Iterator[_Passage]:
-    """Pieces of a section that should fit, judged by the tokens of the section as a whole."""
+    """Plan pieces of a section that should fit, by the tokens of the section as a whole."""
     section = document.sections[number]
-    span = trimmed(section.text, Span(0, len(section.text)))
+    span = trim_span(section.text, Span(0, len(section.text)))
     if span is None:
         return
-    first = framer.frame(_headings(section))
+    first = contexts.build(_headings(section))
     header = _header(section)
     whole = _Passage(number, section, span, first)
-    if not header and _is_one(whole, framer, limit):
+    if not header and _fits_whole(whole, contexts, limit):
         yield whole
         return
-    fitting = header if framer.tokens(header) * _HEADER_SHARE <= limit else ""
+    fitting = header if contexts.count_tokens(header) * _HEADER_SHARE <= limit else ""
     later = first.with_header(fitting)
-    room = max(1, limit - framer.tokens(later.around("")) - _MARGIN)
-    text = TokenisedText(section.text, embedder.token_ends(section.text))
-    for i, span in enumerate(text.packed(_units(section), room)):
+    room = max(1, limit - contexts.count_tokens(later.wrap("")) - _MARGIN)
+    text = TokenizedText(section.text, embedder.token_ends(section.text))
+    for i, span in enumerate(text.pack(_units(section), room)):
         yield _Passage(number, section, span, later if i else first)
 
 
-def _is_one(whole: _Passage, framer: Framer, limit: int) -> bool:
-    """Whether a short section is a chunk as it is; not known of a longer one."""
+def _fits_whole(whole: _Passage, contexts: ContextBuilder, limit: int) -> bool:
+    """Whether a short section is one chunk; longer ones are not tried."""
     text = whole.embedded_text
-    return len(text) <= limit * _SHORT and framer.tokens(text) <= limit - _MARGIN
+    return len(text) <= limit * _SHORT and contexts.count_tokens(text) <= limit - _MARGIN
 
 
-def _proven(planned: Sequence[_Passage], embedder: Embedder, limit: int) -> Iterator[_Passage]:
-    """The passages that fit as they are, the others halved until they do."""
+def _verify(planned: Sequence[_Passage], embedder: Embedder, limit: int) -> Iterator[_Passage]:
+    """Yield the passages that fit, and split the others in half until they do."""
     counts = embedder.count_tokens([passage.embedded_text for passage in planned])
     for passage, count in zip(planned, counts, strict=True):
-        spans = [passage.span] if count <= limit else halves(passage.section.text, passage.span)
+        spans = (
+            [passage.span] if count <= limit else split_in_half(passage.section.text, passage.span)
+        )
         if spans == [passage.span]:
             yield passage
         else:
-            yield from _proven([replace(passage, span=span) for span in spans], embedder, limit)
+            yield from _verify([replace(passage, span=span) for span in spans], embedder, limit)
 
 
 def _units(section: Section) -> list[Span]:
-    return list(_rows(section.text)) if section.kind == "table" else sentences(section.text)
+    return list(_rows(section.text)) if section.kind == "table" else split_sentences(section.text)
 
 
 def _rows(table: str) -> Iterator[Span]:
     for match in _LINE.finditer(table):
-        if row := trimmed(table, Span(*match.span())):
+        if row := trim_span(table, Span(*match.span())):
             yield row
 
 
 def _header(section: Section) -> str:
-    """The first row of a table that has a rule below it."""
+    """Return the first row of a table if there is a rule below it."""
     if section.kind != "table":
         return ""
     match [row.of(section.text) for row in islice(_rows(section.text), 2)]:
@@ -175,8 +177,8 @@ def _tags(document: Document) -> Iterator[str]:
             yield f"{key}={value}"
 
 
-def content_hash(document: Document) -> str:
-    """A digest of everything that is indexed but access, which is amended without new vectors."""
+def compute_content_hash(document: Document) -> str:
+    """Return a digest of everything that is indexed but access, which changes without new vectors."""
     digest = hashlib.blake2b(digest_size=20)
     for part in _indexed_parts(document):
         digest.update(_as_json(part).encode())

@@ -1,4 +1,4 @@
-"""What the embedder reads around a chunk's text: title, heading path, metadata."""
+"""The context that is embedded around a chunk's text: title, heading path, metadata."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from connectors.document import Document, Metadata
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.token_counting import CHARACTERS_A_TOKEN, head
 
-_FRAME_SHARE = 4
+_CONTEXT_SHARE = 4
 _HEADINGS = 8
 _OPAQUE_KEY = re.compile(
     r"_.*|(?:.*[\W_])?(?:id|uuid|guid|hash|etag|checksum|md5|sha\d*|cursor|revision|size|bytes)|(?-i:\w+Id)",
@@ -20,57 +20,57 @@ _OPAQUE_VALUE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChunkContext:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
-    def around(self, text: str) -> str:
+    def wrap(self, text: str) -> str:
         return "\n".join((*self.before, text, *self.after))
 
-    def with_header(self, header: str) -> "Frame":
-        """The same with a table's header row, if there is one, right above the text."""
-        return Frame((*self.before, header), self.after) if header else self
+    def with_header(self, header: str) -> "ChunkContext":
+        """Add a table's header row, if there is one, right above the text."""
+        return ChunkContext((*self.before, header), self.after) if header else self
 
 
-class Framer:
-    """Frames for the sections of one document, each at most a quarter of the limit.
+class ContextBuilder:
+    """Builds the contexts of one document's sections, each at most a quarter of the limit.
 
-    What does not fit is left out: the end of the title, the outer headings, metadata from the
-    first line that is too long.
+    What does not fit is left out: the end of the title, the outer headings, metadata from the first line
+    that is too long.
     """
 
     def __init__(self, document: Document, embedder: Embedder, limit: int) -> None:
         self._embedder = embedder
         self._limit = limit
         self._title = " ".join(document.title.split())
-        self._metadata = tuple(_readable(document.metadata))
-        self._known: dict[tuple[str, ...], Frame] = {}
+        self._metadata = tuple(_readable_lines(document.metadata))
+        self._built: dict[tuple[str, ...], ChunkContext] = {}
         self._costs: dict[str, int] = {}
 
-    def tokens(self, text: str) -> int:
-        """Tokens of a text, special ones included."""
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text, special ones included."""
         return self._embedder.count_tokens([text])[0]
 
-    def frame(self, headings: tuple[str, ...]) -> Frame:
-        if headings not in self._known:
-            self._known[headings] = self._new(headings)
-        return self._known[headings]
+    def build(self, headings: tuple[str, ...]) -> ChunkContext:
+        if headings not in self._built:
+            self._built[headings] = self._build(headings)
+        return self._built[headings]
 
-    def _new(self, headings: tuple[str, ...]) -> Frame:
-        room = self._limit // _FRAME_SHARE
+    def _build(self, headings: tuple[str, ...]) -> ChunkContext:
+        room = self._limit // _CONTEXT_SHARE
         title, cost = self._head(self._title, room)
         path, more = self._path(headings, room - cost)
         before = tuple(line for line in (title, path) if line)
-        return Frame(before, tuple(self._lines(room - cost - more)))
+        return ChunkContext(before, tuple(self._lines(room - cost - more)))
 
     def _path(self, headings: Sequence[str], room: int) -> tuple[str, int]:
-        """The innermost headings that fit, and their cost; those that only say the title again are left out."""
-        known = [" ".join(heading.split()) for heading in headings[-_HEADINGS:]]
-        told = [each for each in known if each and each != self._title]
-        path, cost = self._head(told[-1], room) if told else ("", 0)
+        """Return the innermost headings that fit, without repetitions of the title, and their cost."""
+        path_lines = [" ".join(heading.split()) for heading in headings[-_HEADINGS:]]
+        distinct = [each for each in path_lines if each and each != self._title]
+        path, cost = self._head(distinct[-1], room) if distinct else ("", 0)
         if not path or cost > room:
             return "", 0
-        for heading in reversed(told[:-1]):
+        for heading in reversed(distinct[:-1]):
             more = self._cost(heading)
             if cost + more > room:
                 break
@@ -78,7 +78,7 @@ class Framer:
         return path, cost
 
     def _head(self, line: str, room: int) -> tuple[str, int]:
-        """The beginning of a line that fits, and its cost."""
+        """Return the beginning of a line that fits, and its cost."""
         most = max(0, room - 1)
         if len(line) > most * CHARACTERS_A_TOKEN or self._cost(line) > room:
             line = head(line, most, self._embedder)
@@ -92,15 +92,15 @@ class Framer:
             yield line
 
     def _cost(self, line: str) -> int:
-        """Tokens that a line adds, with one for the end of the line, or for the > of a path."""
+        """Return the tokens that a line adds, with one for its end, or for the > of a path."""
         cost = self._costs.get(line)
         if cost is None:
             cost = self._costs[line] = len(self._embedder.token_ends(line)) + 1
         return cost
 
 
-def _readable(metadata: Metadata) -> Iterator[str]:
-    """`key: value` for what a person would say; no ids, digests, addresses, bare numbers, essays."""
+def _readable_lines(metadata: Metadata) -> Iterator[str]:
+    """Yield `key: value` for readable metadata: no ids, digests, addresses, bare numbers, long texts."""
     for key in sorted(metadata):
         values = metadata[key]
         text = values if isinstance(values, str) else ", ".join(values)

@@ -1,8 +1,8 @@
-"""Where sentences begin and end, in running text of any script.
+"""Split running text of any script into sentences.
 
-A rule set, not a model: it keeps exact spans, is linear, and needs no language to be known first.
-Terminators are those of Unicode's Sentence_Terminal property (UAX 29) that people write; what UAX 29
-leaves open (abbreviations, initials, decimals, wrapped lines) is decided by the tables below.
+Rules instead of a model: they keep exact spans, take linear time, and need not know the language.
+Terminators are the common ones of Unicode's Sentence_Terminal property (UAX 29); what UAX 29 leaves open
+(abbreviations, initials, decimals, wrapped lines) is decided by the tables below.
 """
 
 import re
@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterator
 
 from connectors.document import Span
-from indexing.chunking.splitter import trimmed
-from indexing.text.markdown_links import unbroken_at, without_targets
+from indexing.chunking.splitter import trim_span
+from indexing.text.markdown_links import measure_unbreakable, strip_link_targets
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _BLANK_LINE = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -20,7 +20,7 @@ _LABEL_ENDS = re.compile(r"[^\[\]\n]*+\]\(")
 _OWN_LINE = re.compile(r"[|#>]|```|~~~")
 
 _CLOSERS = "\"'”’»›)\\]}」』）】〉》〕］｝｣"
-# No look-ahead: what follows is judged in code, so that a run of terminators is read once.
+# No look-ahead: code checks what follows, so that a run of terminators is read once.
 _TERMINATOR = re.compile(
     rf"(?:(?P<plain>[.!?…‽؟۔।॥։።။។]+)|(?P<wide>[。！？｡．]+))[.!?…。！？]*+(?P<closers>[{_CLOSERS}]*+)"
 )
@@ -45,35 +45,35 @@ _BEFORE_A_NUMBER = _words(
 _GERMAN_MONTHS = _words(
     "januar februar märz april mai juni juli august september oktober november dezember"
 )
-# After a closing quotation these carry the sentence on: 「はい。」と言った。
-_CARRIES_ON = frozenset("とっなのがをはにもへ、，")
+# After a closing quotation mark these continue the sentence: 「はい。」と言った。
+_CONTINUES = frozenset("とっなのがをはにもへ、，")
 
-_WIDEST = 160
+_MAX_WIDTH = 160
 _USUAL_WIDTH = 80
-_WRAPPED = range(60, _WIDEST + 1)
-_WRAPPED_BEFORE_LOWER_CASE = range(30, _WIDEST + 1)
+_WRAPPED = range(60, _MAX_WIDTH + 1)
+_WRAPPED_BEFORE_LOWER_CASE = range(30, _MAX_WIDTH + 1)
 
 
-def sentences(text: str) -> list[Span]:
-    """The sentences of `text` in order: no two overlap, together they hold all that is not blank.
+def split_sentences(text: str) -> list[Span]:
+    """Return the sentences of `text` in order; they do not overlap and cover all that is not blank.
 
-    A paragraph, a list item, a heading and a table row end a sentence whatever they end in; the
-    end of a line does so unless the line looks wrapped. Time is linear in the length of the text.
+    The end of a paragraph, list item, heading or table row ends a sentence, and so does the end of a line
+    unless the line looks wrapped. Time is linear in the length of the text.
     """
     return [
         sentence
         for block in _blocks(text)
-        for piece in _cut(text, block)
-        if (sentence := trimmed(text, piece)) is not None
+        for piece in _split_block(text, block)
+        if (sentence := trim_span(text, piece)) is not None
     ]
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Lines, where a line that was only wrapped goes together with the next."""
+    """Yield the lines, joining wrapped lines with the next."""
     block: Span | None = None
     last: Span | None = None
     for match in _LINE.finditer(text):
-        line = trimmed(text, Span(*match.span()))
+        line = trim_span(text, Span(*match.span()))
         if line is None:
             continue
         if block is not None and last is not None and _wraps(text, last, line):
@@ -88,7 +88,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _wraps(text: str, line: Span, following: Span) -> bool:
-    """Whether the break between two lines is the page's and not the writer's."""
+    """Whether the break between two lines comes from wrapping."""
     if len(_BLANK_LINE.findall(text, line.end, following.start)) != 1:
         return False
     if any(_OWN_LINE.match(text, each.start) for each in (line, following)):
@@ -98,24 +98,24 @@ def _wraps(text: str, line: Span, following: Span) -> bool:
     if _LABEL_ENDS.match(text, following.start, following.end):
         return True
     width = _width(line.of(text))
-    link = unbroken_at(text, following.start, following.end)
-    if link and _USUAL_WIDTH - link <= width <= _WIDEST:
+    link = measure_unbreakable(text, following.start, following.end)
+    if link and _USUAL_WIDTH - link <= width <= _MAX_WIDTH:
         return True
-    goes_on_small = text[following.start].islower()
-    return width in (_WRAPPED_BEFORE_LOWER_CASE if goes_on_small else _WRAPPED)
+    next_is_lower = text[following.start].islower()
+    return width in (_WRAPPED_BEFORE_LOWER_CASE if next_is_lower else _WRAPPED)
 
 
 def _width(line: str) -> int:
-    """In columns of a page. Of a line that is longer for the target of a link, which cannot be broken: the widest."""
-    if len(line) > _WIDEST:
-        return _WIDEST if len(without_targets(line)) <= _WIDEST else len(line)
+    """Return the width in columns; the maximum for a line that is longer only by the target of a link."""
+    if len(line) > _MAX_WIDTH:
+        return _MAX_WIDTH if len(strip_link_targets(line)) <= _MAX_WIDTH else len(line)
     if line.isascii():
         return len(line)
     return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line)
 
 
-def _cut(text: str, block: Span) -> Iterator[Span]:
-    """The sentences of a block, their blanks still on them."""
+def _split_block(text: str, block: Span) -> Iterator[Span]:
+    """Yield the sentences of a block, with the blanks around them."""
     start = block.start
     if text[start] != "|":
         for match in _TERMINATOR.finditer(text, block.start, block.end):
@@ -132,7 +132,7 @@ def _ends(text: str, match: re.Match[str], block: Span) -> bool:
     if match["wide"]:
         if match.group() == "．" and text[after].isalnum():
             return False
-        return not (match["closers"] and text[after] in _CARRIES_ON)
+        return not (match["closers"] and text[after] in _CONTINUES)
     if not text[after].isspace():
         return False
     following = _first_letter(text, after, block.end)
@@ -140,17 +140,17 @@ def _ends(text: str, match: re.Match[str], block: Span) -> bool:
         return True
     if text[following].islower() or text[following] in ",;:":
         return False
-    return match.group() != "." or not _abbreviates(text, match.start(), following, block.start)
+    return match.group() != "." or not _is_abbreviation(text, match.start(), following, block.start)
 
 
 def _first_letter(text: str, start: int, end: int) -> int:
-    """Where the next sentence would begin to be read: past blanks and opening brackets."""
+    """Skip blanks and opening brackets before the next sentence."""
     while start < end and (text[start].isspace() or text[start] in "\"'“‘«‹([{「『（【"):
         start += 1
     return start
 
 
-def _abbreviates(text: str, dot: int, following: int, block_start: int) -> bool:
+def _is_abbreviation(text: str, dot: int, following: int, block_start: int) -> bool:
     """Whether the full stop at `dot` belongs to the word before it."""
     start = max(block_start, dot - _LONGEST_ABBREVIATION)
     before = _WORD_BEFORE.search(text, start, dot)
@@ -158,7 +158,7 @@ def _abbreviates(text: str, dot: int, following: int, block_start: int) -> bool:
         return False
     word = before.group()
     if word.isdigit():
-        return _numbers(text, before, following, block_start)
+        return _is_ordinal(text, before, following, block_start)
     initials = word.split(".")
     if all(len(letter) == 1 and letter.isupper() for letter in initials):
         return True
@@ -166,7 +166,7 @@ def _abbreviates(text: str, dot: int, following: int, block_start: int) -> bool:
     return folded in _NEVER_LAST or (folded in _BEFORE_A_NUMBER and text[following].isdigit())
 
 
-def _numbers(text: str, number: re.Match[str], following: int, block_start: int) -> bool:
+def _is_ordinal(text: str, number: re.Match[str], following: int, block_start: int) -> bool:
     """Whether "1." opens a list item, or "3." a German date."""
     if number.start() == block_start and len(number.group()) <= 3:
         return True

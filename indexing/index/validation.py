@@ -90,7 +90,7 @@ def _prepare(change: IndexChange, dimension: int) -> PreparedChange:
 def _prepare_replace(change: Replace, dimension: int) -> PreparedReplace:
     _check_vectors(change, dimension)
     _check_chunks(change)
-    found = [tokenizer.both_words(chunk.embedded_text) for chunk in change.chunks]
+    found = [tokenizer.words_and_plain_words(chunk.embedded_text) for chunk in change.chunks]
     return PreparedReplace(
         change,
         tuple(" ".join(words) for words, _ in found),

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from connectors.connector import Deletion, Unchanged, Unreadable
 from connectors.document import Document
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.chunker import chunks_of, content_hash
+from indexing.chunking.chunker import chunk_document, compute_content_hash
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import Amend, Delete, IndexChange
 from indexing.ingestion.batching import DocumentChange, document_id
@@ -100,10 +100,10 @@ def plan_change(
 def plan_restore(document: Document, generation: int, embedder: Embedder) -> Step:
     """Chunk the kept version again, to write it as this generation."""
     try:
-        chunks = tuple(chunks_of(document, embedder))
+        chunks = tuple(chunk_document(document, embedder))
         restored = Restored(
             document_id=document.id,
-            content_hash=content_hash(document),
+            content_hash=compute_content_hash(document),
             generation=generation,
             chunks=len(chunks),
         )
@@ -117,10 +117,10 @@ def _plan_document(
 ) -> Step:
     try:
         _check_text(document)
-        digest = content_hash(document)
+        digest = compute_content_hash(document)
         if entry and entry.kept and entry.content_hash == digest:
             return _plan_same_content(document, entry, min_generation)
-        chunks = tuple(chunks_of(document, embedder))
+        chunks = tuple(chunk_document(document, embedder))
     except CONTENT_ERRORS as error:
         return WriteStep((_to_failure(document.id, document.source, document.title, error),))
     stored = Stored(

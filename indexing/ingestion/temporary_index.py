@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from connectors.document import Document
-from indexing.chunking.chunker import chunks_of, content_hash
+from indexing.chunking.chunker import chunk_document, compute_content_hash
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter, Replace
 
@@ -15,14 +15,14 @@ def index_documents(documents: Sequence[Document], embedder: Embedder, writer: I
         TemporarilyUnavailableError, ActionRequiredError: of the embedder or the index.
     """
     for document in documents:
-        chunks = chunks_of(document, embedder)
+        chunks = chunk_document(document, embedder)
         vectors = embedder.embed_passages([chunk.embedded_text for chunk in chunks])
         writer.write(
             [
                 Replace(
                     document_id=document.id,
                     generation=1,
-                    content_hash=content_hash(document),
+                    content_hash=compute_content_hash(document),
                     chunks=tuple(chunks),
                     vectors=vectors,
                 )

@@ -177,13 +177,13 @@ class _Search:
         terms = [term for term in query.exact if self._is_distinctive(term)]
         if not terms:
             return {}
-        phrases = [tokenizer.exact_words(term) for term in terms]
+        phrases = [tokenizer.plain_words(term) for term in terms]
         condition = tantivy_index.match_phrases(phrases, tokenizer.words(query.text))
         found = self._match(condition, scope, max(EXACT_CANDIDATES, query.size))
         rows = found.rows.tolist()
         texts = self._visible.texts(rows)
         counts = [
-            sum(tokenizer.holds(texts[row], term) for term in terms) if row in texts else 0
+            sum(tokenizer.contains_term(texts[row], term) for term in terms) if row in texts else 0
             for row in rows
         ]
         matches = zip(self._slots(found), counts, found.scores.tolist(), strict=True)
@@ -192,10 +192,10 @@ class _Search:
     def _is_distinctive(self, term: str) -> bool:
         """Whether few enough chunks hold the term; a quoted term always counts."""
         searcher, chunks = self._snapshot.searcher, self._snapshot.state.chunks
-        plain = tokenizer.exact_words(term)
+        plain = tokenizer.plain_words(term)
         if not plain:
             return False
-        if term not in tokenizer.exact_terms(term):
+        if term not in tokenizer.find_exact_terms(term):
             return True  # Nothing about the term itself is code-like, so it was quoted.
         upper_bound = tantivy_index.count_rarest(searcher, tokenizer.words(term), plain)
         if not hybrid_ranking.is_too_common(upper_bound, chunks):

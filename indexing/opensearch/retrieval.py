@@ -55,7 +55,7 @@ class PreparedQuery:
             tokenizer.words(query.text),
             None if vector is None else score_conversion.to_query_vector(vector, vectors),
             query_bodies.filter_conditions(readers, query.filters),
-            tuple(term for term in query.exact if tokenizer.exact_words(term)),
+            tuple(term for term in query.exact if tokenizer.plain_words(term)),
         )
 
     def without(self, versions: Collection[str]) -> "PreparedQuery":
@@ -118,7 +118,7 @@ class Retriever:
         unsure -= self.common_terms
         for term in sorted(unsure):
             count = query_bodies.term_count_query(
-                tokenizer.words(term), tokenizer.exact_words(term)
+                tokenizer.words(term), tokenizer.plain_words(term)
             )
             yield ("count", term), count
         if unsure:
@@ -169,7 +169,7 @@ def _candidate_count(size: int) -> int:
 def _exact_search(
     number: int, prepared: PreparedQuery, common: frozenset[str]
 ) -> Iterator[tuple[SearchKey, Body]]:
-    phrases = [tokenizer.exact_words(term) for term in _telling_terms(prepared, common)]
+    phrases = [tokenizer.plain_words(term) for term in _telling_terms(prepared, common)]
     if phrases:
         size = min(max(EXACT_CANDIDATES, prepared.query.size), query_bodies.MAX_HITS)
         body = query_bodies.exact_query(phrases, prepared.words, prepared.conditions, size)
@@ -182,7 +182,7 @@ def _telling_terms(query: PreparedQuery, common: frozenset[str]) -> list[str]:
 
 def _may_be_common(term: str) -> bool:
     # A term that does not look like a code or an identifier was quoted by the user.
-    return term in tokenizer.exact_terms(term)
+    return term in tokenizer.find_exact_terms(term)
 
 
 def _find_common_terms(responses: Mapping[SearchKey, SearchResponse]) -> frozenset[str]:
@@ -209,7 +209,7 @@ def _read_exact_matches(
     """Yield the chunks whose text contains the terms themselves, not only their words."""
     for hit in response.hits if response else ():
         text = hit["_source"]["place"]["embedded"]
-        matches = sum(tokenizer.holds(text, term) for term in terms)
+        matches = sum(tokenizer.contains_term(text, term) for term in terms)
         if matches:
             boosts[hit["_id"]] = hit["fields"]["boost"][0]
             yield hit["_id"], ExactMatch(matches, hit["_score"])

@@ -1,8 +1,8 @@
-"""What in a message names one thing by its very spelling: a code, part number, file name, address.
+"""Find identifiers in a message: codes, part numbers, file names, addresses.
 
-Told by shape alone, and rather missed than guessed: whatever holds such a word is ranked above
-everything else, so an ordinary word taken for one would do harm. Plain numbers, dates, times,
-quantities, periods and hyphenated words are none.
+They are recognised by their shape, with few false positives rather than few misses: chunks that contain an
+identifier rank above all others, so an ordinary word taken for one would do harm. Plain numbers, dates,
+times, quantities, periods and hyphenated words are not identifiers.
 """
 
 from collections.abc import Iterator
@@ -82,26 +82,26 @@ _CODE = regex.compile(
     """,
     regex.VERBOSE,
 )
-_TAIL = regex.compile(
+_SUFFIX = regex.compile(
     r"(?:-(?:related|based|like|dependent|independent|positive|negative|certified|compliant|compatible|"
     r"specific|mediated|induced|deficient|style|type|free))+$"
 )
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
-def codes(message: str) -> Iterator[Span]:
-    """Where the codes of `message` stand, in its order."""
+def find_identifiers(message: str) -> Iterator[Span]:
+    """Yield the spans of the identifiers of `message`, in order."""
     for match in _CANDIDATE.finditer(message, concurrent=False):
         start, end = match.span()
         if match["address"] is not None:
             yield Span(start, start + len(match[0].rstrip(_ADDRESS_END)))
-        elif end - start <= _LONGEST:
-            bare = _TAIL.sub("", match[0], concurrent=False)
-            if _names_one_thing(bare):
+        elif end - start <= _MAX_LENGTH:
+            bare = _SUFFIX.sub("", match[0], concurrent=False)
+            if _is_identifier(bare):
                 yield Span(start, start + len(bare))
 
 
-def _names_one_thing(run: str) -> bool:
+def _is_identifier(run: str) -> bool:
     return (
         _ORDINARY.fullmatch(run, concurrent=False) is None
         and _CODE.fullmatch(run, concurrent=False) is not None

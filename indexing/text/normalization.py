@@ -1,4 +1,4 @@
-"""The form in which texts are compared, and the classes of characters of which words are made."""
+"""Fold texts for comparison, and define the character classes of words."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ _UNDECOMPOSED = str.maketrans(
         "æ": "ae", "œ": "oe", "‘": "'", "’": "'", "ʼ": "'", "‐": "-", "−": "-",
     }
 )  # fmt: skip
-"""Latin letters that Unicode does not decompose, and the other forms of apostrophe and hyphen."""
+"""Latin letters that Unicode does not decompose, and variants of apostrophe and hyphen."""
 
 _UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
@@ -33,9 +33,9 @@ def is_storable(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """The form in which texts are compared: case, width, and the diacritics of Latin set aside.
+    """Fold a text for comparison: ignore case, width, and the diacritics of Latin letters.
 
-    Half surrogates, which no index can store, are left out.
+    Half surrogates, which no index can store, are removed.
     """
     if text.isascii():
         return text.lower()

@@ -1,19 +1,19 @@
-"""Words that carry no subject: of English for the index, of several languages for keyword queries."""
+"""Stop words of English for the index, and function words of several languages for keyword queries."""
 
 from collections.abc import Mapping
 
 from indexing.text.normalization import fold
 
 
-def _folded(words: str) -> frozenset[str]:
+def _fold_words(words: str) -> frozenset[str]:
     return frozenset(fold(word) for word in words.split())
 
 
-ENGLISH = _folded(
+ENGLISH = _fold_words(
     """a an and are as at be but by for if in into is it no not of on or such that the their then
     there these they this to was will with"""
 )
-"""Not indexed and not searched. Short on purpose: what is left out can never be found."""
+"""Neither indexed nor searched. Short on purpose: words that are left out can never be found."""
 
 _FUNCTION_WORDS: Mapping[str, str] = {
     "English": """what which who whom whose when where why how whether do does did done doing can could should
@@ -63,10 +63,10 @@ _FUNCTION_WORDS: Mapping[str, str] = {
 }
 
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
-    language: _folded(words) | (ENGLISH if language == "English" else frozenset())
+    language: _fold_words(words) | (ENGLISH if language == "English" else frozenset())
     for language, words in _FUNCTION_WORDS.items()
 }
-"""Function words and the words of questions, by language."""
+"""Function words and question words, by language."""
 
 CHINESE = (
     "^请(?:问|告诉我|介绍|说明|解释)?|(?:请问|(?:请)?告诉我|我(?:想|要)知道)",
@@ -75,7 +75,7 @@ CHINESE = (
     "是否|有没有|能不能|可不可以|是不是|可以|应该|需要|以及|关于|我们|你们|(?<!自)我(?!国)|你",
     r"(?:吗|呢|吧|啊)(?!\p{Han})|(?<!(?<![项题节栏数科书])目)的(?!确)|了(?!解)|(?<!但|于|凡)是(?!非)",
 )
-"""Patterns of function words and the words of questions, the longer first."""
+"""Patterns of function words and question words, the longer ones first."""
 
 JAPANESE = (
     "ではありませんか|でしょうか|のですか|ですか|です|(?:ありま|いま|できま|しま|なりま|りま|ま)(?:すか|せんか|す)",
@@ -84,6 +84,6 @@ JAPANESE = (
     "いくつ|いくら|それぞれ|という|として|について|に関して|するには|とは|には|では|への|との|での|まで|から|より",
     "する|した|して|される|された|は|が|を|に|で|の|と|も|へ|や|か|な",
 )
-"""Patterns of particles, endings and question words; a run of them and of nothing else is dropped."""
+"""Patterns of particles, endings and question words; a run of nothing else is dropped."""
 
 JAPANESE_REQUESTS = ("を?教えて(?:ください|下さい)?", "を?知りたい(?:です)?")

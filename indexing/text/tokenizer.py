@@ -1,17 +1,20 @@
-"""Text to the words that are indexed and searched; pure.
+"""Split text into the words that are indexed and searched; pure functions.
 
-The rules, for whoever must build the same elsewhere:
+The rules, which the analyzer of OpenSearch follows too:
 
-1. *Fold*: Unicode NFKC and case folding; Latin letters lose their diacritics (other scripts keep their
-   marks, which carry meaning there); soft hyphens, joiners and variation selectors are dropped.
-2. *Words* are runs of letters, marks and digits, cut every 64 characters. A contraction's tail
-   (`'s`, `'t`, `'d`, `'m`, `'ll`, `'re`, `'ve`) is left out.
-3. Scripts written without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar) give every character
-   and every two neighbours, in the order `c1 c1c2 c2 c2c3 c3`.
+1. *Fold*: Unicode NFKC and case folding; diacritics of Latin letters are removed (marks of other scripts
+   are kept, where they carry meaning), and so are soft hyphens, joiners and variation selectors.
+2. *Words* are runs of letters, marks and digits, cut every 64 characters. The ending of a contraction
+   (`'s`, `'t`, `'d`, `'m`, `'ll`, `'re`, `'ve`) is removed.
+3. Scripts written without spaces (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar) yield every character
+   and every bigram, in the order `c1 c1c2 c2 c2c3 c3`.
 4. Words joined by one of `- . _ : @ +` or by `::` are also kept whole, up to 128 characters, right
-   before their parts, unless they are nothing but letters and hyphens.
-5. English stop words are left out, and words without a digit are stemmed (Snowball, English). Hence
-   a text of nothing but stop words has no words: it is found by its vector, or as a quoted phrase.
+   before their parts, unless they consist of letters and hyphens only.
+5. English stop words are removed, and words without a digit are stemmed (Snowball, English). Hence a
+   text of stop words only has no words: it is found by its vector, or as a quoted phrase.
+
+`regex` releases the GIL during every match unless told not to (`concurrent=False`). A text has hundreds of
+matches of a microsecond each, and threads that search would wait for the GIL after each of them.
 """
 
 import re
@@ -26,7 +29,7 @@ import regex
 import Stemmer  # type: ignore[import-not-found]
 
 from connectors.document import Span
-from indexing.text.identifiers import codes
+from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
 from indexing.text.stop_words import (
     CHINESE,
@@ -43,10 +46,10 @@ SHORT_MESSAGE = 24
 
 _RUNS = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:(?:{JOINER}|')(?={LETTER}){LETTER}++)*+")
 _PLAIN = regex.compile(rf"(?V1)[{SPACELESS}]|{LETTER}{{1,{LONGEST_WORD}}}+")
-# The same for texts of ASCII, which are most, in a fifth of the time.
+# The same for ASCII texts, which are the most frequent, in a fifth of the time.
 _ASCII_RUNS = re.compile(rf"[a-z0-9]++(?:(?:{JOINER}|')(?=[a-z0-9])[a-z0-9]++)*+")
 _ASCII_PLAIN = re.compile(rf"[a-z0-9]{{1,{LONGEST_WORD}}}+")
-_TAIL = regex.compile(rf"(?V1)'(?:s|t|d|m|ll|re|ve)(?!{LETTER})")
+_CONTRACTION = regex.compile(rf"(?V1)'(?:s|t|d|m|ll|re|ve)(?!{LETTER})")
 _SPACELESS = regex.compile(rf"[{SPACELESS}]")
 _DIGIT = regex.compile(r"\p{N}")
 _JOINED = regex.compile(JOINER)
@@ -57,7 +60,7 @@ _QUOTED = regex.compile(
     r"""(?<![\p{Latin}\d])"([^"\s][^"\n]{0,199})"(?![\p{Latin}\d])|“([^“”\n]{1,200})”|„([^„“”\n]{1,200})[“”]"""
     r"""|«\s*([^«»\n]{1,200}?)\s*»|「([^「」\n]{1,200})」|『([^『』\n]{1,200})』"""
 )
-_TAIL_IN_TEXT = regex.compile(rf"(?V1)(?i)(?<={LETTER})['’](?:s|t|d|m|ll|re|ve)(?!{LETTER})")
+_CONTRACTION_IN_TEXT = regex.compile(rf"(?V1)(?i)(?<={LETTER})['’](?:s|t|d|m|ll|re|ve)(?!{LETTER})")
 _PIECES = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:-{LETTER}++)*+")
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
 _CHINESE = regex.compile("|".join(CHINESE))
@@ -65,7 +68,7 @@ _JAPANESE_REQUESTS = regex.compile("|".join(JAPANESE_REQUESTS))
 _JAPANESE = regex.compile(
     rf"(?<![\p{{Hiragana}}何誰])(?:{'|'.join(JAPANESE)})++(?![\p{{Hiragana}}何誰])"
 )
-_of_thread = threading.local()
+_thread_local = threading.local()
 
 _PROBE = (
     "The employees' “vacation-policy” of Zürich, v2.10: see ERR-1042, foo_bar.py and ann@example.com"
@@ -74,59 +77,59 @@ _PROBE = (
 
 
 def words(text: str) -> list[str]:
-    """The tokens of `text` that are indexed and searched, in its order."""
-    return _words(fold(text))
+    """Return the tokens of `text` that are indexed and searched, in order."""
+    return _words_of(fold(text))
 
 
 def plain_words(text: str) -> list[str]:
-    """All words of `text` in its order, folded and no more; spaceless scripts as single characters.
+    """Return all words of `text` in order, only folded; spaceless scripts as single characters.
 
-    For phrases by position: what stands side by side in a text does so here.
+    They serve phrase queries: words that are adjacent in the text are adjacent here.
     """
-    return _plain(fold(text))
+    return _plain_of(fold(text))
 
 
-def both_words(text: str) -> tuple[list[str], list[str]]:
-    """`words` and `plain_words` of a text; folding is half of the work."""
+def words_and_plain_words(text: str) -> tuple[list[str], list[str]]:
+    """Return `words` and `plain_words` of a text, folding it once: that is half of the work."""
     folded = fold(text)
-    return _words(folded), _plain(folded)
+    return _words_of(folded), _plain_of(folded)
 
 
-def _words(folded: str) -> list[str]:
+def _words_of(folded: str) -> list[str]:
     if folded.isascii():
-        return list(chain.from_iterable(map(_of_run, _ASCII_RUNS.findall(folded))))
+        return list(chain.from_iterable(map(_tokenize_run, _ASCII_RUNS.findall(folded))))
     found: list[str] = []
     for run in _RUNS.findall(folded, concurrent=False):
         spaceless = not run.isascii() and _SPACELESS.match(run, concurrent=False)
-        found += _characters_and_bigrams(run) if spaceless else _of_run(run)
+        found += _characters_and_bigrams(run) if spaceless else _tokenize_run(run)
     return found
 
 
-def _plain(folded: str) -> list[str]:
+def _plain_of(folded: str) -> list[str]:
     if folded.isascii():
         return _ASCII_PLAIN.findall(folded)
     return _PLAIN.findall(folded, concurrent=False)
 
 
 def fingerprint() -> str:
-    """Changes with what is made of texts: words of another making would not be found."""
-    made = [*words(_PROBE), "|", *plain_words(_PROBE)]
-    return sha256(" ".join(made).encode()).hexdigest()
+    """Return a digest that changes with the tokenizer; an index must be tokenized again when it does."""
+    tokens = [*words(_PROBE), "|", *plain_words(_PROBE)]
+    return sha256(" ".join(tokens).encode()).hexdigest()
 
 
-def _of_run(run: str) -> Sequence[str]:
-    return _remembered(run) if len(run) <= LONGEST_WORD else _split(run)
+def _tokenize_run(run: str) -> Sequence[str]:
+    return _tokenize_word(run) if len(run) <= LONGEST_WORD else _split_run(run)
 
 
 @lru_cache(maxsize=1 << 15)
-def _remembered(run: str) -> tuple[str, ...]:
-    return tuple(_split(run))
+def _tokenize_word(run: str) -> tuple[str, ...]:
+    return tuple(_split_run(run))
 
 
-def _split(run: str) -> list[str]:
-    run = _TAIL.sub("", run, concurrent=False)
+def _split_run(run: str) -> list[str]:
+    run = _CONTRACTION.sub("", run, concurrent=False)
     parts = [_stem(part) for part in _PLAIN.findall(run, concurrent=False) if part not in ENGLISH]
-    return [run, *parts] if _kept_whole(run) else parts
+    return [run, *parts] if _is_compound(run) else parts
 
 
 def _characters_and_bigrams(run: str) -> list[str]:
@@ -136,7 +139,7 @@ def _characters_and_bigrams(run: str) -> list[str]:
     return found
 
 
-def _kept_whole(run: str) -> bool:
+def _is_compound(run: str) -> bool:
     joined = len(run) <= LONGEST_COMPOUND and _JOINED.search(run, concurrent=False) is not None
     return joined and _HYPHENATED.fullmatch(run, concurrent=False) is None
 
@@ -146,35 +149,30 @@ def _stem(word: str) -> str:
 
 
 def _stemmer() -> Stemmer.Stemmer:
-    # A stemmer keeps state in C and must not be shared between threads.
-    stemmer: Stemmer.Stemmer | None = getattr(_of_thread, "stemmer", None)
+    # A stemmer keeps state in C and must not be shared by threads.
+    stemmer: Stemmer.Stemmer | None = getattr(_thread_local, "stemmer", None)
     if stemmer is None:
-        stemmer = _of_thread.stemmer = Stemmer.Stemmer("english")
+        stemmer = _thread_local.stemmer = Stemmer.Stemmer("english")
     return stemmer
 
 
-def exact_words(term: str) -> list[str]:
-    """The words of an exact term as they stand side by side in a text that holds it."""
-    return plain_words(term)
+def find_exact_terms(message: str) -> tuple[str, ...]:
+    """Return the quoted phrases and identifiers of `message` in order, without duplicates, at most 16.
 
-
-def exact_terms(message: str) -> tuple[str, ...]:
-    """The quoted phrases and code-like words of `message`, in its order, each once, at most 16.
-
-    Quotes are "…", “…”, „…“, «…», 「…」 and 『…』, never apostrophes; what is a code, `codes.py` says.
-    In a message of more than 24 words quotes around one plain word mark emphasis or distance more
-    often than a wish to find it: there they count around phrases only.
+    Quotes are "…", “…”, „…“, «…», 「…」 and 『…』, never apostrophes; for identifiers see `identifiers`.
+    In a message of more than 24 words, quotes around a single plain word more often mark emphasis or irony
+    than a term to look up: there they count around phrases only.
     """
     text = _one_line(message)
     distinct = {fold(span.of(text)): span.of(text) for span in reversed(_exact_spans(text))}
     return tuple(reversed(distinct.values()))[:MOST_EXACT_TERMS]
 
 
-def holds(text: str, term: str) -> bool:
-    """Whether `text` holds the exact term, both folded, white space collapsed, at word boundaries.
+def contains_term(text: str, term: str) -> bool:
+    """Whether `text` contains the exact term, both folded, white space collapsed, at word boundaries.
 
-    A code is not held by a longer number: `E-22` neither by `E-2207` nor by `E-22.1`. Scripts
-    without spaces need no boundary. An empty term is held by nothing.
+    `E-22` is contained neither in `E-2207` nor in `E-22.1`. Scripts without spaces need no boundary. No
+    text contains an empty term.
     """
     wanted = _collapsed(term)
     return (
@@ -189,7 +187,7 @@ def _one_line(message: str) -> str:
 def _exact_spans(text: str) -> list[Span]:
     quotes = _quotes(text)
     phrases = [Span(*quote.span(quote.lastindex or 0)) for quote in quotes]
-    return sorted(phrases + _codes_outside(quotes, text))
+    return sorted(phrases + _identifiers_outside(quotes, text))
 
 
 def _quotes(text: str) -> list[regex.Match[str]]:
@@ -201,14 +199,14 @@ def _quotes(text: str) -> list[regex.Match[str]]:
     ]
 
 
-def _codes_outside(quotes: list[regex.Match[str]], text: str) -> list[Span]:
-    """The codes that no quote holds; quotes are blanked out, so that spans stay."""
+def _identifiers_outside(quotes: list[regex.Match[str]], text: str) -> list[Span]:
+    """Find identifiers outside of quotes, which are blanked out so that spans stay the same."""
     pieces: list[str] = []
     end = 0
     for quote in quotes:
         pieces += (text[end : quote.start()], " " * len(quote[0]))
         end = quote.end()
-    return list(codes("".join((*pieces, text[end:]))))
+    return list(find_identifiers("".join((*pieces, text[end:]))))
 
 
 def _collapsed(text: str) -> str:
@@ -225,36 +223,35 @@ def _boundaries(wanted: str) -> regex.Pattern[str]:
     return regex.compile(rf"(?V1){before}{regex.escape(wanted)}{after}")
 
 
-def keywords(message: str) -> str:
-    """`message` as a keyword query: without the function words and question words of its language.
+def extract_keywords(message: str) -> str:
+    """Turn `message` into a keyword query, without the function and question words of its language.
 
-    Exact terms stay as they are, quotes included, and so does the order. A message that is made of
-    such words only is given back as it is.
+    Exact terms with their quotes and the order are kept. A message of such words only is returned unchanged.
     """
     text = _one_line(message)
-    kept = " ".join(_content(text)).strip()
-    return kept or text
+    content = " ".join(_content_pieces(text)).strip()
+    return content or text
 
 
-def _content(text: str) -> Iterator[str]:
-    """The pieces of `text` that carry its subject."""
+def _content_pieces(text: str) -> Iterator[str]:
+    """Yield the pieces of `text` that carry its subject."""
     dropped = _function_words(text)
     end = 0
-    for span in _kept(text):
+    for span in _exact_term_spans(text):
         yield from _content_words(text[end : span.start], dropped)
         yield span.of(text)
         end = span.end
     yield from _content_words(text[end:], dropped)
 
 
-def _kept(text: str) -> list[Span]:
-    """What exact terms take up, quotes included."""
+def _exact_term_spans(text: str) -> list[Span]:
+    """Return the spans of exact terms, quotes included."""
     quotes = _quotes(text)
-    return sorted([Span(*quote.span()) for quote in quotes] + _codes_outside(quotes, text))
+    return sorted([Span(*quote.span()) for quote in quotes] + _identifiers_outside(quotes, text))
 
 
 def _content_words(text: str, dropped: frozenset[str]) -> Iterator[str]:
-    for piece in _PIECES.findall(_TAIL_IN_TEXT.sub("", _without_particles(text))):
+    for piece in _PIECES.findall(_CONTRACTION_IN_TEXT.sub("", _without_particles(text))):
         if fold(piece) not in dropped:
             yield piece
 
@@ -266,7 +263,7 @@ def _without_particles(text: str) -> str:
 
 
 def _function_words(text: str) -> frozenset[str]:
-    """Those of the language that most words of `text` speak for; of English unless two more do."""
+    """Return the function words of the language with most of them in `text`; English unless it has two fewer."""
     found = plain_words(text)
     votes = {
         language: sum(word in dropped for word in found)

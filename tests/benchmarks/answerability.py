@@ -49,7 +49,7 @@ from backend.search.search_tool import SearchTool
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document, Section
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.chunking.chunker import chunks_of, content_hash
+from indexing.chunking.chunker import chunk_document, compute_content_hash
 from indexing.embedding.language_support import Understanding, understanding_of
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery, Replace
@@ -203,11 +203,11 @@ def index_of(collection: Collection) -> LocalIndex:
 
 
 def whole(passage: Document) -> Replace:
-    chunks = chunks_of(passage, minilm())
+    chunks = chunk_document(passage, minilm())
     return Replace(
         document_id=passage.id,
         generation=1,
-        content_hash=content_hash(passage),
+        content_hash=compute_content_hash(passage),
         chunks=tuple(chunks),
         vectors=minilm().embed_passages([chunk.embedded_text for chunk in chunks]),
     )

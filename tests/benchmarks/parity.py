@@ -53,7 +53,7 @@ def merge_queries(container: Container, dataset: Dataset, most: int) -> Sequence
     texts = [query.text for query in dataset.queries][::every][:most]
     vectors = container.embedding.embedder.embed_queries(texts, Deadline.after(600))
     return [
-        IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.exact_terms(text))
+        IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.find_exact_terms(text))
         for text, vector in zip(texts, vectors, strict=True)
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from connectors.batched import batched
 from connectors.document import Document
-from indexing.chunking.chunker import chunks_of
+from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Embedder
 
 TEXTS_A_CALL = 1024
@@ -15,7 +15,7 @@ def texts_of(documents: Iterable[Document], embedder: Embedder) -> list[str]:
     return [
         chunk.embedded_text + " "
         for document in documents
-        for chunk in chunks_of(document, embedder)
+        for chunk in chunk_document(document, embedder)
     ]
 
 

@@ -28,7 +28,7 @@ from connectors.access import Access
 from connectors.connector import Connector
 from connectors.document import Document
 from connectors.sources.folder.connector import FolderConnector, FolderSettings
-from indexing.chunking.chunker import chunks_of
+from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexWriter
@@ -294,7 +294,7 @@ def check(place: Kept, name: str) -> None:
         line, entry = told[document_id], held[document_id]
         assert place.ledger.document(document_id) == document
         assert (line.generation, line.chunks) == (entry.generation, len(entry.chunks))
-        assert entry.chunks == tuple(chunks_of(document, place.embedder))
+        assert entry.chunks == tuple(chunk_document(document, place.embedder))
     assert {each.id for each in place.index_writer.scan()} == expected.keys()
     assert batches.count(place.database, name) == 0
 

@@ -18,7 +18,7 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Evidence, Facets, Filters, Found, Hit, IndexQuery
 from indexing.runtime.deadline import Deadline
-from indexing.text.tokenizer import holds, words
+from indexing.text.tokenizer import contains_term, words
 
 ENGLISH_ONLY = Understanding({"English": 1.0})
 UPDATED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -149,7 +149,7 @@ class MemoryIndex:
         if query.vector is not None:
             cosine = float(np.dot(query.vector, self.embedder.embed_passages([one.text])[0]))
         score = query.alpha * max(0.0, cosine or 0.0) + (1 - query.alpha) * share
-        exact = sum(holds(one.embedded_text, term) for term in query.exact)
+        exact = sum(contains_term(one.embedded_text, term) for term in query.exact)
         return Hit(one, score, Evidence(cosine=cosine, word_share=share, exact=exact))
 
 

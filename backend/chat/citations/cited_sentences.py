@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import regex
 
 from connectors.document import Span
-from indexing.chunking.sentences import sentences
+from indexing.chunking.sentences import split_sentences
 
 MIN_CLAIM_CHARACTERS = 12
 """Fewer before a marker ("according to [1]") claim nothing by themselves."""
@@ -44,7 +44,7 @@ def cited_sentences(plain: str, marks: Sequence[MarkerOffset]) -> list[CitedSent
         plain: an answer without its markers.
         marks: the offsets of the markers.
     """
-    spans = sentences(plain)
+    spans = split_sentences(plain)
     starts = [span.start for span in spans]
     by_sentence: dict[int, list[MarkerOffset]] = {}
     for mark in marks:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import regex
 
 from indexing.embedding.language_support import is_english
-from indexing.text.identifiers import codes
+from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import fold
 
 _MONTHS = [
@@ -119,7 +119,7 @@ def _dates(text: str) -> tuple[set[str], str]:
 def _codes(text: str) -> tuple[set[str], str]:
     found: set[str] = set()
     rest = text
-    for span in codes(text):
+    for span in find_identifiers(text):
         found.add(f"code:{fold(span.of(text))}")
         rest = rest[: span.start] + "\N{WHITE SQUARE}" * (span.end - span.start) + rest[span.end :]
     return found, rest

@@ -15,11 +15,11 @@ from backend.chat.citations.claim_checks import anchors, is_negated, split_claus
 from connectors.document import Span
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.sentences import sentences
+from indexing.chunking.sentences import split_sentences
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
-from indexing.text.identifiers import codes
+from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import fold
 from indexing.text.tokenizer import plain_words, words
 
@@ -62,7 +62,7 @@ class Passage:
     def anchors(self) -> frozenset[str]:
         """Everything that a sentence may take from it; any of its words may be a name."""
         named = {f"name:{word}" for word in plain_words(f"{self.text}\n{self.heading}")}
-        above = {f"code:{fold(span.of(self.heading))}" for span in codes(self.heading)}
+        above = {f"code:{fold(span.of(self.heading))}" for span in find_identifiers(self.heading)}
         return anchors(self.text) | named | above
 
 
@@ -83,7 +83,7 @@ def split_passages(chunks: Sequence[Chunk]) -> list[Passage]:
 
 
 def _passages(chunk: Chunk) -> list[Passage]:
-    spans = sentences(chunk.text)
+    spans = split_sentences(chunk.text)
     pairs = [Span(a.start, b.end) for a, b in pairwise(spans)]
     heading = " ".join((chunk.title, *chunk.heading_path))
     return [
@@ -196,7 +196,7 @@ def anchors_present(sentence: str, passage: Passage) -> bool:
     if passage.sentences == 1:
         return True
     closest = max(
-        (span.of(passage.text) for span in sentences(passage.text)),
+        (span.of(passage.text) for span in split_sentences(passage.text)),
         key=lambda text: len(frozenset(words(sentence)) & frozenset(words(text))),
     )
     return _numbers(wanted) <= _numbers(anchors(closest)) or not (

@@ -39,9 +39,9 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
-from indexing.text.identifiers import codes
+from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import fold
-from indexing.text.tokenizer import holds
+from indexing.text.tokenizer import contains_term
 
 Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
@@ -100,9 +100,9 @@ def extract_answer(
 
 def _names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
     """Whether the question names codes and no chunk that was found has any of them."""
-    wanted = [span.of(question) for span in islice(codes(question), MAX_CODES)]
+    wanted = [span.of(question) for span in islice(find_identifiers(question), MAX_CODES)]
     texts = {c.chunk.key: c.chunk.embedded_text for c in found}.values()
-    return bool(wanted) and not any(holds(text, code) for code in wanted for text in texts)
+    return bool(wanted) and not any(contains_term(text, code) for code in wanted for text in texts)
 
 
 def score_candidates(

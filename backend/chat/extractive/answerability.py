@@ -33,7 +33,7 @@ from backend.chat.extractive.relevance import Scores
 from indexing.embedding.embedder import Vectors
 from indexing.text.normalization import LETTER, fold
 from indexing.text.stop_words import ENGLISH, FUNCTION_WORDS
-from indexing.text.tokenizer import keywords, words
+from indexing.text.tokenizer import extract_keywords, words
 
 MAX_WORDS = 10
 """Words of a question whose weight is measured by leaving them out in turn."""
@@ -85,7 +85,7 @@ def margin(scores: Scores, model: AnswerabilityModel) -> float:
 
 def subject_words(question: str) -> list[str]:
     """Return the words of a question that carry its subject, as they are written, each once."""
-    found = dict.fromkeys(_WORD.findall(keywords(question)))
+    found = dict.fromkeys(_WORD.findall(extract_keywords(question)))
     return [word for word in found if fold(word) not in _STOP_WORDS][:MAX_WORDS]
 
 

@@ -10,8 +10,8 @@ from backend.search.models import InferenceSection
 from connectors.document import Span
 from connectors.extraction import media_types
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.sentences import sentences
-from indexing.text.markdown_links import labels_alone
+from indexing.chunking.sentences import split_sentences
+from indexing.text.markdown_links import strip_links
 from indexing.text.tokenizer import words
 
 MIN_WORDS = 2
@@ -80,7 +80,7 @@ def find_candidates(sections: Sequence[InferenceSection]) -> list[Candidate]:
 def _candidates_in(section: InferenceSection, chunk: Chunk) -> Iterator[Candidate]:
     header = " | ".join(table_header(chunk))
     before: Span | None = None
-    for span in sentences(chunk.text):
+    for span in split_sentences(chunk.text):
         text = span.of(chunk.text)
         if _is_structure(_without_markup(text, chunk), chunk) or (
             header and " | ".join(_split_cells(text)) == header
@@ -98,7 +98,7 @@ def _candidates_in(section: InferenceSection, chunk: Chunk) -> Iterator[Candidat
 
 def _without_markup(text: str, chunk: Chunk) -> str:
     """Replace Markdown links by their labels."""
-    return labels_alone(text) if chunk.media_type == media_types.MARKDOWN else text
+    return strip_links(text) if chunk.media_type == media_types.MARKDOWN else text
 
 
 def _is_structure(text: str, chunk: Chunk) -> bool:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from backend.chat.extractive.candidate_sentences import Candidate, heading_context
 from backend.search.models import InferenceSection
 from indexing.text.normalization import fold
-from indexing.text.tokenizer import keywords, words
+from indexing.text.tokenizer import extract_keywords, words
 
 MEANING_WEIGHT = 0.75
 WORDS_WEIGHT = 0.25
@@ -204,7 +204,7 @@ def word_shares(question: str, found: Sequence[Candidate]) -> WordShares:
 
 def _rarity_weights(question: str, found: Sequence[Candidate]) -> dict[str, float]:
     """Weight each word of the question by its rarity among the candidates, summing to 1."""
-    wanted = frozenset(words(keywords(question)))
+    wanted = frozenset(words(extract_keywords(question)))
     holders = Counter(word for c in found for word in wanted & c.words)
     raw = {
         word: math.log(1 + (len(found) - holders[word] + 0.5) / (holders[word] + 0.5))

@@ -66,7 +66,7 @@ def queries() -> Sequence[IndexQuery]:
     texts = [str(json.loads(line)["question"]) for line in lines]
     vectors = minilm().embed_queries(texts, Deadline.after(60))
     return [
-        IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.exact_terms(text))
+        IndexQuery(text=text, vector=vector, alpha=0.5, exact=tokenizer.find_exact_terms(text))
         for text, vector in zip(texts, vectors, strict=True)
     ]
 

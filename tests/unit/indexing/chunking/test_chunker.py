@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connectors.access import EVERYBODY, NOBODY
 from connectors.document import Document, Metadata, Person, Place, Section, Span
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.chunker import chunks_of, content_hash
+from indexing.chunking.chunker import chunk_document, compute_content_hash
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder
 from tests.support.models import minilm
@@ -54,7 +54,7 @@ def check(document: Document, chunks: Sequence[Chunk], embedder: Embedder, limit
 
 
 def test_an_abstract_is_its_title_and_its_text() -> None:
-    (chunk,) = chunks_of(document("Flights are booked early.", title="Flights"), SMALL)
+    (chunk,) = chunk_document(document("Flights are booked early.", title="Flights"), SMALL)
     assert chunk.embedded_text == "Flights\nFlights are booked early."
     assert (chunk.text, chunk.section, chunk.span) == (
         "Flights are booked early.",
@@ -82,7 +82,7 @@ def test_a_chunk_carries_what_its_document_and_section_say() -> None:
         owners=(Person("Ann Lee", "ann@example.com"),),
         updated_at=moment,
     )
-    (chunk,) = chunks_of(whole, HashingEmbedder())
+    (chunk,) = chunk_document(whole, HashingEmbedder())
     # The heading that says the title again is left out, and so is what only machines read.
     assert (
         chunk.embedded_text
@@ -97,34 +97,34 @@ def test_a_chunk_carries_what_its_document_and_section_say() -> None:
 def test_text_is_cut_between_sentences() -> None:
     # 7 tokens a sentence; 32 - 2 special - 1 title - 2 free leaves 27: three sentences.
     text = "The first rule is very short. " * 7
-    chunks = chunks_of(document(text), SMALL)
+    chunks = chunk_document(document(text), SMALL)
     assert [chunk.text.count(".") for chunk in chunks] == [3, 3, 1]
     assert all(chunk.text.startswith("The") and chunk.text.endswith(".") for chunk in chunks)
 
 
 def test_a_tiny_last_piece_is_evened_out() -> None:
     text = "One two three four five six seven eight. " * 3 + "No."
-    chunks = chunks_of(document(text), SMALL)
+    chunks = chunk_document(document(text), SMALL)
     # 27 + 2 tokens would leave "No." alone; so the last sentence of nine goes with it.
     assert [chunk.text.count(".") for chunk in chunks] == [2, 2]
 
 
 def test_a_chinese_text_is_cut_between_sentences() -> None:
     text = "员工每年有十五天带薪假。" * 6
-    chunks = chunks_of(document(text), SMALL)
+    chunks = chunk_document(document(text), SMALL)
     assert [chunk.text for chunk in chunks] == ["员工每年有十五天带薪假。" * 2] * 3
 
 
 def test_a_long_sentence_is_cut_between_words() -> None:
     text = " ".join(f"w{number}" for number in range(100))
-    chunks = chunks_of(document(text), SMALL)
+    chunks = chunk_document(document(text), SMALL)
     assert " ".join(chunk.text for chunk in chunks) == text
     assert len(chunks) == 4
 
 
 def test_a_long_word_is_cut_anywhere() -> None:
     text = "x" * 1000
-    chunks = chunks_of(document(text), SMALL)
+    chunks = chunk_document(document(text), SMALL)
     assert "".join(chunk.text for chunk in chunks) == text
     check(document(text), chunks, SMALL, 32)
 
@@ -132,7 +132,7 @@ def test_a_long_word_is_cut_anywhere() -> None:
 def test_a_table_repeats_its_header_where_it_goes_on() -> None:
     rows = [f"| E-{number} | restart |" for number in range(12)]
     table = Section(text="\n".join(["| Code | What to do |", "| --- | --- |", *rows]), kind="table")
-    chunks = chunks_of(document(table), HashingEmbedder(max_tokens=64))
+    chunks = chunk_document(document(table), HashingEmbedder(max_tokens=64))
     assert len(chunks) > 1
     assert chunks[0].embedded_text == f"Travel\n{chunks[0].text}"
     for chunk in chunks[1:]:
@@ -146,28 +146,30 @@ def test_what_stands_around_the_text_takes_at_most_a_quarter() -> None:
     section = Section(text="Here is the text. " * 50, place=place)
     whole = document(section, title="title word " * 100, metadata=metadata)
     embedder = HashingEmbedder(max_tokens=64)
-    chunks = chunks_of(whole, embedder)
+    chunks = chunk_document(whole, embedder)
     check(whole, chunks, embedder, 64)
     # Five tokens a sentence, and 64 - 16 - 2 - 2 left for them.
     assert chunks[0].text.count(".") >= 8
-    headings = chunks_of(document(section, title="T"), embedder)[0].embedded_text.split("\n")[1]
+    headings = chunk_document(document(section, title="T"), embedder)[0].embedded_text.split("\n")[
+        1
+    ]
     # The innermost that fit into the quarter less the title: 16 - 2 - 1, three or four tokens each.
     assert headings == "heading number 47 > heading number 48 > heading number 49"
 
 
 def test_documents_without_text_have_no_chunks() -> None:
-    assert chunks_of(document(), SMALL) == []
-    assert chunks_of(document("", " \n\u3000"), SMALL) == []
+    assert chunk_document(document(), SMALL) == []
+    assert chunk_document(document("", " \n\u3000"), SMALL) == []
 
 
 def test_each_section_is_its_own() -> None:
-    chunks = chunks_of(document("One.", "", "Two."), SMALL)
+    chunks = chunk_document(document("One.", "", "Two."), SMALL)
     assert [(chunk.section, chunk.text) for chunk in chunks] == [(0, "One."), (2, "Two.")]
 
 
 def test_a_limit_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 32"):
-        chunks_of(document("text"), HashingEmbedder(max_tokens=31))
+        chunk_document(document("text"), HashingEmbedder(max_tokens=31))
 
 
 HOSTILE = st.lists(
@@ -231,14 +233,14 @@ def test_no_text_makes_a_chunk_too_long_for_a_real_tokenizer(
         for text in texts
     ]
     whole = document(*sections, title=title, metadata={"note": value})
-    check(whole, chunks_of(whole, minilm(), limit), minilm(), limit)
+    check(whole, chunk_document(whole, minilm(), limit), minilm(), limit)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(HOSTILE, max_size=3))
 def test_no_text_is_lost_with_the_double(texts: list[str]) -> None:
     whole = document(*texts)
-    check(whole, chunks_of(whole, SMALL), SMALL, 32)
+    check(whole, chunk_document(whole, SMALL), SMALL, 32)
 
 
 class _Counting(HashingEmbedder):
@@ -263,7 +265,7 @@ def test_each_character_is_tokenised_a_few_times_only(unit: str) -> None:
     embedder = _Counting(max_tokens=64)
     text = unit * (200_000 // len(unit))
     _READ.clear()
-    chunks = chunks_of(document(text), embedder)
+    chunks = chunk_document(document(text), embedder)
     # Once to plan, once to prove, and the title with each chunk.
     framed = len(text) + len(chunks) * len("Travel\n")
     assert sum(_READ) <= 2.2 * framed + 1000
@@ -290,9 +292,11 @@ def test_the_content_hash_covers_what_is_indexed_and_not_who_may_read_it() -> No
         replace(plain, created_at=moment),
         replace(plain, updated_at=moment),
     ]
-    hashes = [content_hash(each) for each in (plain, *others)]
+    hashes = [compute_content_hash(each) for each in (plain, *others)]
     assert len(set(hashes)) == len(hashes)
-    assert content_hash(replace(plain, access=NOBODY, version="2")) == content_hash(plain)
+    assert compute_content_hash(replace(plain, access=NOBODY, version="2")) == compute_content_hash(
+        plain
+    )
 
 
 def test_the_content_hash_knows_one_moment_in_two_zones_and_one_set_in_two_orders() -> None:
@@ -300,4 +304,4 @@ def test_the_content_hash_knows_one_moment_in_two_zones_and_one_set_in_two_order
     tokyo = utc.astimezone(timezone(timedelta(hours=9)))
     first = replace(document("text", metadata={"a": "1", "b": "2"}), updated_at=utc)
     second = replace(document("text", metadata={"b": "2", "a": "1"}), updated_at=tokyo)
-    assert content_hash(first) == content_hash(second)
+    assert compute_content_hash(first) == compute_content_hash(second)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexing.chunking.sentences import sentences
+from indexing.chunking.sentences import split_sentences
 
 HOSTILE = st.text(
     st.sampled_from(list("aB1 .!?。！？」）\"')|#-*\n\r\t\u2028e.gDr…「の\u3000é中"))
@@ -16,7 +16,7 @@ HOSTILE = st.text(
 
 
 def cut(text: str) -> list[str]:
-    return [span.of(text) for span in sentences(text)]
+    return [span.of(text) for span in split_sentences(text)]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_wrapped_chinese_line_does_not_end_a_sentence() -> None:
 
 @given(HOSTILE)
 def test_spans_are_in_order_and_hold_all_that_is_not_blank(text: str) -> None:
-    spans = sentences(text)
+    spans = split_sentences(text)
     place = 0
     for span in spans:
         assert place <= span.start < span.end
@@ -144,7 +144,7 @@ def test_time_is_linear(unit: str) -> None:
     def seconds(size: int) -> float:
         text = unit * size
         started = time.process_time()
-        sentences(text)
+        split_sentences(text)
         return time.process_time() - started
 
     small = min(seconds(5_000) for _ in range(3))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.document import Document, Section
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.chunking.chunker import chunks_of
+from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
@@ -77,7 +77,7 @@ class House:
                     document=document,
                     content_hash=f"hash of {document.sections}",
                     generation=entry.generation + 1 if entry else 1,
-                    chunks=len(chunks_of(document, self.old)),
+                    chunks=len(chunk_document(document, self.old)),
                 )
             ]
         )
@@ -112,7 +112,7 @@ class House:
         """Whether the new index version agrees with the ledger, including texts and numbers of chunks."""
         held = self.writer.held
         for each, line in self.ledger.rows.items():
-            chunks = tuple(chunks_of(line.document, self.new))
+            chunks = tuple(chunk_document(line.document, self.new))
             if chunks and (each not in held or held[each].chunks != chunks):
                 return False
         told = [each for source in ("desk", "web") for each in self.ledger.scan(source, "")]

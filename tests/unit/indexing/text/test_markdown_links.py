@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexing.text.markdown_links import labels_alone, without_targets
+from indexing.text.markdown_links import strip_link_targets, strip_links
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from indexing.text.markdown_links import labels_alone, without_targets
     ],
 )
 def test_a_link_is_its_label(text: str, alone: str) -> None:
-    assert labels_alone(text) == alone
+    assert strip_links(text) == alone
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ def test_a_link_is_its_label(text: str, alone: str) -> None:
     ["[1] (see below)", "f[i](x, y)", "a](b", "[a](b c)", "[a](b", "[a]", "([1])", "{a}](b)"],
 )
 def test_what_is_no_link_stays(text: str) -> None:
-    assert labels_alone(text) == text
+    assert strip_links(text) == text
 
 
 def test_of_a_line_the_targets_alone_are_left_out() -> None:
-    assert without_targets("or as [one](x) and end](y), too") == "or as [one] and end], too"
+    assert strip_link_targets("or as [one](x) and end](y), too") == "or as [one] and end], too"
 
 
 @given(st.text('[](){}<>%!ab \n"', max_size=60))
 def test_whatever_is_left_out_the_rest_stays_in_its_order(text: str) -> None:
     left = iter(text)
-    assert all(character in left for character in labels_alone(text))
+    assert all(character in left for character in strip_links(text))
