@@ -79,6 +79,7 @@ def test_negation_is_seen(text: str, expected: bool) -> None:  # noqa: FBT001 - 
         ("It weighs 0.70 kg.", {"number:0.7"}),
         ("It weighs as much as one van.", set()),
         ("There he met Al and the guests.", {"name:al"}),
+        ("It opens on May 5, 2030.", {"month:5", "number:5", "number:2030"}),
         ("There we follow plan B and ask.", set()),  # a letter is no name
         ("The guests of Two Towers are in Berlin.", {"number:2", "name:towers", "name:berlin"}),
     ],

@@ -243,3 +243,12 @@ def test_cuts_make_no_difference_where_the_limit_is_reached(length: int, form: s
     text = form.format("a" * length)
     assert joined(fed(list(text))) == split_markers(text)
     assert markers(text)[-1] == (2,)
+
+
+@pytest.mark.parametrize("text", ["<[1]", "【【1】", "［【1】", "\\a[1]", "<【1】"])
+def test_a_marker_right_after_a_bracket_that_begins_nothing_counts(text: str) -> None:
+    assert markers(text) == [(1,)]
+
+
+def test_a_line_that_begins_with_a_token_of_its_own_is_read() -> None:
+    assert Marker("[1]", (1,)) in fed(["word", "\n[1]"])
