@@ -1,1 +1,1 @@
-"""What is out there, and who may read it?"""
+"""Sources of documents: the document model, the Connector protocol and one package a source."""

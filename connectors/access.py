@@ -1,4 +1,4 @@
-"""Who may read a document, and what an asker may read: reader tokens."""
+"""Reader tokens: who may read a document, and what an asker may read."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"public|user:[^\s:@]+@[^\s:@]+|group:\S+|external:[^\s:]+:\
 
 @lru_cache(maxsize=16_384)
 def parse_reader_token(text: str) -> str:
-    """The reader token that `text` spells; e-mail addresses are compared in lower case.
+    """Validate a reader token and normalize it: e-mail addresses are compared in lower case.
 
     Raises:
         ValueError: not `public`, `user:<email>`, `group:<id>` or `external:<source>:<id>`.
@@ -28,13 +28,13 @@ def parse_reader_token(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may read a document: the reader tokens of which an asker must hold one."""
+    """The reader tokens of a document; an asker must hold one of them to read it."""
 
     readers: frozenset[str]
 
     def __post_init__(self) -> None:
         if any(parse_reader_token(token) != token for token in self.readers):
-            raise ValueError(f"reader tokens are kept in lower case: {sorted(self.readers)}")
+            raise ValueError(f"reader tokens are not normalized: {sorted(self.readers)}")
 
     @classmethod
     def to(cls, tokens: Iterable[str]) -> "Access":
@@ -47,13 +47,13 @@ NOBODY = Access(frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The tokens that an asker holds. There is no value that may read everything."""
+    """The reader tokens that an asker holds. No value may read everything."""
 
     tokens: frozenset[str]
 
     @classmethod
     def of(cls, *tokens: str) -> "Readers":
-        """An asker who holds `tokens`, and `public` as everybody does."""
+        """Return an asker who holds these tokens and, as everybody does, `public`."""
         return cls(frozenset({PUBLIC, *map(parse_reader_token, tokens)}))
 
     def may_read(self, access: Access) -> bool:

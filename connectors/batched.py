@@ -1,4 +1,4 @@
-"""Many items, some at a time: each portion is asked for, and done with, as one."""
+"""Split an iterable into batches. `itertools.batched` needs Python 3.12."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """All items in their order, `size` of them in each list; in the last one what is left."""
+    """Yield all items in order, in lists of `size`; the last list may be shorter."""
     remaining = iter(items)
-    while portion := list(islice(remaining, size)):
-        yield portion
+    while batch := list(islice(remaining, size)):
+        yield batch

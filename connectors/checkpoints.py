@@ -1,4 +1,4 @@
-"""What sources keep in a checkpoint: a JSON value, and moments as texts that sort by time."""
+"""Checkpoints as JSON values, with times as texts that sort by time."""
 
 import json
 from datetime import datetime
@@ -9,12 +9,12 @@ from connectors.text_cleaning import parse_time
 
 
 def load_checkpoint(since: Checkpoint | None) -> Any:
-    """The value of a checkpoint; `None` where there is none, or where it is no JSON: one begins from the start."""
+    """Return the value of a checkpoint; None, which starts from the beginning, if there is no valid one."""
     return parse_checkpoint_value(since.value) if since else None
 
 
 def parse_checkpoint_value(text: str) -> Any:
-    """As `load_checkpoint`, of what a checkpoint holds as a text."""
+    """Parse a checkpoint's text; None if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -22,7 +22,7 @@ def parse_checkpoint_value(text: str) -> Any:
 
 
 def format_timestamp(moment: datetime) -> str:
-    """Of a moment in UTC, to the second, as ISO 8601 has it."""
+    """Format a time in UTC as ISO 8601, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

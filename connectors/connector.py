@@ -1,4 +1,4 @@
-"""The one thing a source must do: say what changed, and, where it can, list what there is."""
+"""The Connector protocol that every source implements, and the changes that it yields."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,29 +14,29 @@ _SOURCE_NAME = re.compile(r"[^\s:/]{1,100}")
 
 
 def validate_source_name(text: str) -> str:
-    """A name by which the ids of a source's documents can begin.
+    """Check that document ids can begin with this name of a source, and return it.
 
     Raises:
-        ValueError: it has a blank, a colon or a slash, is empty or too long.
+        ValueError: it contains whitespace, a colon or a slash, is empty or too long.
     """
     if not _SOURCE_NAME.fullmatch(text):
         raise ValueError(
-            f"{text!r} cannot name a source: write 1 to 100 characters without blanks, ':' and '/'"
+            f"{text!r} cannot name a source: use 1 to 100 characters without spaces, ':' and '/'"
         )
     return text
 
 
 KnownVersions: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-"""Document ids to the `Document.version` that Quarry holds; ids it does not hold are left out.
+"""Maps document ids to the `Document.version` that Quarry stores; unknown ids are left out.
 
-A source that cannot say by itself what changed since a moment (a folder: moved files keep their
-times) compares with this, a few hundred ids at a time, so that its memory stays flat.
+A source that cannot tell by time what changed (a folder: moved files keep their times) compares
+versions, a few hundred ids at a time, so that its memory use stays constant.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a source may resume. Only the source that made it can read it."""
+    """Where a source may resume; opaque to all but the source that made it."""
 
     value: str
 
@@ -48,7 +48,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The same content under a new version (a touched file): nothing to index, one thing to note."""
+    """The same content under a new version (a touched file): only the version is stored."""
 
     document_id: str
     version: str
@@ -56,11 +56,11 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """One document that could not be read. It never fails a run."""
+    """A document that could not be read. It does not fail the run."""
 
     document_id: str
     item: str
-    """The name a person knows it by."""
+    """Its name as people know it."""
     reason: str
     link: str | None = None
 
@@ -70,7 +70,7 @@ Change: TypeAlias = Document | Deletion | Unchanged | Unreadable | Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class DocumentListing:
-    """That a document exists, and who may read it: for pruning and for permissions."""
+    """An existing document and its readers, for the deletion check and the permission sync."""
 
     document_id: str
     access: Access
@@ -78,25 +78,25 @@ class DocumentListing:
 
 class Capability(StrEnum):
     CONTENT = "content"
-    """It yields documents."""
+    """The source yields documents."""
     LISTING = "listing"
-    """It lists all there is, so that deletions are found."""
+    """The source lists all its documents, so that deletions are found."""
     ACCESS = "access"
-    """It knows who may read what."""
+    """The source knows who may read each document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Whether a connection, with its settings and its credential, may do one of its things."""
+    """Whether a source, with its settings and credential, has one of its capabilities."""
 
     capability: Capability
     fault: str | None = None
-    """What is missing and how to mend it; none where it works."""
+    """What is wrong and how to fix it; None if it works."""
 
 
 def make_checks(content: str | None, access: str | None) -> Iterator[Check]:
-    """Of each capability, by the fault of what is read and that of who may read it: what can be read can
-    be listed."""
+    """Yield a check of each capability from the problems with content and access: readable content can
+    be listed too."""
     yield Check(Capability.CONTENT, content)
     yield Check(Capability.LISTING, content)
     yield Check(Capability.ACCESS, access)
@@ -105,51 +105,51 @@ def make_checks(content: str | None, access: str | None) -> Iterator[Check]:
 class Connector(Protocol):
     @property
     def source(self) -> str:
-        """The name of the connection; the ids of its documents begin with it."""
+        """The name of the source; the ids of its documents begin with it."""
         ...
 
     def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
-        """Yield what changed since then, and a checkpoint wherever resuming is safe.
+        """Yield what changed since a checkpoint, and a checkpoint wherever resuming is safe.
 
-        `None` begins from the beginning. The checkpoint after the last change stands for a whole
-        run: the next run begins from there.
+        `None` starts from the beginning. The last checkpoint completes the run: the next run starts
+        from there.
 
         Raises:
-            TemporarilyUnavailableError: the source does not answer now.
-            ActionRequiredError: a person must mend something first.
+            TemporarilyUnavailableError: the source does not answer at present.
+            ActionRequiredError: a person must change something first.
         """
         ...
 
     def refetch(self, document_ids: Sequence[str]) -> Iterator[Change]:
-        """Read these anew, changed or not: for each a Document, an Unreadable, or a Deletion.
+        """Read documents again, changed or not: yield a Document, an Unreadable or a Deletion for each.
 
         Raises:
-            TemporarilyUnavailableError: the source does not answer now.
-            ActionRequiredError: a person must mend something first.
+            TemporarilyUnavailableError: the source does not answer at present.
+            ActionRequiredError: a person must change something first.
         """
         ...
 
     def listing(self) -> Iterator[DocumentListing]:
-        """Yield every document there is, readable or not, in a stable order.
+        """Yield every existing document, readable or not, in a stable order.
 
-        One whose readers the source cannot tell is listed for nobody.
+        A document whose readers are unknown is listed as readable by nobody.
 
         Raises:
-            TemporarilyUnavailableError: the source does not answer now.
-            ActionRequiredError: a person must mend something first.
+            TemporarilyUnavailableError: the source does not answer at present.
+            ActionRequiredError: a person must change something first.
         """
         ...
 
     def check(self) -> Iterator[Check]:
-        """Try each of the kind's capabilities, with as little traffic as can be. Raises nothing of the
-        source's: what goes wrong is a fault."""
+        """Test each capability with as little traffic as possible. Errors of the source are reported in
+        the checks, not raised."""
         ...
 
 
 @runtime_checkable
 class ProvidesOriginal(Protocol):
-    """A connector that can also hand out what a document was read from."""
+    """A connector that can also return the file that a document was read from."""
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:
-        """The bytes of that version, to be read and closed; nothing where they are no longer there."""
+        """Open the file of that version, for the caller to close; None if it no longer exists."""
         ...

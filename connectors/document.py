@@ -1,4 +1,4 @@
-"""What every source yields: a document, its sections, and who may read it."""
+"""The document model: what every source yields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,22 +34,22 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a section stands in its document. What a format does not know is left out."""
+    """Position of a section in its document. What a format does not provide is left out."""
 
     page: int | None = None
     """Counted from 1."""
     heading_path: tuple[str, ...] = ()
-    """The headings above and of the section, outermost first."""
+    """The section's heading and those above it, outermost first."""
     sheet: str | None = None
     rows: tuple[int, int] | None = None
     """First and last row of the sheet or table, counted from 1, both included."""
     span: Span | None = None
-    """In the decoded text of the file, where it is a text."""
+    """In the decoded text of a text file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One readable piece of a document. Tables are Markdown tables; an image is its description."""
+    """A part of a document. A table is a Markdown table; an image is represented by its description."""
 
     text: str
     kind: SectionKind = "text"
@@ -60,16 +60,16 @@ class Section:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     id: str
-    """Stable within Quarry: the source's name, a colon, the source's own id, in any script."""
+    """Stable: the source's name, a colon, and the source's own id, in any script."""
     source: str
     title: str
     sections: tuple[Section, ...]
     link: str
-    """Opens where a person would read it."""
+    """URL where a person reads the document."""
     media_type: str
     access: Access
     version: str
-    """What the source compares to learn that a document has changed; opaque to all others."""
+    """Compared by the source to detect changes; opaque to all others."""
     metadata: Metadata = field(default_factory=dict)
     owners: tuple[Person, ...] = ()
     created_at: datetime | None = None
@@ -80,4 +80,4 @@ class Document:
     def __post_init__(self) -> None:
         for moment in (self.created_at, self.updated_at):
             if moment is not None and moment.utcoffset() is None:
-                raise ValueError(f"{self.id}: a time without its zone: {moment}")
+                raise ValueError(f"{self.id}: a time without a time zone: {moment}")

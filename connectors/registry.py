@@ -1,4 +1,4 @@
-"""The kinds of source that Quarry knows, by name."""
+"""Registry of the kinds of source, by name."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from connectors.connector import Connector, validate_source_name
-from connectors.errors import ActionRequiredError, InvalidInputError
+from connectors.errors import InvalidInputError
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
 from connectors.source_kind import SourceKind
 
@@ -26,11 +26,11 @@ _MODULES: Mapping[str, str] = MappingProxyType(
         "web": "connectors.sources.website.connector",
     }
 )
-"""Each has a `SOURCE_KIND`."""
+"""Each module defines a `SOURCE_KIND`."""
 
 
-class _Kinds(Mapping[str, SourceKind[Any, Any]]):
-    """A kind's libraries are imported when it is first looked at: a folder needs no HTTP client."""
+class _LazySourceKinds(Mapping[str, SourceKind[Any, Any]]):
+    """Imports a source's module on first access: a folder needs no HTTP client."""
 
     def __getitem__(self, name: str) -> SourceKind[Any, Any]:
         kind: SourceKind[Any, Any] = import_module(_MODULES[name]).SOURCE_KIND
@@ -46,18 +46,18 @@ class _Kinds(Mapping[str, SourceKind[Any, Any]]):
         return len(_MODULES)
 
 
-SOURCE_KINDS: Mapping[str, SourceKind[Any, Any]] = _Kinds()
+SOURCE_KINDS: Mapping[str, SourceKind[Any, Any]] = _LazySourceKinds()
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
     path: Path
-    """Begins with `name`, `settings` or `credential`."""
+    """Starts with `name`, `settings` or `credential`."""
     message: str
 
 
 class InvalidSourceError(InvalidInputError):
-    """What was entered for a source cannot stand; the message tells all of its errors."""
+    """The name, settings or credential of a source are invalid; the message lists all errors."""
 
     def __init__(self, errors: Sequence[FieldError]) -> None:
         super().__init__("; ".join(f"{'.'.join(one.path)}: {one.message}" for one in errors))
@@ -66,7 +66,7 @@ class InvalidSourceError(InvalidInputError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedSource:
-    """What a person entered for a source: valid, and as it is stored."""
+    """Valid name, settings and credential of a source, as they are stored."""
 
     name: str
     settings: Mapping[str, object]
@@ -75,16 +75,19 @@ class ValidatedSource:
 
 
 def get_source_kind(name: str) -> SourceKind[Any, Any]:
-    """Raises InvalidInputError: there is no such kind."""
+    """
+    Raises:
+        InvalidInputError: there is no such kind.
+    """
     if name not in SOURCE_KINDS:
         raise InvalidInputError(
-            f"no kind of source is called {name!r}; there is: {', '.join(SOURCE_KINDS)}"
+            f"unknown kind of source: {name!r}; known are: {', '.join(SOURCE_KINDS)}"
         )
     return SOURCE_KINDS[name]
 
 
 def display_name(kind: str) -> str:
-    """The kind as people write it; its name, where there is none of it any more."""
+    """Return the title of a kind; of a kind that no longer exists, one made from its name."""
     known = SOURCE_KINDS.get(kind)
     return known.title if known and known.title else to_label(kind)
 
@@ -95,61 +98,63 @@ def validate_source(
     credential: Mapping[str, object] = MappingProxyType({}),
     name: str | None = None,
 ) -> ValidatedSource:
-    """A source of this kind as it can be stored. Without a name it is called after what it reads.
+    """Validate what was entered for a source. Without a name, it is named after what it reads.
 
     Raises:
-        InvalidSourceError: the name, the settings or the credential; nothing of the network is asked.
-        ActionRequiredError: there is no such kind.
+        InvalidSourceError: the name, the settings or the credential are invalid. The network is not used.
+        InvalidInputError: there is no such kind.
     """
     known = get_source_kind(kind)
-    errors = [*_faults("settings", known.settings, settings)]
-    errors += _faults("credential", known.credential, credential)
+    errors = [*_find_errors("settings", known.settings, settings)]
+    errors += _find_errors("credential", known.credential, credential)
     if errors:
         raise InvalidSourceError(errors)
-    chosen = known.settings.model_validate(settings)
-    called = name or _suggested(kind, chosen)
+    validated = known.settings.model_validate(settings)
+    chosen_name = name or _suggest_name(kind, validated)
     try:
-        validate_source_name(called)
+        validate_source_name(chosen_name)
     except ValueError as error:
         raise InvalidSourceError([FieldError(("name",), str(error))]) from error
-    if missing := known.missing(chosen):
-        raise InvalidSourceError([FieldError(("settings", _first(known.settings)), missing)])
-    create_connector(kind, called, settings, credential)
-    stored = chosen.model_dump(mode="json", exclude_unset=True)
-    return ValidatedSource(name=called, settings=stored, credential=dict(credential))
+    if missing := known.find_missing(validated):
+        raise InvalidSourceError(
+            [FieldError(("settings", _get_primary_key(known.settings)), missing)]
+        )
+    create_connector(kind, chosen_name, settings, credential)
+    stored = validated.model_dump(mode="json", exclude_unset=True)
+    return ValidatedSource(name=chosen_name, settings=stored, credential=dict(credential))
 
 
-def _faults(
+def _find_errors(
     part: str, model: type[BaseModel], values: Mapping[str, object]
 ) -> Iterator[FieldError]:
-    """The errors of the values; of a credential no value is told."""
+    """Yield the errors of the values, without the values: they may be credentials."""
     try:
         model.model_validate(values)
     except ValidationError as error:
         form = Form.from_model(model)
-        for fault in error.errors(include_url=False, include_context=False, include_input=False):
-            missing = fault["type"] == "missing"
-            message = "This is needed." if missing else fault["msg"].removeprefix("Value error, ")
-            yield FieldError((part, *form.locate_error(fault["loc"])), message)
+        for one in error.errors(include_url=False, include_context=False, include_input=False):
+            is_missing = one["type"] == "missing"
+            message = "Required." if is_missing else one["msg"].removeprefix("Value error, ")
+            yield FieldError((part, *form.locate_error(one["loc"])), message)
 
 
 def primary_setting(model: type[BaseModel]) -> Entry | None:
-    """The setting that says what is read: the first text that must be given, such as a path."""
+    """Return the setting that identifies what is read: the first required text, such as a path."""
     for part in Form.from_model(model).parts:
         if isinstance(part, Entry) and part.is_required and isinstance(part.field, TextField):
             return part
     return None
 
 
-def _first(model: type[BaseModel]) -> str:
-    where = primary_setting(model)
-    return where.path[0] if where else ""
+def _get_primary_key(model: type[BaseModel]) -> str:
+    setting = primary_setting(model)
+    return setting.path[0] if setting else ""
 
 
-def _suggested(kind: str, settings: BaseModel) -> str:
-    """The last part of what is read: of a path, an address, a host."""
-    where = primary_setting(type(settings))
-    value = str(get_path(settings.model_dump(mode="json"), where.path)) if where else ""
+def _suggest_name(kind: str, settings: BaseModel) -> str:
+    """Suggest the last part of what is read: of a path, a URL or a host name."""
+    setting = primary_setting(type(settings))
+    value = str(get_path(settings.model_dump(mode="json"), setting.path)) if setting else ""
     last = value.rstrip("/").rpartition("/")[2].removesuffix(".git")
     return re.sub(r"[\s:]+", "-", last.strip())[:100] or kind
 
@@ -160,24 +165,25 @@ def create_connector(
     settings: Mapping[str, object],
     credential: Mapping[str, object] = MappingProxyType({}),
 ) -> Connector:
-    """The connector of the source that is named `source`, from its stored settings and credential.
+    """Create the connector of a source from its name and its stored settings and credential.
 
     Raises:
-        ActionRequiredError: there is no such kind, or the name, the settings or the credential are not valid.
+        InvalidInputError: the kind, the name, the settings or the credential are invalid.
     """
     known = get_source_kind(kind)
     try:
-        return known.connect(validate_source_name(source), settings, credential)
-    except ValidationError as error:  # holds what was given, credentials too: it goes no further
-        raise ActionRequiredError(
-            f"the settings of {source} are not valid: {_said(error)}"
+        return known.create_connector(validate_source_name(source), settings, credential)
+    except ValidationError as error:
+        # Not chained: the error holds the values, credentials too.
+        raise InvalidInputError(
+            f"the settings of {source} are not valid: {_format_errors(error)}"
         ) from None
     except ValueError as error:
-        raise ActionRequiredError(str(error)) from error
+        raise InvalidInputError(str(error)) from error
 
 
-def _said(error: ValidationError) -> str:
+def _format_errors(error: ValidationError) -> str:
     return "; ".join(
-        f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}"
-        for fault in error.errors(include_url=False, include_context=False)
+        f"{'.'.join(map(str, one['loc'])) or 'settings'}: {one['msg']}"
+        for one in error.errors(include_url=False, include_context=False)
     )

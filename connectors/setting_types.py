@@ -1,4 +1,4 @@
-"""Types of settings that several sources share; each value is validated when it is entered."""
+"""Validated types of settings that several sources share."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
-"""What is asked of a person who connects a source: read off the JSON schema of its models, so that command
-lines and pages ask alike, and a new source asks by itself."""
+"""Forms for adding a source, derived from the JSON schema of its models.
+
+The command line, the API and the pages show the same form, and a new source needs no form of its own.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,24 +11,22 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 Path: TypeAlias = tuple[str, ...]
-"""Where a value stands: the keys from the outermost object inwards."""
+"""Path of a value: the keys from the outermost object inwards."""
 Schema: TypeAlias = Mapping[str, Any]
 
-_SPOKEN = {"api": "API", "id": "ID", "ids": "IDs", "imap": "IMAP", "ssh": "SSH", "tls": "TLS"}
-_SPOKEN |= {"oauth": "OAuth", "url": "URL", "urls": "URLs"}
+_ACRONYMS = {"api": "API", "id": "ID", "ids": "IDs", "imap": "IMAP", "ssh": "SSH", "tls": "TLS"}
+_ACRONYMS |= {"oauth": "OAuth", "url": "URL", "urls": "URLs"}
 
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A text."""
-
-    form: str = ""
-    """`path`, `date` … as JSON schema calls it; mostly empty."""
+    format: str = ""
+    """Such as `path` or `date`, as in JSON schema; mostly empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretField:
-    """A text that is shown to nobody."""
+    """A text that is never shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class NumberField:
 
 @dataclass(frozen=True, slots=True)
 class BooleanField:
-    """On or off."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class ChoiceField:
 
 @dataclass(frozen=True, slots=True)
 class ListField:
-    """Any number of texts; only of the options, where there are some."""
+    """Any number of texts, from the options if there are any."""
 
     options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class JsonField:
-    """Anything else: written as JSON."""
+    """Any other value, entered as JSON."""
 
 
 FormField: TypeAlias = (
@@ -63,7 +63,7 @@ FormField: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One value."""
+    """One value of a form."""
 
     path: Path
     label: str
@@ -83,7 +83,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variants:
-    """One of several groups of values; which one it is stands in the value `tag`."""
+    """A choice between groups of values; the value at `tag` names the chosen group."""
 
     path: Path
     tag: Path
@@ -99,29 +99,29 @@ Part: TypeAlias = Entry | Variants
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Of one model."""
+    """The form of one model."""
 
     parts: tuple[Part, ...]
     help: str = ""
-    """The first sentence of the model."""
+    """First sentence of the model's docstring."""
     _unions: Mapping[Path, Variants] = field(default_factory=dict)
 
     @classmethod
     def from_model(cls, model: type[BaseModel]) -> "Form":
         schema = model.model_json_schema()
-        parts = tuple(_Reader(schema).parts(schema, ()))
+        parts = tuple(_SchemaReader(schema).parts(schema, ()))
         unions = {one.path: one for one in _unions(parts)}
         return cls(parts, first_sentence(schema.get("description", "")), unions)
 
     def entries(self) -> Iterator[Entry]:
-        """All values, those of all variants too."""
+        """Yield all values, including those of all variants."""
         return _entries(self.parts)
 
-    def locate_error(self, fault: Sequence[int | str]) -> Path:
-        """The path of the value that a fault of pydantic is of; its `loc` names variants besides."""
+    def locate_error(self, location: Sequence[int | str]) -> Path:
+        """Return the path of the value that has an error; pydantic's `loc` contains names of variants too."""
         path: Path = ()
         chosen: set[Path] = set()
-        for step in map(str, fault):
+        for step in map(str, location):
             union = self._unions.get(path)
             if union and path not in chosen and step in {each.name for each in union.options}:
                 chosen.add(path)
@@ -130,13 +130,13 @@ class Form:
         return path
 
     def merge_values(
-        self, stored: Mapping[str, object], given: Mapping[str, object], path: Path = ()
+        self, stored: Mapping[str, object], changes: Mapping[str, object], path: Path = ()
     ) -> dict[str, object]:
-        """What is stored, with what is given in its place; an empty text or list takes a value away."""
+        """Apply changes to stored values; an empty text or list removes a value."""
         union = self._unions.get(path)
         name = union.tag[-1] if union else ""
-        result = dict(stored) if given.get(name, stored.get(name)) == stored.get(name) else {}
-        for key, value in given.items():
+        result = dict(stored) if changes.get(name, stored.get(name)) == stored.get(name) else {}
+        for key, value in changes.items():
             before = result.pop(key, None)
             if isinstance(before, Mapping) and isinstance(value, Mapping):
                 result[key] = self.merge_values(before, value, (*path, key))
@@ -146,7 +146,7 @@ class Form:
 
 
 def nest_values(values: Mapping[Path, object]) -> dict[str, object]:
-    """Values by their paths, as the objects that they stand in."""
+    """Turn values by path into nested objects."""
     whole: dict[str, object] = {}
     for path, value in values.items():
         inner: Any = whole
@@ -157,7 +157,7 @@ def nest_values(values: Mapping[Path, object]) -> dict[str, object]:
 
 
 def get_path(values: Mapping[str, object], path: Path) -> object:
-    """The value at the path; None where there is none."""
+    """Return the value at a path, or None if there is none."""
     found: object = values
     for step in path:
         found = found.get(step) if isinstance(found, Mapping) else None
@@ -165,10 +165,10 @@ def get_path(values: Mapping[str, object], path: Path) -> object:
 
 
 def to_label(name: str) -> str:
-    """`largest_file` as people write it: `Largest file`."""
-    words = [_SPOKEN.get(word, word) for word in re.split(r"[_\s-]+", name.lower())]
-    said = " ".join(words)
-    return said[:1].upper() + said[1:]
+    """Turn a name into a label: `largest_file` becomes `Largest file`."""
+    words = [_ACRONYMS.get(word, word) for word in re.split(r"[_\s-]+", name.lower())]
+    label = " ".join(words)
+    return label[:1].upper() + label[1:]
 
 
 def first_sentence(text: str) -> str:
@@ -195,48 +195,48 @@ def _unions(parts: Sequence[Part]) -> Iterator[Variants]:
                 yield from _unions(option.parts)
 
 
-class _Reader:
-    """Reads one schema, which names its parts in `$defs`."""
+class _SchemaReader:
+    """Reads the parts of a form from a JSON schema and its `$defs`."""
 
     def __init__(self, schema: Schema) -> None:
-        self._named: Schema = schema.get("$defs", {})
+        self._definitions: Schema = schema.get("$defs", {})
 
     def parts(self, schema: Schema, path: Path, tag: str = "") -> Iterator[Part]:
-        """Those of an object; its property `tag` only says which variant it is."""
+        """Yield the parts of an object, without the property `tag`, which names its variant."""
         if "discriminator" in schema:
-            yield self._variants(schema, path, is_required=True)
+            yield self._make_variants(schema, path, is_required=True)
         required = schema.get("required", ())
         for name, inner in schema.get("properties", {}).items():
             if name != tag:
                 yield from self._part(inner, (*path, name), is_required=name in required)
 
     def _part(self, schema: Schema, path: Path, *, is_required: bool) -> Iterator[Part]:
-        meant = self._meant(schema)
-        if "discriminator" in meant:
-            yield self._variants(meant, path, is_required=is_required)
-        elif meant.get("properties"):
-            yield from self.parts(meant, path)
-        elif "const" not in meant:
+        resolved = self._resolve(schema)
+        if "discriminator" in resolved:
+            yield self._make_variants(resolved, path, is_required=is_required)
+        elif resolved.get("properties"):
+            yield from self.parts(resolved, path)
+        elif "const" not in resolved:
             yield Entry(
                 path=path,
-                label=_label(schema, path),
-                help=meant.get("description", ""),
+                label=_make_label(schema, path),
+                help=resolved.get("description", ""),
                 is_required=is_required,
                 default=schema.get("default"),
-                field=self._shape(meant),
+                field=self._make_field(resolved),
             )
 
-    def _meant(self, schema: Schema) -> Schema:
-        """Without its reference and its `null`; what stands beside these stays."""
+    def _resolve(self, schema: Schema) -> Schema:
+        """Resolve a reference and drop `null`; the other keys are kept."""
         if "$ref" in schema:
-            named = self._named[schema["$ref"].rpartition("/")[2]]
-            return self._meant({**named, **{k: v for k, v in schema.items() if k != "$ref"}})
+            named = self._definitions[schema["$ref"].rpartition("/")[2]]
+            return self._resolve({**named, **{k: v for k, v in schema.items() if k != "$ref"}})
         others = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
         if len(others) == 1:
-            return self._meant({**others[0], **{k: v for k, v in schema.items() if k != "anyOf"}})
+            return self._resolve({**others[0], **{k: v for k, v in schema.items() if k != "anyOf"}})
         return schema
 
-    def _shape(self, schema: Schema) -> FormField:
+    def _make_field(self, schema: Schema) -> FormField:
         match schema:
             case {"format": "password"} | {"writeOnly": True}:
                 return SecretField()
@@ -249,12 +249,12 @@ class _Reader:
             case {"type": "string"}:
                 return TextField(schema.get("format", ""))
             case {"type": "array", "items": dict(items)}:
-                return self._several(self._meant(items))
+                return self._make_list_field(self._resolve(items))
             case _:
                 return JsonField()
 
-    def _several(self, items: Schema) -> FormField:
-        match self._shape(items):
+    def _make_list_field(self, items: Schema) -> FormField:
+        match self._make_field(items):
             case TextField():
                 return ListField()
             case ChoiceField(options=options):
@@ -262,27 +262,27 @@ class _Reader:
             case _:
                 return JsonField()
 
-    def _variants(self, schema: Schema, path: Path, *, is_required: bool) -> Variants:
+    def _make_variants(self, schema: Schema, path: Path, *, is_required: bool) -> Variants:
         tag: str = schema["discriminator"]["propertyName"]
         named: Mapping[str, str] = schema["discriminator"]["mapping"]
         default = schema.get("default")
-        # In the order of the union, which is the order that the source's author thought of.
+        # In the order of the union, which its author chose.
         order = [one["$ref"] for one in schema["oneOf"]]
         return Variants(
             path=path,
             tag=(*path, tag),
-            label=_label(schema, path),
+            label=_make_label(schema, path),
             help=schema.get("description", ""),
             is_required=is_required,
             default=str(default[tag]) if isinstance(default, Mapping) else None,
             options=tuple(
-                self._variant(name, reference, path, tag)
+                self._make_variant(name, reference, path, tag)
                 for name, reference in sorted(named.items(), key=lambda one: order.index(one[1]))
             ),
         )
 
-    def _variant(self, name: str, reference: str, path: Path, tag: str) -> Variant:
-        schema = self._meant({"$ref": reference})
+    def _make_variant(self, name: str, reference: str, path: Path, tag: str) -> Variant:
+        schema = self._resolve({"$ref": reference})
         return Variant(
             name=name,
             label=to_label(name),
@@ -291,10 +291,10 @@ class _Reader:
         )
 
 
-def _label(schema: Schema, path: Path) -> str:
-    """The title that the model gives; pydantic's own is not one."""
+def _make_label(schema: Schema, path: Path) -> str:
+    """Return the title given in the model; the one that pydantic generates does not count."""
     if not path:
         return ""
-    made = path[-1].replace("_", " ").title()
-    title: str = schema.get("title", made)
-    return title if title != made else to_label(path[-1])
+    generated = path[-1].replace("_", " ").title()
+    title: str = schema.get("title", generated)
+    return title if title != generated else to_label(path[-1])

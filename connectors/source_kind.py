@@ -1,4 +1,4 @@
-"""What the catalog holds of each kind of source: its models, and how a connector is made of them."""
+"""A kind of source: its settings and credential models, and its connector."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ C = TypeVar("C", bound=BaseModel)
 
 
 class NoCredential(BaseModel):
-    """Of a source that needs none."""
+    """Credential of a source that needs none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _nothing(settings: BaseModel) -> None:
+def _find_nothing_missing(settings: BaseModel) -> None:
     del settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceKind(Generic[S, C]):
     connector: Callable[[str, S, C], Connector]
-    """From the name of the source, its settings and its credential. Nothing is asked of it yet."""
+    """Makes a connector from the source's name, settings and credential, without connecting to it."""
     settings: type[S]
     credential: type[C]
     capabilities: frozenset[Capability] = frozenset(Capability)
     title: str = ""
-    """As people write it; by default the name in the catalog with a capital."""
-    missing: Callable[[S], str | None] = _nothing
-    """What a source of these settings needs before it is added, and is not there."""
+    """Display name; by default the name in the registry, capitalized."""
+    find_missing: Callable[[S], str | None] = _find_nothing_missing
+    """Returns what is missing that must exist before a source with these settings is added."""
 
-    def connect(
+    def create_connector(
         self, source: str, settings: Mapping[str, object], credential: Mapping[str, object]
     ) -> Connector:
         return self.connector(

@@ -159,8 +159,8 @@ def _control(entry: Entry) -> tuple[Control, tuple[str, ...]]:
             return "checks", options
         case JsonField():
             return "json", ()
-        case TextField(form=form):
-            return ("date" if form == "date" else "line"), ()
+        case TextField(format=style):
+            return ("date" if style == "date" else "line"), ()
 
 
 def _text(control: Control, value: object, default: object) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import yaml
 
 from connectors.access import EVERYBODY, NOBODY, Access
-from connectors.errors import ActionRequiredError
+from connectors.errors import SourceError
 from connectors.files.glob_patterns import GlobPattern
 
 _LARGEST = 1_000_000
@@ -32,7 +32,7 @@ class Rule:
 class AccessRules:
     rules: tuple[Rule, ...]
 
-    def access(self, path: Sequence[str]) -> Access:
+    def find_access(self, path: Sequence[str]) -> Access:
         """Who may read the file whose path from the root has these parts."""
         for rule in self.rules:
             if rule.match.matches(path):
@@ -43,7 +43,7 @@ class AccessRules:
 OPEN_TO_ALL = AccessRules((Rule(GlobPattern.parse("**"), EVERYBODY),))
 
 
-class _Mistake(Exception):
+class _RuleError(Exception):
     def __init__(self, node: yaml.Node, message: str) -> None:
         super().__init__(message)
         self.line = node.start_mark.line + 1
@@ -53,24 +53,22 @@ def parse_access_rules(data: bytes, name: str) -> AccessRules:
     """The rules in the bytes of an access file; `name` is what its owner knows it by.
 
     Raises:
-        ActionRequiredError: the file is malformed; the message names it, the line, and what is wrong.
+        SourceError: the file is malformed; the message names it, the line, and what is wrong.
     """
     try:
         return AccessRules(tuple(_rules(_root(_decoded(data, name), name))))
-    except _Mistake as mistake:
-        raise ActionRequiredError(f"{name}, line {mistake.line}: {mistake}") from mistake
+    except _RuleError as error:
+        raise SourceError(f"{name}, line {error.line}: {error}") from error
 
 
 def _decoded(data: bytes, name: str) -> str:
     if len(data) > _LARGEST:
-        raise ActionRequiredError(f"{name}, line 1: the file is larger than {_LARGEST:,} bytes")
+        raise SourceError(f"{name}, line 1: the file is larger than {_LARGEST:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ActionRequiredError(
-            f"{name}, line {line}: not UTF-8; save the file as UTF-8"
-        ) from error
+        raise SourceError(f"{name}, line {line}: not UTF-8; save the file as UTF-8") from error
 
 
 def _root(text: str, name: str) -> yaml.Node:
@@ -79,14 +77,14 @@ def _root(text: str, name: str) -> yaml.Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise ActionRequiredError(f"{name}, line {line}: not YAML: {error.problem}") from error
+        raise SourceError(f"{name}, line {line}: not YAML: {error.problem}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ActionRequiredError(f"{name}, line {line}: a character that YAML forbids") from error
+        raise SourceError(f"{name}, line {line}: a character that YAML forbids") from error
     except RecursionError as error:
-        raise ActionRequiredError(f"{name}, line 1: nested too deeply") from error
+        raise SourceError(f"{name}, line 1: nested too deeply") from error
     if root is None:
-        raise ActionRequiredError(f"{name}, line 1: no rules; write 'rules:' and a list below it")
+        raise SourceError(f"{name}, line 1: no rules; write 'rules:' and a list below it")
     return root
 
 
@@ -100,29 +98,29 @@ def _rules(root: yaml.Node) -> Iterator[Rule]:
 def _fields(node: yaml.Node, names: set[str], what: str) -> Mapping[str, yaml.Node]:
     expected = " and ".join(sorted(names))
     if not isinstance(node, yaml.MappingNode):
-        raise _Mistake(node, f"{what} must have the keys {expected}")
+        raise _RuleError(node, f"{what} must have the keys {expected}")
     fields: dict[str, yaml.Node] = {}
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else None
         if name not in names:
-            raise _Mistake(key, f"unknown key {name!r}; {what} has {expected}")
+            raise _RuleError(key, f"unknown key {name!r}; {what} has {expected}")
         if name in fields:
-            raise _Mistake(key, f"{name!r} stands here twice")
+            raise _RuleError(key, f"{name!r} stands here twice")
         fields[name] = value
     if missing := names - fields.keys():
-        raise _Mistake(node, f"{what} has no {' and no '.join(sorted(missing))}")
+        raise _RuleError(node, f"{what} has no {' and no '.join(sorted(missing))}")
     return fields
 
 
 def _items(node: yaml.Node, name: str) -> list[yaml.Node]:
     if not isinstance(node, yaml.SequenceNode):
-        raise _Mistake(node, f"{name!r} must be a list")
+        raise _RuleError(node, f"{name!r} must be a list")
     return list(node.value)
 
 
 def _text(node: yaml.Node, what: str) -> str:
     if not isinstance(node, yaml.ScalarNode) or node.tag != _TEXT_TAG:
-        raise _Mistake(node, f"{what} must be text; a number or a date stands in quotes")
+        raise _RuleError(node, f"{what} must be text; a number or a date stands in quotes")
     return str(node.value)
 
 
@@ -131,7 +129,7 @@ def _glob(node: yaml.Node) -> GlobPattern:
     try:
         return GlobPattern.parse(text)
     except ValueError as error:
-        raise _Mistake(node, f"not a pattern: {error}") from error
+        raise _RuleError(node, f"not a pattern: {error}") from error
 
 
 def _access(node: yaml.Node) -> Access:
@@ -143,4 +141,4 @@ def _reader(node: yaml.Node) -> frozenset[str]:
     try:
         return Access.to([text]).readers
     except ValueError as error:
-        raise _Mistake(node, str(error)) from error
+        raise _RuleError(node, str(error)) from error

@@ -1,4 +1,4 @@
-"""Patterns for paths below a root: `*` and `?` inside a name, `[...]`, and `**` for any folders."""
+"""Glob patterns for paths: `*`, `?` and `[...]` match within a name, `**` matches any folders."""
 
 import re
 import unicodedata
@@ -13,49 +13,51 @@ _UNCLOSED = re.compile(r"\[(?!!?\]?[^\]]*\])")
 
 @dataclass(frozen=True, slots=True)
 class GlobPattern:
-    """A pattern that is matched from the root, case-sensitively, against a whole path.
+    """A pattern that is matched against a whole path from the root, case-sensitively.
 
-    `*.md` is a file of the root, `**/*.md` one anywhere, `hr/**` everything below `hr`. A pattern
-    that ends in a plain name (`hr`, `**/drafts`) also covers what lies below a folder of that
-    name. Both sides are compared in the composed form (NFC), so that names from a Mac match.
+    `*.md` matches files in the root, `**/*.md` files anywhere, `hr/**` everything below `hr`. A
+    pattern that ends in a plain name (`hr`, `**/drafts`) also matches everything below a folder of
+    that name. Names are compared in composed form (NFC), so that names from macOS match.
     """
 
     pattern: str
     names: tuple[re.Pattern[str] | None, ...]
-    """One for each part of the pattern; None stands for any number of folders."""
+    """One for each part of the pattern; None matches any number of folders."""
 
     @classmethod
     def parse(cls, pattern: str) -> "GlobPattern":
         """
         Raises:
-            ValueError: not a pattern that can be matched; the message says why.
+            ValueError: the pattern is invalid; the message says why.
         """
-        parts = _parts(pattern)
-        return cls(pattern, tuple(map(_name, parts)))
+        return cls(pattern, tuple(map(_compile_name, _split(pattern))))
 
     def matches(self, path: Sequence[str]) -> bool:
-        """Whether the file whose path from the root has these parts is meant."""
+        """Return whether the pattern matches a file, given by the parts of its path."""
         return _match(self.names, [unicodedata.normalize("NFC", name) for name in path])
 
     def covers(self, folder: Sequence[str]) -> bool:
-        """Whether this name, and if it is a folder every file below it, is meant."""
+        """Return whether the pattern matches a folder with everything below it."""
         return self.names[-1] is None and self.matches(folder)
 
 
 @dataclass(frozen=True, slots=True)
 class PathFilter:
-    """What some patterns take in, without what others leave out."""
+    """Selects paths that match an include pattern and no exclude pattern."""
 
     include: tuple[GlobPattern, ...]
-    """None: all."""
+    """If empty, all paths are included."""
     exclude: tuple[GlobPattern, ...]
 
     @classmethod
     def parse(cls, include: Iterable[str], exclude: Iterable[str]) -> "PathFilter":
-        """Raises ValueError: one of them is no glob."""
+        """
+        Raises:
+            ValueError: a pattern is invalid.
+        """
         return cls(tuple(map(GlobPattern.parse, include)), tuple(map(GlobPattern.parse, exclude)))
 
-    def takes(self, path: Sequence[str]) -> bool:
+    def includes(self, path: Sequence[str]) -> bool:
         if self.include and not matches_any(self.include, path):
             return False
         return not matches_any(self.exclude, path)
@@ -69,41 +71,41 @@ def covers_any(globs: Iterable[GlobPattern], folder: Sequence[str]) -> bool:
     return any(glob.covers(folder) for glob in globs)
 
 
-def _parts(pattern: str) -> list[str]:
+def _split(pattern: str) -> list[str]:
     parts = unicodedata.normalize("NFC", pattern).removeprefix("/").split("/")
     if parts[-1] == "":
         parts[-1] = _ANY_FOLDERS
     elif not _SPECIAL.search(parts[-1]):
         parts.append(_ANY_FOLDERS)
     for part in parts:
-        _check(part, pattern)
+        _check_part(part, pattern)
     return parts
 
 
-def _check(part: str, pattern: str) -> None:
+def _check_part(part: str, pattern: str) -> None:
     if pattern.strip("/ ") == "":
-        raise ValueError("an empty pattern; write ** for every file")
+        raise ValueError("an empty pattern; use ** for every file")
     if part in ("", ".", ".."):
-        raise ValueError(f"{pattern!r}: a pattern is written from the root, without '.' or '..'")
+        raise ValueError(f"{pattern!r}: a pattern starts at the root and has no '.' or '..'")
     if _ANY_FOLDERS in part and part != _ANY_FOLDERS:
-        raise ValueError(f"{pattern!r}: ** stands alone between slashes, as in **/*.md")
+        raise ValueError(f"{pattern!r}: ** must stand alone between slashes, as in **/*.md")
     if _UNCLOSED.search(part):
-        raise ValueError(f"{pattern!r}: a [ is not closed")
+        raise ValueError(f"{pattern!r}: [ is not closed")
     if "\\" in part:
-        raise ValueError(f"{pattern!r}: write / between folders, and [*] for the character itself")
+        raise ValueError(f"{pattern!r}: use / between folders, and [*] for a literal *")
     if re.search(r"\{[^}]*,[^}]*\}", part):
-        raise ValueError(f"{pattern!r}: write one pattern for each choice instead of {{a,b}}")
+        raise ValueError(f"{pattern!r}: use one pattern for each alternative instead of {{a,b}}")
 
 
-def _name(part: str) -> re.Pattern[str] | None:
+def _compile_name(part: str) -> re.Pattern[str] | None:
     return None if part == _ANY_FOLDERS else re.compile(translate(part))
 
 
 def _match(pattern: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
-    """Match part by part; a mismatch goes back to the last `**` only, so time is bounded by
-    the parts of the pattern times the parts of the path.
+    """Match part by part. A mismatch returns to the last `**` only, so that time is bounded by the
+    number of parts of the pattern times those of the path.
 
-    A final `**` also matches nothing at all: that is how a plain name matches the file itself.
+    A final `**` also matches no part at all: so a plain name matches the file itself.
     """
     at, here = 0, 0
     retry: tuple[int, int] | None = None

@@ -44,7 +44,7 @@ class FileFilter:
 
     def accepts(self, parts: PathParts) -> bool:
         is_visible = all(self._is_visible(parts[:end]) for end in range(1, len(parts) + 1))
-        return is_visible and self.choice.takes(parts)
+        return is_visible and self.choice.includes(parts)
 
     def _is_visible(self, parts: PathParts) -> bool:
         name = parts[-1]

@@ -62,7 +62,7 @@ PAGE_SIZES = (
     "connectors.mail.sync._CONVERSATIONS_PER_CHECKPOINT",
     "connectors.mail.sync._IDS_PER_LOOKUP",
     "connectors.sources.confluence.pagination.PAGE_SIZE",
-    "connectors.sources.folder.connector._FILES_A_CHECKPOINT",
+    "connectors.sources.folder.connector._FILES_PER_CHECKPOINT",
     "connectors.sources.github.client.PAGE_SIZE",
     "connectors.sources.imap.mailbox._HEADERS_PER_FETCH",
     "connectors.sources.slack.api_workspace.PAGE_SIZE",

@@ -141,7 +141,9 @@ class ConfluenceConnector:
             max_attachment_bytes=self._settings.largest_attachment,
         )
         with required("the list of spaces"):
-            found = {one.id: one for one in site.list_spaces() if self._selection.takes((one.key,))}
+            found = {
+                one.id: one for one in site.list_spaces() if self._selection.includes((one.key,))
+            }
         spaces = sorted(found.values(), key=lambda one: (len(one.id), one.id))
         return SyncRun(self._source, site, reader, spaces)
 

@@ -1,1 +1,1 @@
-"""A folder of this machine."""
+"""A folder of this machine as a source."""

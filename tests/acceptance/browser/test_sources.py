@@ -85,8 +85,8 @@ def test_a_repository_is_added_by_its_form_with_the_keyboard_alone(
             "aria-describedby", "field-settings-url-help field-settings-url-fault"
         )
         url.press("Enter")  # nothing is filled in: each fault stands beside its field
-        expect(page.locator("#field-settings-url-fault")).to_have_text("This is needed.")
-        expect(page.locator("#field-settings-readers-fault")).to_have_text("This is needed.")
+        expect(page.locator("#field-settings-url-fault")).to_have_text("Required.")
+        expect(page.locator("#field-settings-readers-fault")).to_have_text("Required.")
         expect(url).to_be_focused()
         page.screenshot(path=pictures / "source-form-faults.png", full_page=True)
         page.keyboard.type(str(repository))

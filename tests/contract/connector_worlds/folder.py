@@ -8,7 +8,8 @@ from pathlib import Path
 
 from connectors.access import EVERYBODY, Access
 from connectors.connector import Connector
-from connectors.sources.folder.connector import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector
+from connectors.sources.folder.settings import FolderSettings
 from tests.contract.connector_worlds.world import (
     ITEMS,
     UNREADABLE,

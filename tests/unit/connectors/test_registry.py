@@ -38,10 +38,10 @@ def test_a_kind_is_loaded_when_it_is_looked_at() -> None:
 @pytest.mark.parametrize(
     ("kind", "source", "settings", "says"),
     [
-        ("fax", "kb", {}, "no kind of source is called 'fax'; there is: .*folder"),
+        ("fax", "kb", {}, "unknown kind of source: 'fax'; known are: .*folder"),
         ("folder", "kb", {}, "settings of kb are not valid: path: Field required"),
         ("folder", "kb", {"path": "/kb", "exlude": []}, "exlude: Extra inputs"),
-        ("folder", "kb", {"path": "/kb", "include": ["a**"]}, "include: .*stands alone"),
+        ("folder", "kb", {"path": "/kb", "include": ["a**"]}, "include: .*must stand alone"),
         ("folder", "kb", {"path": "/kb", "largest_file": 0}, "largest_file: "),
         ("folder", "k:b", {"path": "/kb"}, "cannot name a source"),
         ("folder", "", {"path": "/kb"}, "cannot name a source"),
@@ -90,7 +90,7 @@ def test_each_fault_is_told_where_it_stands() -> None:
         "settings.branch",
         "credential.sign_in.token",
     } <= set(told)
-    assert told["settings.url"] == "This is needed."
+    assert told["settings.url"] == "Required."
 
 
 def test_a_fault_of_a_credential_does_not_repeat_it() -> None:

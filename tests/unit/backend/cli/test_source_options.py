@@ -58,10 +58,10 @@ def test_a_secret_comes_by_a_file_a_variable_or_a_pipe(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("add", "git", "/srv/x.git"), "--readers: This is needed."),
-        (("add", "git", "--readers", "public"), "URL: This is needed."),
+        (("add", "git", "/srv/x.git"), "--readers: Required."),
+        (("add", "git", "--readers", "public"), "URL: Required."),
         ((*GIT, "--largest-file", "0"), "--largest-file: "),
-        ((*GIT, "--sign-in", "token"), "--token-file or --token-env: This is needed."),
+        ((*GIT, "--sign-in", "token"), "--token-file or --token-env: Required."),
         ((*GIT, "--sign-in", "smile"), "--sign-in"),
         ((*GIT, "--token-env", "NO_SUCH_VARIABLE"), "NO_SUCH_VARIABLE"),
         ((*GIT, "--token-file", "/no/such/file"), "cannot be read"),
@@ -108,7 +108,7 @@ def test_edit_changes_what_is_named_and_takes_back_what_is_empty(cli: CliRunner)
 def test_an_edit_that_is_not_valid_changes_nothing(cli: CliRunner) -> None:
     assert cli.invoke(app, [*GIT, "--branch", "old"]).exit_code == 0
     refused = cli.invoke(app, ["sources", "edit", "wiki", "--branch", "b", "--readers", ""])
-    assert (refused.exit_code, "--readers: This is needed." in refused.output) == (2, True)
+    assert (refused.exit_code, "--readers: Required." in refused.output) == (2, True)
     assert '"branch": "old"' in cli.invoke(app, ["sources", "--json"]).output
 
 
@@ -134,4 +134,4 @@ def test_a_kind_without_one_place_to_read_is_named_too(cli: CliRunner) -> None:
 def test_a_fault_of_an_edit_names_the_option(cli: CliRunner) -> None:
     assert cli.invoke(app, [*GIT]).exit_code == 0
     refused = cli.invoke(app, ["sources", "edit", "wiki", "--url", ""])
-    assert (refused.exit_code, "--url: This is needed." in refused.output) == (2, True)
+    assert (refused.exit_code, "--url: Required." in refused.output) == (2, True)

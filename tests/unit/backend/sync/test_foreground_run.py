@@ -32,7 +32,8 @@ from connectors.connector import (
 )
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.sources.folder.connector import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector
+from connectors.sources.folder.settings import FolderSettings
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters
 from indexing.ingestion.batch_worker import BatchWorker

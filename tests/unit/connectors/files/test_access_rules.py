@@ -32,15 +32,15 @@ rules:
     ],
 )
 def test_the_first_rule_that_matches_decides(path: str, access: Access) -> None:
-    assert parse_access_rules(RULES, "access.yaml").access(path.split("/")) == access
+    assert parse_access_rules(RULES, "access.yaml").find_access(path.split("/")) == access
 
 
 def test_without_rules_in_the_list_nobody_reads_anything() -> None:
-    assert parse_access_rules(b"rules: []\n", "access.yaml").access(["a.md"]) == NOBODY
+    assert parse_access_rules(b"rules: []\n", "access.yaml").find_access(["a.md"]) == NOBODY
 
 
 def test_without_a_file_everybody_reads_everything() -> None:
-    assert OPEN_TO_ALL.access(["hr", "a.md"]) == EVERYBODY
+    assert OPEN_TO_ALL.find_access(["hr", "a.md"]) == EVERYBODY
 
 
 @pytest.mark.parametrize(
@@ -88,4 +88,4 @@ def test_a_file_of_any_size_is_not_parsed() -> None:
 
 def test_a_byte_order_mark_is_no_mistake() -> None:
     rules = parse_access_rules(b"\xef\xbb\xbf" + RULES, "access.yaml")
-    assert rules.access(["a.md"]) == EVERYBODY
+    assert rules.find_access(["a.md"]) == EVERYBODY

@@ -49,13 +49,13 @@ def test_a_glob_is_matched_from_the_root(pattern: str, path: str, expected: bool
         ("", "empty"),
         ("  ", "empty"),
         ("/", "empty"),
-        ("a//b", "from the root"),
-        ("../a", "from the root"),
-        ("./a", "from the root"),
-        ("a**", "stands alone"),
-        ("**.md", "stands alone"),
+        ("a//b", "at the root"),
+        ("../a", "at the root"),
+        ("./a", "at the root"),
+        ("a**", "must stand alone"),
+        ("**.md", "must stand alone"),
         ("[ab", "not closed"),
-        ("a\\b", "write /"),
+        ("a\\b", "use /"),
         ("*.{md,txt}", "one pattern for each"),
     ],
 )
@@ -115,9 +115,9 @@ def test_any_of_several() -> None:
 
 def test_a_choice_takes_what_is_included_and_not_left_out() -> None:
     choice = PathFilter.parse(["docs"], ["**/*.txt"])
-    assert choice.takes(["docs", "a.md"])
-    assert not choice.takes(["docs", "a.txt"])
-    assert not choice.takes(["a.md"])
-    assert PathFilter.parse([], ["**/*.txt"]).takes(["a.md"])
+    assert choice.includes(["docs", "a.md"])
+    assert not choice.includes(["docs", "a.txt"])
+    assert not choice.includes(["a.md"])
+    assert PathFilter.parse([], ["**/*.txt"]).includes(["a.md"])
     with pytest.raises(ValueError, match="empty pattern"):
         PathFilter.parse([], [""])

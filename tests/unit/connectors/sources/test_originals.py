@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from connectors.document import Document
-from connectors.sources.folder.connector import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector
+from connectors.sources.folder.settings import FolderSettings
 
 
 def _nothing_known(ids: Sequence[str]) -> dict[str, str]:

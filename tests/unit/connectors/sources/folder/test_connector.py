@@ -21,7 +21,9 @@ from connectors.document import Document, Person
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.files.walker import InaccessiblePath
 from connectors.sources.folder import connector as folder_module
-from connectors.sources.folder.connector import FolderConnector, FolderSettings
+from connectors.sources.folder.connector import FolderConnector
+from connectors.sources.folder.folder_tree import check_listable
+from connectors.sources.folder.settings import FolderSettings
 from tests.support.files import email, pdf
 
 C = TypeVar("C")
@@ -323,7 +325,7 @@ def test_names_of_any_kind_have_stable_ids_that_are_unicode(tmp_path: Path) -> N
 def test_a_run_resumes_after_a_checkpoint_in_the_middle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder_module, "_FILES_A_CHECKPOINT", 3)
+    monkeypatch.setattr(folder_module, "_FILES_PER_CHECKPOINT", 3)
     put(tmp_path, {f"{n % 3}/{n}.md": str(n) for n in range(10)})
     changes = run(folder(tmp_path))
     asked: list[int] = []
@@ -409,7 +411,7 @@ def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
         (
             OSError(errno.EIO, "Input/output error"),
             TemporarilyUnavailableError,
-            "hr: Input/output error",
+            r"hr cannot be listed \(Input/output error\)",
         ),
     ],
 )
@@ -417,7 +419,7 @@ def test_what_cannot_be_listed_never_looks_deleted(
     error: OSError, raised: type[Exception], says: str
 ) -> None:
     with pytest.raises(raised, match=says):
-        folder_module._check_closed(InaccessiblePath(("hr",), error))
+        check_listable(InaccessiblePath(("hr",), error))
 
 
 def test_an_absurd_time_is_left_out(tmp_path: Path) -> None:
@@ -432,7 +434,7 @@ def test_settings_are_checked_and_the_path_is_made_whole(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert FolderSettings(path=Path("kb")).path == tmp_path / "kb"
-    with pytest.raises(ValueError, match="stands alone"):
+    with pytest.raises(ValueError, match="must stand alone"):
         FolderSettings(path=tmp_path, exclude=("a**",))
 
 

@@ -1,0 +1,122 @@
+"""Walk the selected files of a folder, and notice when its disk goes away."""
+
+import errno
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from connectors.errors import SourceError, TemporarilyUnavailableError
+from connectors.files.glob_patterns import PathFilter, covers_any
+from connectors.files.paths import PathParts, format_path
+from connectors.files.walker import File, InaccessiblePath, find_file, walk_files
+from connectors.sources.folder.access_file import ACCESS_FILE
+from connectors.sources.folder.settings import FolderSettings
+
+_RETRY_AFTER = timedelta(minutes=5)
+_SYSTEM_FILES = {"Thumbs.db", "desktop.ini", "lost+found"}
+
+
+class FolderTree:
+    """The files of a folder that its settings select. Hidden files and links are left out."""
+
+    def __init__(self, settings: FolderSettings) -> None:
+        """
+        Raises:
+            SourceError: the folder cannot be opened.
+        """
+        self.root = open_root(settings.path)
+        self._path = settings.path
+        self._identity = _get_identity(self.root)
+        self._filter = PathFilter.parse(settings.include, settings.exclude)
+
+    def walk(self, after: PathParts = ()) -> Iterator[File | InaccessiblePath]:
+        """Yield the selected files after `after`, and each file or folder that cannot be accessed.
+
+        Raises:
+            TemporarilyUnavailableError: the disk does not answer.
+        """
+        try:
+            yield from filter(self._includes, walk_files(self.root, self._enters, after))
+        except OSError as error:
+            raise TemporarilyUnavailableError(
+                f"the folder {self.root} went away: {describe_os_error(error)}", _RETRY_AFTER
+            ) from error
+
+    def find(self, parts: PathParts) -> File | InaccessiblePath | None:
+        """Return the file at a path, or None if it does not exist or is not selected."""
+        if not all(self._enters(parts[:end]) for end in range(1, len(parts) + 1)):
+            return None
+        file = find_file(self.root, parts)
+        return file if file is not None and self._includes(file) else None
+
+    def check_unchanged(self) -> None:
+        """Fail if the disk went away: an unmounted folder must not look like one with fewer files.
+
+        Raises:
+            TemporarilyUnavailableError: another folder, or none, is in its place.
+        """
+        try:
+            is_gone = _get_identity(self._path) != self._identity
+        except OSError:
+            is_gone = True
+        if is_gone:
+            raise TemporarilyUnavailableError(
+                f"the folder {self.root} went away while it was read", _RETRY_AFTER
+            )
+
+    def _enters(self, parts: PathParts) -> bool:
+        name = parts[-1]
+        is_hidden = name.startswith((".", "~$")) or name in _SYSTEM_FILES
+        return not (is_hidden or parts == (ACCESS_FILE,) or covers_any(self._filter.exclude, parts))
+
+    def _includes(self, entry: File | InaccessiblePath) -> bool:
+        return isinstance(entry, InaccessiblePath) or self._filter.includes(entry.parts)
+
+
+def open_root(path: Path) -> Path:
+    """Resolve the folder's path.
+
+    Raises:
+        SourceError: it cannot be opened.
+    """
+    try:
+        root = path.resolve(strict=True)
+        with os.scandir(root):
+            return root
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its links form a circle"
+        raise SourceError(
+            f"the folder {path} cannot be opened ({reason}): connect its disk, let Quarry's"
+            " user read it, or correct the path"
+        ) from error
+
+
+def check_listable(entry: InaccessiblePath) -> None:
+    """Fail if a folder cannot be listed, lest its files look deleted.
+
+    A path that is too long is passed over: nothing below it has ever been indexed.
+
+    Raises:
+        SourceError: permission is denied.
+        TemporarilyUnavailableError: the disk does not answer.
+    """
+    reason = f"{format_path(entry.parts)} cannot be listed ({describe_os_error(entry.error)})"
+    match entry.error:
+        case PermissionError():
+            raise SourceError(f"{reason}; or exclude it")
+        case OSError(errno=errno.ENAMETOOLONG):
+            return
+        case _:
+            raise TemporarilyUnavailableError(reason, _RETRY_AFTER)
+
+
+def describe_os_error(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "permission denied: let Quarry's user read it"
+    return error.strerror or str(error)
+
+
+def _get_identity(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
