@@ -544,7 +544,7 @@ def test_an_app_that_is_nowhere_is_told_what_to_do(service: SlackService, url: s
         ({"read": {"kind": "api", "api_url": "slack"}}, "not a web address"),
         ({"read": {"kind": "export", "path": "/x.zip"}}, "workspace_url"),
         ({"read": {"kind": "fax"}}, "api"),
-        ({"include": ["a**"]}, "stands alone"),
+        ({"include": ["a**"]}, "must stand alone"),
         ({"conversations": []}, "at least 1"),
     ],
 )
