@@ -185,7 +185,7 @@ class GitConnector:
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:20]
 
     def _load_access(self, repository: Repository, commit: str) -> FileAccess:
-        return self._load_rules(repository, commit).access
+        return self._load_rules(repository, commit).find_access
 
     def _load_rules(self, repository: Repository, commit: str) -> AccessRules:
         present = repository.trees.find_root_names(commit, [ACCESS_FILE, *_MISSPELLED_NAMES])
