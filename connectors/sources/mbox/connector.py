@@ -110,7 +110,7 @@ class MboxConnector:
             ) from error
         largest = self._settings.largest_message
         if not is_file:
-            return MboxFiles(path, _is_visible, self._choice.takes, largest)
+            return MboxFiles(path, _is_visible, self._choice.includes, largest)
         is_file_itself = partial(eq, (path.name,))
         return MboxFiles(path.parent, is_file_itself, is_file_itself, largest)
 
