@@ -42,7 +42,7 @@ def home(chunks: int = CHUNKS) -> Path:
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         writer = open_writer(unfinished / "index", minilm().identity)
-        writer.write(Corpus(chunks, words=_words_by_frequency()).documents())
+        writer.write(Corpus(chunks, words=words_by_frequency()).documents())
         unfinished.rename(folder)
     return folder
 
@@ -67,7 +67,7 @@ def _cut_sentences() -> Iterator[str]:
             yield " ".join(words[:_MOST_WORDS])
 
 
-def _words_by_frequency() -> list[str]:
+def words_by_frequency() -> list[str]:
     counted = Counter(re.findall(r"[a-z]+", _english().lower()))
     return [word for word, _ in counted.most_common()]
 
