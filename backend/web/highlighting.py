@@ -1,5 +1,6 @@
 """Mark the words of a query in a text, as the index would find them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,8 @@ LONGEST_EXCERPT = 320
 
 _SPACELESS = regex.compile(rf"[{SPACELESS}]")
 _TOKENS = regex.compile(rf"(?V1)[{SPACELESS}]++|{LETTER}++(?:(?:{JOINER}|['’]){LETTER}++)*+")
+# The same for ASCII texts, by the standard library, which is several times as fast on these.
+_ASCII_TOKENS = re.compile(r"[A-Za-z0-9]++(?:(?:::|[-._:@+'])[A-Za-z0-9]++)*+")
 _TABLE_RULE = regex.compile(r"(?m)^\|(?: *:?-+:? *\|)+ *(?:\n|$)")
 _TABLE_ROW = regex.compile(r"(?m)^\| ?(.*?) ?\|$")
 _CELL_END = regex.compile(r" *(?<!\\)\| *")
@@ -112,18 +115,28 @@ def _find_matches(text: str, wanted: frozenset[str]) -> Iterator[_Match]:
     """Where the wanted words stand in `text`, which is tokenized once."""
     if not wanted:
         return
-    lone = _lone(wanted)
-    for token in _TOKENS.finditer(text, concurrent=False):
-        run = token[0]
-        if _SPACELESS.match(run, concurrent=False):
-            yield from _spaceless_matches(run, token.start(), wanted, lone)
-        elif found := wanted & _words_of(run):
-            yield _Match(token.start(), token.end(), found)
+    lone, at = _lone(wanted), 0
+    for run in _tokenize(text):
+        at = text.index(run, at)
+        found = _words_of(run)
+        if found is None:
+            yield from _spaceless_matches(run, at, wanted, lone)
+        elif not wanted.isdisjoint(found):
+            yield _Match(at, at + len(run), wanted & found)
+        at += len(run)
 
 
-@lru_cache(maxsize=20_000)
-def _words_of(run: str) -> frozenset[str]:
-    return frozenset(words(run))
+def _tokenize(text: str) -> list[str]:
+    found: list[str] = (
+        _ASCII_TOKENS.findall(text) if text.isascii() else _TOKENS.findall(text, concurrent=False)
+    )
+    return found
+
+
+@lru_cache(maxsize=1 << 15)
+def _words_of(run: str) -> frozenset[str] | None:
+    """The indexed words of a token; None for a run of a script without spaces."""
+    return None if _SPACELESS.match(run) else frozenset(words(run))
 
 
 def _spaceless_matches(
