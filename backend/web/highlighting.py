@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, groupby
 
 import regex
 
@@ -51,15 +50,18 @@ def query_words(query: str) -> frozenset[str]:
 
 def pieces(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
     """The whole of `text`, cut where a wanted word begins or ends."""
-    inside = bytearray(len(text))
+    found: list[Piece] = []
+    at = 0
     for match in _find_matches(text, wanted):
-        inside[match.start : match.end] = b"\1" * (match.end - match.start)
-    runs = [(marked, len(list(run))) for marked, run in groupby(inside)]
-    starts = accumulate((length for _, length in runs), initial=0)
-    return tuple(
-        Piece(text[start : start + length], marked == 1)
-        for start, (marked, length) in zip(starts, runs, strict=False)
-    )
+        if match.start > at:
+            found.append(Piece(text[at : match.start]))
+        marked = text[max(at, match.start) : match.end]
+        if found and found[-1].marked:
+            found[-1] = Piece(found[-1].text + marked, marked=True)
+        else:
+            found.append(Piece(marked, marked=True))
+        at = match.end
+    return (*found, Piece(text[at:])) if text[at:] else tuple(found)
 
 
 def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
