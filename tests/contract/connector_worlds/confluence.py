@@ -1,4 +1,4 @@
-"""An open and a closed space, restricted pages and attachments, behind Confluence's APIs of both kinds."""
+"""A public and a private space, restricted pages and attachments, in Confluence Cloud and Data Center."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -53,10 +53,10 @@ _FILES = range(ITEMS - 20, ITEMS - 10)
 _HOLDER = ITEMS - 30
 _TOP = ITEMS // 5
 _INNER = _TOP + 5
-"""Pages that are restricted, the second, below the first, more narrowly."""
+"""Restricted pages; the second is a child of the first with a narrower restriction."""
 _BELOW = range(_TOP + 1, _TOP + 11)
 _REMOVED = (10, 17, 20, 23)
-_SAID = (
+_COMMENTS = (
     Comment(id=9001, body="<p>Seen.</p>", replies=(Comment(id=9002, by="ann", body="Me too."),)),
 )
 
@@ -70,15 +70,15 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self._open_room = Space(id=11, key="HB", groups=["staff"], is_public=True)
-        self._closed_room = Space(id=12, key="BRD", people=["ann"], groups=["board"])
+        self._public_space = Space(id=11, key="HB", groups=["staff"], is_public=True)
+        self._private_space = Space(id=12, key="BRD", people=["ann"], groups=["board"])
         for number in range(ITEMS):
             if number not in _FILES:
-                self._home(number).put(_paper(number))
+                self._get_space(number).put(_paper(number))
         files = tuple(_file(number) for number in _FILES)
         self._change(_HOLDER, files=files, at=LONG_AGO)
-        self._change(UNREADABLE, comments=_SAID, comments_status=422, at=LONG_AGO)
-        self._service = self.site(self._open_room, self._closed_room)
+        self._change(UNREADABLE, comments=_COMMENTS, comments_status=422, at=LONG_AGO)
+        self._service = self.site(self._public_space, self._private_space)
         self._service.people = {
             "ann": Profile(name="Ann Lee", email="Ann@example.com"),
             "bob": Profile(name="Bob Ek", email="bob@example.com"),
@@ -94,7 +94,7 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         return self._connector("HB", "BRD")
 
     def readers(self, number: int) -> Access:
-        if self._home(number) is self._closed_room:
+        if self._get_space(number) is self._private_space:
             return _people("ann", "bob")
         if number == _INNER:
             return _people("cy")
@@ -119,7 +119,7 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         self._change(number, parent=_id(0), title=named, number=page.number + 1)
 
     def fail(self, number: int) -> None:
-        self._change(number, comments_status=500, comments=_SAID)
+        self._change(number, comments_status=500, comments=_COMMENTS)
 
     def heal(self, number: int) -> None:
         self._change(number, comments_status=200)
@@ -137,7 +137,7 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
 
     def crowd(self, items: int) -> Connector:
         self._service.spaces.append(Space(id=13, key="CRW", people=["ann"], crowd=items))
-        # A thousand requests, kept, would count as memory of the source.
+        # A log of thousands of requests would count as memory of the source.
         self._service.after_each = self._running.log.clear
         return self._connector("CRW")
 
@@ -153,16 +153,16 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         )
         return ConfluenceConnector("源", settings, ConfluenceCredential(token=SecretStr(TOKEN)))
 
-    def _home(self, number: int) -> Space:
-        is_closed = number % 7 == 3 and number not in _BELOW
-        return self._closed_room if is_closed and number not in _FILES else self._open_room
+    def _get_space(self, number: int) -> Space:
+        is_private = number % 7 == 3 and number not in _BELOW
+        return self._private_space if is_private and number not in _FILES else self._public_space
 
     def _paper(self, number: int) -> Page:
-        return self._home(number).pages[_id(number)]
+        return self._get_space(number).pages[_id(number)]
 
     def _change(self, number: int, /, **values: Any) -> None:
         now = {} if "at" in values else {"at": self._service.now}
-        self._home(number).change(_id(number), **{**now, **values})
+        self._get_space(number).change(_id(number), **{**now, **values})
 
     def _change_file(self, number: int) -> None:
         files = [
@@ -173,10 +173,10 @@ class ConfluenceWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         ]
         self._change(_HOLDER, files=tuple(files), at=LONG_AGO)
 
-    def _limited(self) -> Reply:
+    def _rate_limit_reply(self) -> Reply:
         return limited(int(self.wait.total_seconds()))
 
-    def _ended(self) -> Reply:
+    def _invalid_credential_reply(self) -> Reply:
         return invalid_token()
 
     def _remove_some(self) -> None:
@@ -216,7 +216,7 @@ def _paper(number: int) -> Page:
         return replace(page, parent=_id(_TOP))
     if number % 10 == 8:
         return replace(page, kind="blogpost", labels=("news",))
-    return replace(page, comments=_SAID) if number % 30 == 12 else page
+    return replace(page, comments=_COMMENTS) if number % 30 == 12 else page
 
 
 def _file(number: int) -> Attachment:

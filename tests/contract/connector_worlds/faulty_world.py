@@ -1,4 +1,4 @@
-"""What may happen to a world whose service is a `Troubled` one."""
+"""The faults of a world whose service is a `FaultyService`."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -15,25 +15,25 @@ class FaultyWorld(World, Skews, Limits, Expires, Garbles):
     _service: FaultyService
 
     @abstractmethod
-    def _limited(self) -> Reply:
-        """That one is to wait for `wait`."""
+    def _rate_limit_reply(self) -> Reply:
+        """Return the reply that asks to wait for `wait`."""
 
     @abstractmethod
-    def _ended(self) -> Reply:
-        """That the credential is not taken."""
+    def _invalid_credential_reply(self) -> Reply:
+        """Return the reply to an invalid credential."""
 
     def skew(self, by: timedelta) -> None:
         self._service.clock_offset = by
 
     def limit(self, after: int) -> None:
-        reply = self._limited()
+        reply = self._rate_limit_reply()
         self._inject_fault(after, lambda _: reply)
 
     def relent(self) -> None:
         self._service.fault = None
 
     def expire(self, after: int) -> None:
-        reply = self._ended()
+        reply = self._invalid_credential_reply()
         self._inject_fault(after, lambda _: reply)
 
     def renew(self) -> None:

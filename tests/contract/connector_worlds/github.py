@@ -1,5 +1,4 @@
-"""A public and a private repository of one organisation, with issues and discussions behind GitHub's API,
-files and a wiki behind git."""
+"""A public and a private repository with issues and discussions in GitHub's API, files and a wiki in git."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -38,9 +37,9 @@ from tests.support.services.github_state import LONG_AGO, Comment, Discussion, I
 from tests.support.services.serving import ReceivedRequest, Reply, serve
 
 _ONE_SECOND = range(ITEMS // 5, ITEMS - ITEMS // 15)
-"""Items that were imported at once: more than a page of them have one time."""
+"""Items with the same time, more than a page of them, as after an import."""
 _REMOVED = (11, 17, 21, 23)
-_SAID = (Comment(by="bob", body="Seen."),)
+_COMMENTS = (Comment(by="bob", body="Seen."),)
 
 
 class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
@@ -60,11 +59,11 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
             has_wiki=True,
             collaborators=["Ann", "bob"],
         )
-        self._files = _served(root / "acme/handbook.git")
-        self._pages = _served(root / "acme/board.wiki.git")
-        _served(root / "acme/board.git")
+        self._files = _create_repository(root / "acme/handbook.git")
+        self._pages = _create_repository(root / "acme/board.wiki.git")
+        _create_repository(root / "acme/board.git")
         self._fill()
-        self._home(UNREADABLE).change(_number(UNREADABLE), comments=_SAID, status=422)
+        self._get_repository(UNREADABLE).change(_number(UNREADABLE), comments=_COMMENTS, status=422)
         self._service = GitHub(self._public, self._private, folder=root)
         self._service.profiles = {"ann": "Ann@example.com", "bob": None}
         self._open = ExitStack()
@@ -74,7 +73,7 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         return self._connector("acme/handbook", "acme/board")
 
     def readers(self, number: int) -> Access:
-        if self._home(number) is self._public:
+        if self._get_repository(number) is self._public:
             return EVERYBODY
         return Access.to(["external:源:ann", "user:ann@example.com", "external:源:bob"])
 
@@ -82,31 +81,31 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         match _kind(number):
             case "discussion":
                 now = self._service.now
-                self._home(number).update_discussion(
+                self._get_repository(number).update_discussion(
                     _number(number), body=edited_text(number), at=now
                 )
             case "file" | "page":
-                self._written_in(number).commit(_written(number, edited_text(number)))
+                self._get_git(number).commit(_create_write(number, edited_text(number)))
             case _:
                 self._change(number, body=edited_text(number), status=200)
 
     def remove(self, number: int) -> None:
         match _kind(number):
             case "discussion":
-                del self._home(number).discussions[_number(number)]
+                del self._get_repository(number).discussions[_number(number)]
             case "file" | "page":
-                self._written_in(number).commit(Delete(_path(number)))
+                self._get_git(number).commit(Delete(_path(number)))
             case _:
-                del self._home(number).issues[_number(number)]
+                del self._get_repository(number).issues[_number(number)]
 
     def move(self, number: int) -> None:
         self._change(number, title=f"{title(number)}, under another title")
 
     def fail(self, number: int) -> None:
-        self._home(number).change(_number(number), status=500, comments=_SAID)
+        self._get_repository(number).change(_number(number), status=500, comments=_COMMENTS)
 
     def heal(self, number: int) -> None:
-        self._home(number).change(_number(number), status=200)
+        self._get_repository(number).change(_number(number), status=200)
 
     def shift(self, how: Shift) -> frozenset[int]:
         match how:
@@ -121,8 +120,8 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
 
     def crowd(self, items: int) -> Connector:
         self._service.repositories.append(Repo(id=2000, name="acme/crowd", crowd=items))
-        _served(self.root / "acme/crowd.git")
-        # A thousand requests, kept, would count as memory of the source.
+        _create_repository(self.root / "acme/crowd.git")
+        # A log of thousands of requests would count as memory of the source.
         self._service.after_each = self._running.log.clear
         return self._connector("acme/crowd")
 
@@ -138,8 +137,8 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         )
         return GitHubConnector("源", settings, GitHubCredential(token=SecretStr(TOKEN)))
 
-    def _home(self, number: int) -> Repo:
-        """The wiki is that of the private repository, the files are those of the public one."""
+    def _get_repository(self, number: int) -> Repo:
+        """Return the repository of an item: the wiki is private, the files are public."""
         match _kind(number):
             case "file":
                 return self._public
@@ -148,7 +147,7 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
             case _:
                 return self._private if number % 7 == 3 else self._public
 
-    def _written_in(self, number: int) -> Repository:
+    def _get_git(self, number: int) -> Repository:
         return self._files if _kind(number) == "file" else self._pages
 
     def _fill(self) -> None:
@@ -156,30 +155,30 @@ class GitHubWorld(FaultyWorld, Moves, Fails, Shifts, Crowds):
         for number in range(ITEMS):
             match _kind(number):
                 case "discussion":
-                    self._home(number).add_discussions(_discussion(number))
+                    self._get_repository(number).add_discussions(_discussion(number))
                 case "file" | "page" as kind:
-                    written[kind].append(_written(number, text(number)))
+                    written[kind].append(_create_write(number, text(number)))
                 case _:
-                    self._home(number).put(_issue(number))
+                    self._get_repository(number).put(_issue(number))
         self._files.commit(*written["file"])
         self._pages.commit(*written["page"])
 
     def _change(self, number: int, **values: object) -> None:
-        self._home(number).change(_number(number), **values, at=self._service.now)
+        self._get_repository(number).change(_number(number), **values, at=self._service.now)
 
-    def _limited(self) -> Reply:
+    def _rate_limit_reply(self) -> Reply:
         return primary_limit(self._service.now + self.wait)
 
-    def _ended(self) -> Reply:
+    def _invalid_credential_reply(self) -> Reply:
         return bad_credentials()
 
     def _remove_some(self) -> None:
         for number in _REMOVED:
-            self._home(number).issues.pop(_number(number), None)
+            self._get_repository(number).issues.pop(_number(number), None)
 
 
 def _number(number: int) -> int:
-    """GitHub counts from 1."""
+    """Return the number at GitHub, counted from 1."""
     return number + 1
 
 
@@ -195,13 +194,13 @@ def _kind(number: int) -> str:
             return "issue"
 
 
-def _served(folder: Path) -> Repository:
+def _create_repository(folder: Path) -> Repository:
     repository = Repository(folder)
     repository.git("config", "uploadpack.allowFilter", "true")
     return repository
 
 
-def _written(number: int, says: str) -> Write:
+def _create_write(number: int, says: str) -> Write:
     return Write(_path(number), f"# {title(number)}\n\n{says}".encode())
 
 
@@ -214,7 +213,7 @@ def _discussion(number: int) -> Discussion:
         number=_number(number),
         title=title(number),
         body=text(number),
-        comments=_SAID if number % 50 == 5 else (),
+        comments=_COMMENTS if number % 50 == 5 else (),
         at=LONG_AGO + timedelta(seconds=number),
     )
 
@@ -229,19 +228,19 @@ def _issue(number: int) -> Issue:
     )
     if number % 30 == 12:
         verdict = (Comment(by="bob", body="", state="APPROVED"),)
-        return replace(issue, is_pull=True, comments=_SAID, reviews=verdict)
+        return replace(issue, is_pull=True, comments=_COMMENTS, reviews=verdict)
     return issue
 
 
 def _overlapping(request: ReceivedRequest, size: int, total: int) -> tuple[int, int]:
-    """Every page begins with the last five of the one before."""
+    """Return pages that each repeat the last five items of the previous one."""
     start, end = slice_by_page(request, size, total)
     back = 5 * (start // size)
     return start - back, end - back
 
 
 def _short(request: ReceivedRequest, size: int, total: int) -> tuple[int, int]:
-    """Pages of 60 at most, of which every other is empty, the first of all too."""
+    """Return pages of at most 60 items; every second page, beginning with the first, is empty."""
     del total
     size = min(size, 60)
     page = int(request.param("page", "1")) - 1

@@ -1,4 +1,4 @@
-"""A Slack workspace behind its API, and the same by an export on disk."""
+"""A Slack workspace with its API, and the same as an export on disk."""
 
 import time
 import zipfile
@@ -46,8 +46,8 @@ _STEP = 60.0
 
 
 class _Workspace(World):
-    """Every seventh item, from the third, is said in a private channel; every fifth, from the second,
-    is answered."""
+    """Every seventh item, from the third, is in a private channel; every fifth, from the second, has a
+    reply."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -60,12 +60,12 @@ class _Workspace(World):
         self.service.add_channel(_PUBLIC, "general", ["U1", "U2", "U3"])
         self.service.add_channel(_PRIVATE, "three", ["U1", "U2"])
         self.stamps: dict[int, str] = {}
-        self._begun = time.time() - (ITEMS + 10) * _STEP
+        self._started_at = time.time() - (ITEMS + 10) * _STEP
         for number in range(ITEMS):
-            self.say(number)
+            self.post(number)
 
-    def say(self, number: int) -> None:
-        at = self._begun + number * _STEP
+    def post(self, number: int) -> None:
+        at = self._started_at + number * _STEP
         channel = self.channel(number)
         ts = self.service.post(channel, f"{title(number)}\n{text(number)}", at=at)
         self.stamps[number] = ts
@@ -91,7 +91,7 @@ class _Workspace(World):
 
 
 class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Crowds):
-    """The answers to an item may fail while all else is told."""
+    """The replies to an item may fail by themselves."""
 
     name = "slack"
     wait = timedelta(minutes=20)
@@ -113,7 +113,7 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
         self.heal(number)
 
     def fail(self, number: int) -> None:
-        assert number % 5 == 2, "only what is answered can fail by itself"
+        assert number % 5 == 2, "only an item with replies can fail by itself"
         self.service.failing_threads.add(self.stamps[number])
 
     def heal(self, number: int) -> None:
@@ -161,7 +161,7 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
                 self._after_the_first_page(self.remove, removed)
                 return frozenset(removed)
             case Shift.ADDED:
-                self._after_the_first_page(self.say, added)
+                self._after_the_first_page(self.post, added)
                 return frozenset(added)
 
     def crowd(self, items: int) -> Connector:
@@ -182,11 +182,11 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
         self._open.close()
 
     def _inject_fault(self, after: int, reply: Reply) -> None:
-        def told(request: ReceivedRequest) -> Reply:
+        def reply_always(request: ReceivedRequest) -> Reply:
             del request
             return reply
 
-        self.service.requests_before_fault, self.service.fault = after, told
+        self.service.requests_before_fault, self.service.fault = after, reply_always
 
     def _after_the_first_page(self, act: Callable[[int], None], numbers: Iterable[int]) -> None:
         begun: list[int] = []
@@ -201,7 +201,7 @@ class SlackWorld(_Workspace, Fails, Skews, Limits, Expires, Garbles, Shifts, Cro
 
 
 class SlackExportWorld(_Workspace):
-    """A zip that is made anew whenever something is said; one item is a program's that says nothing."""
+    """A zip that is written again after each change; one item is a message of an app without text."""
 
     name = "slack-export"
 
@@ -239,7 +239,7 @@ def _connector(source: str, url: str) -> Connector:
 
 
 class _Crowd(Sequence[Json]):
-    """That many messages, made as they are asked for."""
+    """That many messages, generated on request."""
 
     def __init__(self, items: int) -> None:
         self._stamps = range(1_700_000_000, 1_700_000_000 + items)

@@ -1,6 +1,6 @@
-"""Confluence's REST APIs as developer.atlassian.com describes them: of the cloud (v2 and v1) and of a server.
+"""A fake Confluence after developer.atlassian.com: what the cloud and servers have in common.
 
-What both give alike is here; `CloudSite` and `DataCenterSite` are in the modules beside it.
+`CloudService` and `DataCenterService` are in the modules beside it.
 """
 
 import base64
@@ -18,20 +18,20 @@ EMAIL = "quarry@example.com"
 TOKEN = "right-token"
 LONG_AGO = datetime(2026, 1, 5, 8, tzinfo=UTC)
 CROWD_START = 1_000_000
-"""The first id of a crowd."""
+"""The first id of generated pages."""
 BLOCK = 60
-"""Of a list with gaps: so many that are shown, then so many that are not."""
+"""The size of gaps in a list: that many items are returned, then that many are skipped."""
 
 Json: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[int, Callable[[], Json]]
-"""Its id, by which lists are ordered, and how it is told."""
+"""The id, by which lists are ordered, and a function that returns the JSON object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     name: str
     email: str = ""
-    """As the site shows it; empty where it does not."""
+    """Empty if the site does not show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Comment:
     at: datetime = LONG_AGO
     number: int = 1
     quoted: str = ""
-    """Of an inline comment: the words that it is about."""
+    """The text to which an inline comment refers."""
     replies: tuple["Comment", ...] = ()
 
 
@@ -58,7 +58,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """Those whom a restriction names; nobody where it is none."""
+    """Those to whom a page is restricted; empty if it is not restricted."""
 
     people: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -82,32 +82,32 @@ class Page:
     files: tuple[Attachment, ...] = ()
     labels: tuple[str, ...] = ()
     comments_status: int = 200
-    """With which what was said on it is answered."""
+    """The status of replies about its comments."""
     files_status: int = 200
-    """With which its attachments are answered."""
+    """The status of replies about its attachments."""
     hidden: bool = False
-    """From the account of the token."""
+    """Whether the account of the token may not view it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Space:
-    """A space. What tests change while it is served: they do so between requests."""
+    """A space that tests change between requests."""
 
     id: int
     key: str
     people: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     is_public: bool = False
-    """To anonymous visitors."""
+    """Whether anonymous visitors may view it."""
     permissions_visible: bool = True
-    """Its permissions may be seen by the token."""
+    """Whether the token may read its permissions."""
     pages: dict[int, Page] = field(default_factory=dict)
     crowd: int = 0
-    """So many small pages, made as they are asked for."""
+    """The number of small pages generated on request."""
 
     @property
     def crowd_ids(self) -> range:
-        """The ids of these."""
+        """The ids of the generated pages."""
         return range(CROWD_START, CROWD_START + self.crowd)
 
     def put(self, *pages: Page) -> None:
@@ -124,7 +124,7 @@ class Space:
 
 
 class ConfluenceService(FaultyService):
-    """A service with state: `running(CloudSite(...))`."""
+    """A service with state: `serve(CloudService(...))`."""
 
     is_cloud = False
 
@@ -132,21 +132,21 @@ class ConfluenceService(FaultyService):
         super().__init__()
         self.spaces = list(spaces)
         self.people: dict[str, Profile] = {}
-        """By a short name, of which account IDs, user keys and user names are made."""
+        """By user name, from which account IDs and user keys are derived."""
         self.groups: dict[str, list[str]] = {}
         self.hidden_groups: set[str] = set()
-        """Whose members may not be seen by the token."""
+        """Groups whose members the token may not list."""
         self.unindexed: set[int] = set()
-        """Ids that the search does not know."""
+        """Ids that the search does not find."""
         self.repeats = False
-        """Every page of a list of contents begins with the last five of the one before."""
+        """Whether each page of contents repeats the last five of the previous one."""
         self.gaps = False
-        """Pages of contents are short, and every other is empty."""
+        """Whether pages of contents are short, and every second one is empty."""
         self.max_restrictions = 200
-        """Restrictions that are told in a list of contents."""
+        """The limit of restrictions in a list of contents."""
 
     def routes(self) -> Iterator[tuple[str, Callable[..., Reply]]]:
-        """Patterns of paths behind where the site begins, and what answers."""
+        """Yield patterns of paths below the base path, with their handlers."""
         yield r"/rest/api/user/current", self._get_current_user
         yield r"/rest/api/content/search", self._search
         yield r"/rest/api/content/(\d+)/restriction/byOperation/read", self._restriction
@@ -154,7 +154,7 @@ class ConfluenceService(FaultyService):
         yield r"/rest/api/user", self._user
 
     def get_base_path(self) -> str:
-        """The path at which the site begins."""
+        """Return the path below which the site is."""
         raise NotImplementedError
 
     def is_authorized(self, request: ReceivedRequest) -> bool:
@@ -167,11 +167,11 @@ class ConfluenceService(FaultyService):
         raise NotImplementedError
 
     def get_user_name(self, request: ReceivedRequest) -> str:
-        """Of the person that a question is about."""
+        """Return the user that a request is about."""
         raise NotImplementedError
 
     def get_next_link(self, request: ReceivedRequest, found: "ListSlice") -> Json:
-        """The link to the page after it, as v1 tells it."""
+        """Return the link to the next page as v1 does."""
         raise NotImplementedError
 
     def time(self, moment: datetime) -> str:
@@ -192,7 +192,7 @@ class ConfluenceService(FaultyService):
         return not_found()
 
     def _is_public_path(self, match: re.Match[str]) -> bool:
-        """To a stranger: of all there is only spaces that are."""
+        """Return whether an anonymous visitor may request a path: only public spaces."""
         raw = match[1] if match.re.groups == 1 and "/space" in match[0] else ""
         return any(one.is_public and raw in (one.key, str(one.id)) for one in self.spaces)
 
@@ -294,7 +294,7 @@ class ConfluenceService(FaultyService):
         return None, None
 
     def find_attachment(self, number: int) -> tuple[Page, Attachment] | None:
-        """The attachment of that id, with the page it hangs on, where both are there."""
+        """Return the attachment with that id and its page, if both exist."""
         for space in self.spaces:
             for page in space.pages.values():
                 for file in page.files:
@@ -305,7 +305,7 @@ class ConfluenceService(FaultyService):
     def contents(
         self, request: ReceivedRequest, space: Space, kind: str, limit: int
     ) -> "ListSlice":
-        """One page of the contents of a space."""
+        """Return one page of the contents of a space."""
         if space.crowd:
             listed: Sequence[int] = space.crowd_ids if kind == "page" else ()
         else:
@@ -327,11 +327,11 @@ class ConfluenceService(FaultyService):
         repeats: bool = False,
         gaps: bool = False,
     ) -> "ListSlice":
-        """One page of a list, in the site's own way of paging."""
+        """Return one page of a list, in the paging of the site."""
         raise NotImplementedError
 
     def content(self, request: ReceivedRequest, space: Space, page: Page) -> Json:
-        """As v1 tells it, with the parts that are asked for."""
+        """Return a content as v1 does, with the requested parts."""
         expand = request.param("expand").split(",")
         raw: Json = {
             "id": str(page.id),
@@ -378,7 +378,7 @@ class ConfluenceService(FaultyService):
         }
 
     def list_ancestors(self, page: Page) -> list[Page]:
-        """Ancestors, from the top of the space downwards."""
+        """Return the ancestors from the top of the space downwards."""
         found: list[Page] = []
         while page.parent:
             _, parent = self.find(page.parent)
@@ -406,7 +406,7 @@ class ListSlice:
 
     items: Sequence[Any]
     next: str | None
-    """The cursor or the start of the one after it."""
+    """The cursor or the start of the next page."""
 
 
 def flatten_comments(comments: Sequence[Comment]) -> Iterator[Comment]:

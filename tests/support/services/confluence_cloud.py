@@ -1,4 +1,4 @@
-"""Confluence Cloud, as far as it differs: REST v2, pages by cursors."""
+"""A fake Confluence Cloud: REST v2, paged by cursor."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ _KINDS = {"pages": "page", "blogposts": "blogpost"}
 
 
 class CloudService(ConfluenceService):
-    """Folders are papers of the kind `folder`."""
+    """Folders are pages of the kind `folder`."""
 
     is_cloud = True
 
@@ -83,7 +83,7 @@ class CloudService(ConfluenceService):
         repeats: bool = False,
         gaps: bool = False,
     ) -> ListSlice:
-        """Cursors name the last id that was shown, and how many pages there were."""
+        """Page by cursors that have the last id and the number of pages so far."""
         limit = min(int(request.param("limit", "25")), limit)
         turn, _, last = request.param("cursor", "0/").partition("/")
         after = _find_index(items, int(last)) if last else -1
@@ -263,7 +263,7 @@ def account(user_name: str) -> str:
 
 
 def _find_index(items: Sequence[Any], last: int) -> int:
-    """Of the item of that id, or of what would come before it."""
+    """Return the index of the item with that id, or of the one before its position."""
     if isinstance(items, range):
         return last - items.start
     keys = list(map(_key, items))

@@ -1,4 +1,4 @@
-"""Confluence Data Center, as far as it differs: REST v1 alone, pages by counting, other permissions."""
+"""A fake Confluence Data Center: REST v1, paged by offset, other permissions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
@@ -28,7 +28,7 @@ class DataCenterService(ConfluenceService):
     def __init__(self, *spaces: Space) -> None:
         super().__init__(*spaces)
         self.is_before_9_1 = False
-        """Before 9.1: permissions of spaces are told by the remote API only."""
+        """Whether only the JSON-RPC API returns permissions of spaces."""
         self.is_rpc_enabled = True
         self.shows_emails = True
         self.max_page_size = 100
@@ -81,7 +81,7 @@ class DataCenterService(ConfluenceService):
         repeats: bool = False,
         gaps: bool = False,
     ) -> ListSlice:
-        """What the account may not see counts all the same."""
+        """Page by offset; items that the account may not view are counted."""
         start = int(request.param("start", "0"))
         limit = min(int(request.param("limit", "25")), limit, self.max_page_size)
         if gaps:

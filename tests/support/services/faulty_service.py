@@ -1,4 +1,4 @@
-"""Services with state that answer over HTTP, and what tests have go wrong with them."""
+"""The base of fake services with state, into which tests inject faults."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -10,13 +10,13 @@ from tests.support.services.serving import ReceivedRequest, Reply, reply_json, r
 
 
 class FaultyService(ABC):
-    """One of them: `running(GitHub(...))`. Tests change it between requests."""
+    """A fake service: `serve(GitHub(...))`. Tests change it between requests."""
 
     def __init__(self) -> None:
         self.clock_offset = timedelta()
-        """Of its clock before this machine's."""
+        """How far its clock is ahead of this machine's."""
         self.requests_before_fault = 0
-        """So many requests are answered as ever before the trouble."""
+        """The number of requests that are answered normally before the fault."""
         self.fault: Callable[[Reply], Reply] | None = None
         self.after_first_page: Callable[[], None] = _nothing
         self.after_each: Callable[[], None] = _nothing
@@ -33,26 +33,26 @@ class FaultyService(ABC):
                 reply = self.fault(reply)
             self.requests_before_fault -= 1
             self.after_each()
-        return self._headed(request, reply)
+        return self._add_headers(request, reply)
 
     @abstractmethod
     def _answer(self, request: ReceivedRequest) -> Reply:
-        """As ever."""
+        """Return the normal reply."""
 
-    def _headed(self, request: ReceivedRequest, reply: Reply) -> Reply:
-        """With what every answer says."""
+    def _add_headers(self, request: ReceivedRequest, reply: Reply) -> Reply:
+        """Add the headers of every reply."""
         del request
         date = f"{self.now:%a, %d %b %Y %H:%M:%S} GMT"
         return replace(reply, headers={"Date": date, **reply.headers})
 
     def _page_passed(self) -> None:
-        """To be called once a page of a list was made."""
+        """Run `after_first_page` once; called by subclasses after each page of a list."""
         then, self.after_first_page = self.after_first_page, _nothing
         then()
 
 
 class Once:
-    """As `Troubled.trouble`: the answer to one request alone."""
+    """A `FaultyService.fault` for one request only."""
 
     def __init__(self, instead: Reply) -> None:
         self._instead: Reply | None = instead
@@ -63,7 +63,7 @@ class Once:
 
 
 def garble_reply(how: str, reply: Reply) -> Reply:
-    """In one of the ways of `Garbles.garblings`."""
+    """Return the reply malformed in one of the ways of `Garbles.garblings`."""
     assert isinstance(reply.body, bytes)
     match how:
         case "html":

@@ -1,5 +1,5 @@
-"""GitHub as docs.github.com describes it: issues, pull requests, people and their rights by the REST API,
-discussions by GraphQL (see `tests.support.services.github_graphql`), wikis and files by git."""
+"""A fake GitHub after docs.github.com: issues, pull requests, users and permissions with the REST API,
+discussions with GraphQL (see `tests.support.services.github_graphql`), wikis and files with git."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class GitHub(FaultyService):
-    """A service with state: `running(GitHub(...))`."""
+    """A service with state: `serve(GitHub(...))`."""
 
     def __init__(
         self,
@@ -34,21 +34,21 @@ class GitHub(FaultyService):
         """
         Args:
             members: the logins of each organisation.
-            folder: what git serves: OWNER/NAME.git and OWNER/NAME.wiki.git.
+            folder: has the repositories for git: OWNER/NAME.git and OWNER/NAME.wiki.git.
         """
         super().__init__()
         self.repositories = list(repositories)
         self.members = dict(members or {})
         self.profiles: dict[str, str | None] = {}
-        """The e-mail address that each person shows."""
+        """The public e-mail address of each user."""
         self.me = "quarry-bot"
         self.points = 5000
-        """That are left for GraphQL."""
+        """Points left for GraphQL."""
         self._git = GitHttp(folder, token=TOKEN)
         self.pages: Callable[[ReceivedRequest, int, int], tuple[int, int]] = slice_by_page
 
-    def _headed(self, request: ReceivedRequest, reply: Reply) -> Reply:
-        """With what every answer says, and short where the client has it already."""
+    def _add_headers(self, request: ReceivedRequest, reply: Reply) -> Reply:
+        """Add the headers of every reply; reply 304 if the client has the content already."""
         headers = {
             "X-GitHub-Api-Version-Selected": "2022-11-28",
             "X-RateLimit-Limit": "5000",
@@ -60,7 +60,7 @@ class GitHub(FaultyService):
             headers["ETag"] = f'W/"{hashlib.sha256(reply.body).hexdigest()}"'
             if request.headers.get("if-none-match") == headers["ETag"]:
                 reply = Reply(status=304)
-        return super()._headed(request, replace(reply, headers=headers))
+        return super()._add_headers(request, replace(reply, headers=headers))
 
     def _answer(self, request: ReceivedRequest) -> Reply:
         if re.match(r"/[^/]+/[^/]+\.git/", request.path):
@@ -178,7 +178,7 @@ class GitHub(FaultyService):
         return self._reply_page(request, repo, [_format_comment(repo, issue, one) for one in found])
 
     def _issues(self, request: ReceivedRequest, repo: Repo) -> Reply:
-        """In the order of their changes, those of one second in the order of their numbers."""
+        """Order issues by the time of their change, those of one second by number."""
         if not repo.has_issues:
             return gone("Issues are disabled for this repo")
         since = request.param("since")
@@ -191,7 +191,7 @@ class GitHub(FaultyService):
         return reply
 
     def _comments(self, request: ReceivedRequest, repo: Repo, kind: str) -> Reply:
-        """Those on all items, in the order of their changes."""
+        """List the comments on all issues by the time of their change."""
         since = request.param("since")
         found = [
             _format_comment(repo, issue, said)
@@ -229,7 +229,7 @@ class GitHub(FaultyService):
 
 
 def slice_by_page(request: ReceivedRequest, size: int, total: int) -> tuple[int, int]:
-    """Where the page begins and ends."""
+    """Return the start and the end of a page by its number."""
     del total
     page = int(request.param("page", "1"))
     return (page - 1) * size, page * size
@@ -253,7 +253,7 @@ def gone(message: str) -> Reply:
 
 
 def primary_limit(reset: datetime) -> Reply:
-    """The primary rate limit."""
+    """Return the reply of the primary rate limit."""
     return denied(
         "API rate limit exceeded for user ID 1.",
         X_RateLimit_Remaining="0",
@@ -262,7 +262,7 @@ def primary_limit(reset: datetime) -> Reply:
 
 
 def graphql_limit(reset: datetime) -> Reply:
-    """The primary rate limit of GraphQL."""
+    """Return the reply of the primary rate limit of GraphQL."""
     message = "API rate limit exceeded for user ID 1."
     return reply_json(
         {"errors": [{"type": "RATE_LIMITED", "message": message}]},
@@ -275,7 +275,7 @@ def graphql_limit(reset: datetime) -> Reply:
 
 
 def secondary_limit(seconds: int) -> Reply:
-    """A secondary rate limit."""
+    """Return the reply of a secondary rate limit."""
     return denied("You have exceeded a secondary rate limit.", Retry_After=str(seconds))
 
 
@@ -284,7 +284,7 @@ def _query(request: ReceivedRequest) -> str:
 
 
 def _link(request: ReceivedRequest, repo: Repo | None, *, more: bool) -> Mapping[str, str]:
-    """By the number of the repository, as GitHub writes its links."""
+    """Return the Link header with the id of the repository, as GitHub writes it."""
     if not more:
         return {}
     path = request.path

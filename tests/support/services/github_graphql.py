@@ -1,5 +1,5 @@
-"""The part of GitHub's GraphQL API that is about discussions, by the schema that it publishes: a question
-for a field that is not there is refused, as it is there."""
+"""The discussions of a fake GitHub, with the published schema of its GraphQL API: a query for an unknown
+field is rejected."""
 
 import base64
 import json
@@ -70,7 +70,7 @@ type Query {
 
 
 class _Broken(Exception):
-    """What ends the whole answer with a status."""
+    """Raised to end the request with a status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
@@ -78,11 +78,11 @@ class _Broken(Exception):
 
 
 def execute_query(repositories: Sequence[Repo], limit: Json, request: Json) -> Reply:
-    """Errors come under status 200, each with a type."""
+    """Execute a query; errors have a type and come under status 200."""
     whole = {
         "rateLimit": limit,
         "repository": lambda _, owner, name: _format_repository(repositories, f"{owner}/{name}"),
-        "node": lambda _, id: _node(repositories, id),  # noqa: A006 - the schema names it
+        "node": lambda _, id: _node(repositories, id),  # noqa: A006 - named by the schema
     }
     result = graphql_sync(_SCHEMA, request["query"], whole, variable_values=request["variables"])
     for error in result.errors or ():
@@ -164,7 +164,7 @@ def _discussion(repo: Repo, one: Discussion) -> Json:
 
 
 def _with_status(one: Discussion, page: Json) -> Json:
-    """How many there are is told even where they cannot be."""
+    """Let the nodes of a page fail with a status; their number is still returned."""
 
     def broken(info: object) -> None:
         del info
@@ -228,7 +228,7 @@ def _page(
     *,
     descending: bool = False,
 ) -> Json:
-    """By cursors that hold the place of the last one, whatever comes or goes before it."""
+    """Page by cursors that have the sort key of the last node, whatever is added or deleted before it."""
     if not 1 <= first <= 100:
         raise _graphql_error("EXCESSIVE_PAGINATION", f"Requesting {first} records exceeds 100.")
     ordered = sorted(found, key=place, reverse=descending)

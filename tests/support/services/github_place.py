@@ -1,4 +1,4 @@
-"""A GitHub that runs, and connectors that read it."""
+"""A served fake GitHub, and connectors that read it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +60,7 @@ def board(*collaborators: str) -> Repo:
 
 
 def create_repository(folder: Path, name: str) -> Repository:
-    """What is served as `name`: `acme/handbook` for the files, `acme/handbook.wiki` for the wiki."""
+    """Create the repository served as `name`: `acme/handbook` for files, `acme/handbook.wiki` for the wiki."""
     repository = Repository(folder / f"{name}.git")
     repository.git("config", "uploadpack.allowFilter", "true")
     return repository

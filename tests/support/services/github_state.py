@@ -1,4 +1,4 @@
-"""What a GitHub of a test holds: repositories, and what is said in them."""
+"""The data of a fake GitHub: repositories with issues, discussions and comments."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ class Comment:
     body: str
     at: datetime = LONG_AGO
     replies: tuple["Comment", ...] = ()
-    """To a comment on a discussion."""
+    """Of a comment on a discussion."""
     state: str = ""
     path: str = ""
 
@@ -27,14 +27,14 @@ class Issue:
     body: str | None = ""
     by: str | None = "ann"
     at: datetime = LONG_AGO
-    """When it last changed."""
+    """The time of the last change."""
     is_pull: bool = False
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     reviews: tuple[Comment, ...] = ()
     line_comments: tuple[Comment, ...] = ()
     status: int = 200
-    """With which what was said on it is answered."""
+    """The status of replies about its comments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,26 +44,26 @@ class Discussion:
     body: str = ""
     by: str | None = "ann"
     at: datetime = LONG_AGO
-    """When it last changed."""
+    """The time of the last change."""
     category: str = "General"
     answer: int | None = None
-    """Which of the comments answers it; in the category Q&A alone."""
+    """The index of the comment that answers it, in the category Q&A."""
     is_closed: bool = False
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     status: int = 200
-    """With which what was said on it is answered."""
+    """The status of replies about its comments."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Repo:
-    """What tests change while it is served; a lock is not needed: they do so between requests."""
+    """A repository that tests change between requests, so that it needs no lock."""
 
     id: int
     name: str
     visibility: str = "public"
     collaborators: list[str] = field(default_factory=list)
-    """Logins; those who may push are not told from others."""
+    """Logins."""
     issues: dict[int, Issue] = field(default_factory=dict)
     discussions: dict[int, Discussion] = field(default_factory=dict)
     has_issues: bool = True
@@ -72,11 +72,11 @@ class Repo:
     discussions_visible: bool = True
     collaborators_visible: bool = True
     former_name: str = ""
-    """A name that it had."""
+    """A name before a rename."""
     orphaned_comments: list[tuple[int, datetime]] = field(default_factory=list)
-    """Comments on items that are not there, which the list of all comments tells for a while."""
+    """Comments on deleted issues, which the list of all comments contains for a while."""
     crowd: int = 0
-    """So many small issues, made as they are asked for, a second apart."""
+    """The number of small issues generated on request, a second apart."""
 
     def put(self, *issues: Issue) -> None:
         self.issues |= {one.number: one for one in issues}
@@ -93,5 +93,5 @@ class Repo:
 
 
 def format_time(moment: datetime) -> str:
-    """As GitHub writes it."""
+    """Format a time as GitHub does."""
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,16 +1,16 @@
-"""A local HTTP service from one function: what was asked to what is answered.
+"""A local HTTP service made of one function from request to reply.
 
-    def answer(asked: Asked) -> Reply:
-        if asked.headers.get("authorization") != "Bearer right":
+    def answer(request: ReceivedRequest) -> Reply:
+        if request.headers.get("authorization") != "Bearer right":
             return reply_json({"message": "no"}, status=401)
-        return reply_json({"path": asked.path, "page": asked.param("page", "1")})
+        return reply_json({"path": request.path, "page": request.param("page", "1")})
 
-    with running(answer) as service:
+    with serve(answer) as service:
         WebClient(allowed_networks=LOOPBACK).get(f"{service.url}/pages", params={"page": 2})
-        assert [asked.path for asked in service.log] == ["/pages"]
+        assert [request.path for request in service.log] == ["/pages"]
 
-The function is called in a thread of the connection, so several may run at once. A service with
-state is an object with such a method, and a lock of its own where one is needed.
+The function is called in the thread of the connection, so several calls may run at once. A service with
+state is a callable object, with a lock if it needs one.
 """
 
 import itertools
@@ -32,44 +32,42 @@ LOOPBACK_ADDRESS = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedRequest:
-    """One request as it came."""
-
     method: str
     path: str
-    """Still quoted, without the query."""
+    """Percent-encoded, without the query."""
     query: Mapping[str, list[str]]
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes = b""
     at: float = 0.0
-    """`time.monotonic()` when it came."""
+    """`time.monotonic()` when it arrived."""
 
     def param(self, name: str, otherwise: str = "") -> str:
-        """The last value of that name in the query."""
+        """Return the last value of a query parameter."""
         return self.query.get(name, [otherwise])[-1]
 
     def json(self) -> Any:
-        """The body read as JSON. Raises ValueError."""
+        """Parse the body as JSON; raise ValueError if it is not."""
         return json.loads(self.body)
 
     def form(self) -> dict[str, list[str]]:
-        """The body read as a form that a browser sends."""
+        """Parse the body as a form that a browser sends."""
         return parse_qs(self.body.decode("ascii"), keep_blank_values=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What is sent back. Content-Length, Date and Connection come by themselves."""
+    """The reply to send. Content-Length, Date and Connection are added."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | Iterable[bytes] = b""
-    """Pieces are sent as they come, with nothing said of the length: the connection ends the body.
-    An iterable that sleeps between its pieces is a server that drips."""
+    """An iterable is sent piece by piece without Content-Length: the end of the connection ends the body.
+    One that sleeps between its pieces is a server that sends slowly."""
 
 
 class Hangup(Exception):
-    """Raised by the answering function: the connection is closed without a word."""
+    """Raised by the handler to close the connection without a reply."""
 
 
 RequestHandler = Callable[[ReceivedRequest], Reply]
@@ -77,21 +75,21 @@ RequestHandler = Callable[[ReceivedRequest], Reply]
 
 @dataclass(frozen=True, slots=True)
 class ScriptedHandler:
-    """Answers with these one after the other, and with the last one for ever."""
+    """Sends these replies in order, and then the last one forever."""
 
     replies: Sequence[Reply | Hangup]
-    _given: Iterator[int] = field(default_factory=itertools.count, repr=False)
+    _index: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     def __call__(self, request: ReceivedRequest) -> Reply:
         del request
-        reply = self.replies[min(next(self._given), len(self.replies) - 1)]
+        reply = self.replies[min(next(self._index), len(self.replies) - 1)]
         if isinstance(reply, Hangup):
             raise reply
         return reply
 
 
 def echo(request: ReceivedRequest) -> Reply:
-    """Answers with what it was sent."""
+    """Reply with the request."""
     return reply_json(
         {
             "method": request.method,
@@ -134,24 +132,25 @@ def reply_text(
 @dataclass(frozen=True, slots=True)
 class RunningService:
     url: str
-    """Scheme, host and port, with no slash at the end."""
+    """Scheme, host and port, without a final slash."""
     port: int
     log: list[ReceivedRequest]
-    """Every request so far, in the order they came; a test may clear it."""
+    """Every request so far in order; a test may clear it."""
     connections: list[tuple[str, int]]
-    """The other end of every connection so far, whether or not a request came over it."""
+    """The client address of every connection so far, with or without a request."""
 
 
 @contextmanager
 def serve(
     answer: RequestHandler, *, tls: ssl.SSLContext | None = None, host: str = LOOPBACK_ADDRESS
 ) -> Iterator[RunningService]:
-    """The service on a free port of `host`; at the end its port, threads and connections are gone.
+    """Run the service on a free port of `host`; at the end its port, threads and connections are closed.
 
-    `tls` is a server's context (`trustme.CA().issue_cert(…).configure_cert(context)`); `url` then
-    begins with https. An IPv6 address is written without brackets.
+    Args:
+        tls: a context of a server (`trustme.CA().issue_cert(…).configure_cert(context)`), for https.
+        host: an IPv6 address is written without brackets.
 
-    What the function raised by itself, but for Hangup, is raised again at the end.
+    An exception of the handler other than Hangup is raised again at the end.
     """
     server = _Server((host, 0), answer, tls)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -163,13 +162,13 @@ def serve(
         server.hang_up()
         server.server_close()
         thread.join(10)
-    if server.faults:
-        raise server.faults[0]
+    if server.errors:
+        raise server.errors[0]
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Without it a small answer waits 40 ms for the acknowledgement of the one before.
+    # Otherwise a small reply waits 40 ms for the acknowledgement of the previous one.
     disable_nagle_algorithm = True
     timeout = 30
 
@@ -226,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(length))
         self.end_headers()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the base class
         del format, args
 
 
@@ -242,20 +241,20 @@ class _Server(ThreadingHTTPServer):
         self.answer = answer
         self.log: list[ReceivedRequest] = []
         self.connections: list[tuple[str, int]] = []
-        self.faults: list[BaseException] = []
+        self.errors: list[BaseException] = []
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         super().__init__(address, _Handler)
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
         self.url = f"{'https' if tls else 'http'}://{host}:{self.server_port}"
         if tls is not None:
-            # The handshake is made by the thread of the connection, so that a failed one stops no other.
+            # The handshake is done in the thread of the connection, so that a failure affects no other.
             self.socket = tls.wrap_socket(
                 self.socket, server_side=True, do_handshake_on_connect=False
             )
 
     def server_bind(self) -> None:
-        """As the base class does it, but the host's name is not looked up."""
+        """Bind like the base class, without a look-up of the host name."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -273,15 +272,15 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def hang_up(self) -> None:
-        """End the connections that clients keep open, so that no thread waits for them."""
+        """Close the connections that clients keep open, so that no thread waits for them."""
         with self._lock:
             for connection in self._open:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no fault of the service."""
+        """Collect exceptions of the handler; a client that disconnects is not an error."""
         del request, client_address
-        fault = sys.exception()
-        if fault is not None and not isinstance(fault, OSError):
-            self.faults.append(fault)
+        error = sys.exception()
+        if error is not None and not isinstance(error, OSError):
+            self.errors.append(error)

@@ -1,8 +1,8 @@
-"""A workspace behind an API that behaves as Slack's Web API is documented to.
+"""A fake of Slack's Web API, after its documentation.
 
-Answers are envelopes (`ok`, `error`, `needed`), lists have cursors in `response_metadata`, history comes
-newest first and answers to a message oldest first, a limit is a 429 with Retry-After, what is deleted
-while it has answers becomes a tombstone, and a token does what its scopes allow.
+Responses have `ok`, `error` and `needed`, lists have cursors in `response_metadata`, history is newest first
+and replies are oldest first, a rate limit is a 429 with Retry-After, a deleted message with replies becomes a
+tombstone, and a token is limited to its scopes.
 """
 
 import base64
@@ -29,7 +29,7 @@ _MOST = 999
 
 
 class SlackApiError(Exception):
-    """An answer that is not ok."""
+    """Raised for a response that is not ok."""
 
     def __init__(self, code: str, **more: str) -> None:
         super().__init__(code)
@@ -38,17 +38,17 @@ class SlackApiError(Exception):
 
 @dataclass
 class Conversation:
-    """Public where its id begins with C, private with G, of several people with M, of two with D."""
+    """Public if its id begins with C, private with G, of several people with M, of two with D."""
 
     raw: Json
     members: list[str]
     messages: Sequence[Json] = field(default_factory=list)
-    """Oldest first, with those answers that were sent to the channel too."""
+    """Oldest first, including replies that were also sent to the channel."""
     replies: dict[str, list[Json]] = field(default_factory=dict)
-    """By the `ts` of the message that is answered; oldest first."""
+    """By the `ts` of the first message of the thread; oldest first."""
 
     def with_replies(self, message: Json) -> Json:
-        """As the API gives it: with what is known of its answers."""
+        """Return a message as the API does, with the number of its replies and the last."""
         replies = self.replies.get(message["ts"])
         if not replies:
             return message
@@ -69,7 +69,7 @@ def person(user_id: str, name: str, email: str = "", **more: Any) -> Json:
 
 
 class SlackService:
-    """Give it to `running`; what is said in it may change at any time."""
+    """A service with state: `serve(SlackService())`. Tests change it at any time."""
 
     def __init__(self) -> None:
         self.token = TOKEN
@@ -78,25 +78,25 @@ class SlackService:
         self.users: list[Json] = []
         self.conversations: dict[str, Conversation] = {}
         self.files: dict[str, bytes] = {}
-        """By the path of their address, which begins with /files-pri/."""
+        """By the path of their URL, which begins with /files-pri/."""
         self.failing_threads: set[str] = set()
-        """Messages, by their `ts`, whose answers cannot be had."""
+        """The `ts` of messages whose replies cannot be read."""
         self.max_page_size = _MOST
-        """Items of a page."""
+        """Items on a page."""
         self.clock_offset = 0.0
-        """Seconds that its clock is ahead of this machine's."""
+        """Seconds by which its clock is ahead of this machine's."""
         self.requests_before_fault = 0
         self.fault: Callable[[ReceivedRequest], Reply] | None = None
-        """Answers instead, once `left` more requests were answered properly."""
+        """Replies instead, after `requests_before_fault` more requests."""
         self.budget: Counter[str] | None = None
-        """Requests of each method that are answered; then they are told to wait a minute."""
+        """The number of requests of each method before its rate limit."""
         self.retry_after = "60"
         self.before_history: Callable[[int], None] = lambda _: None
-        """Called with the number of the request, from 0."""
+        """Called with the number of the request, counted from 0."""
         self.has_gaps = False
-        """Pages of history are short, and every second one is empty."""
+        """Whether pages of history are short, and every second one is empty."""
         self.overlap = 0
-        """Messages of the page before that a page of history begins with."""
+        """The number of messages that a page of history repeats from the previous one."""
         self.calls: list[tuple[str, dict[str, str]]] = []
         self._stamps = itertools.count(1)
         self._histories = itertools.count()
@@ -113,16 +113,16 @@ class SlackService:
         self.conversations[own] = Conversation(raw, list(members))
         return self.conversations[own]
 
-    def stamp(self, at: float | None = None) -> str:
-        """A `ts` of now, or of that moment; no two are alike."""
+    def create_ts(self, at: float | None = None) -> str:
+        """Return a unique `ts` of now or of that time."""
         seconds = time.time() + self.clock_offset if at is None else at
         return f"{int(seconds)}.{next(self._stamps):06}"
 
     def post(
         self, channel: str, text: str, *, to: str = "", at: float | None = None, **more: Any
     ) -> str:
-        """A message, or an answer to one; its `ts`."""
-        ts = str(more.pop("ts", "")) or self.stamp(at)
+        """Add a message, or a reply to one, and return its `ts`."""
+        ts = str(more.pop("ts", "")) or self.create_ts(at)
         message = {"type": "message", "user": "U1", "text": text, "ts": ts, **more}
         place = self.conversations[channel]
         if to:
@@ -136,16 +136,16 @@ class SlackService:
     def edit(self, channel: str, ts: str, text: str) -> None:
         for message in self._all(channel):
             if message["ts"] == ts:
-                message |= {"text": text, "edited": {"user": "U1", "ts": self.stamp()}}
+                message |= {"text": text, "edited": {"user": "U1", "ts": self.create_ts()}}
 
     def delete(self, channel: str, ts: str) -> None:
-        """A message that was answered leaves a stone in its place."""
+        """Delete a message; one with replies becomes a tombstone."""
         place = self.conversations[channel]
         if place.replies.get(ts):
-            (stone,) = [one for one in place.messages if one["ts"] == ts]
-            stone.clear()
-            stone |= {"type": "message", "subtype": "tombstone", "ts": ts, "user": "USLACKBOT"}
-            stone["text"] = "This message was deleted."
+            (tombstone,) = [one for one in place.messages if one["ts"] == ts]
+            tombstone.clear()
+            tombstone |= {"type": "message", "subtype": "tombstone", "ts": ts, "user": "USLACKBOT"}
+            tombstone["text"] = "This message was deleted."
             return
         place.messages = [one for one in place.messages if one["ts"] != ts]
         place.replies = {
@@ -277,7 +277,7 @@ class SlackService:
             raise SlackApiError("missing_scope", needed=scope, provided=self.scopes)
 
     def _file(self, request: ReceivedRequest) -> Reply:
-        """Who may not read it is led to where people sign in."""
+        """Return a file, or a redirect to a login page without the permission."""
         allowed = request.headers.get("authorization") == f"Bearer {self.token}"
         if not (allowed and "files:read" in self.scopes.split()):
             return Reply(status=302, headers={"Location": "https://acme.slack.com/?redir=files"})
@@ -315,7 +315,7 @@ def _parse_ts(ts: str) -> tuple[int, int]:
 
 
 def _find_range(messages: Sequence[Json], params: Mapping[str, str]) -> tuple[int, int]:
-    """From where to before where they lie in the bounds that are asked for."""
+    """Return the index range of the messages between `oldest` and `latest`."""
     inclusive = params.get("inclusive") in ("1", "true")
     oldest, latest = params.get("oldest", "0"), params.get("latest", "99999999999")
     lower, upper = (bisect_left, bisect_right) if inclusive else (bisect_right, bisect_left)
@@ -346,12 +346,12 @@ def _decode_cursor(cursor: str) -> str:
 
 
 def _parse_cursor(cursor: str) -> tuple[int, int]:
-    """History: what comes next is older than it, in a thread it begins with it."""
+    """Parse a cursor: the next page of history is older than it, that of a thread begins with it."""
     return _parse_ts(_decode_cursor(cursor).partition("#")[0])
 
 
 def build_export(service: SlackService) -> dict[str, bytes]:
-    """The files of the zip that the workspace would be exported to, by their names in it."""
+    """Return the files of an export of the workspace, by their names in the zip."""
     lists = {"C": "channels.json", "G": "groups.json", "M": "mpims.json", "D": "dms.json"}
     told: dict[str, list[Json]] = {
         "users.json": service.users,
