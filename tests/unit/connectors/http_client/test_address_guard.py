@@ -121,7 +121,7 @@ def test_an_address_has_one_spelling(written: str, checked: str) -> None:
         "http://example.com:6379/",
     ],
 )
-def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
+def test_an_unusual_url_is_refused(url: str) -> None:
     with pytest.raises(AddressNotAllowedError):
         validate_url(url)
 
@@ -147,7 +147,7 @@ def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
         "127.0.0.1..",
     ],
 )
-def test_an_ip_address_in_a_roundabout_way_is_refused_unasked(host: str) -> None:
+def test_an_unusual_spelling_of_an_ip_address_is_refused_without_a_look_up(host: str) -> None:
     for dot in ("", "."):
         with pytest.raises(AddressNotAllowedError):
             validate_url(f"http://{host}{dot}/")
@@ -176,7 +176,7 @@ def test_loopback_in_other_letters_is_refused(host: str) -> None:
         resolve_addresses(validate_url(f"http://{host}/").host, 80, PUBLIC_ONLY, _no_lookup)
 
 
-def test_what_is_refused_is_not_told_with_its_password() -> None:
+def test_a_refused_url_is_shown_without_its_password() -> None:
     with pytest.raises(AddressNotAllowedError) as refused:
         validate_url("ftp://user:hunter2@example.com/?key=hunter2")
     assert "hunter2" not in str(refused.value)
@@ -248,7 +248,9 @@ def test_what_is_not_public_is_refused(address: str) -> None:
     ),
     st.data(),
 )
-def test_no_form_of_a_private_address_is_asked(address: IPv4Address, data: st.DataObject) -> None:
+def test_no_spelling_of_a_private_address_is_allowed(
+    address: IPv4Address, data: st.DataObject
+) -> None:
     number = int(address)
     a, b, c, d = address.packed
     spelling = data.draw(

@@ -41,7 +41,7 @@ def client() -> Iterator[WebClient]:
 # What is sent
 
 
-def test_a_request_says_who_asks(client: WebClient) -> None:
+def test_a_request_has_a_user_agent(client: WebClient) -> None:
     with serve(echo) as service:
         sent = client.get(f"{service.url}/a", headers={"Accept": "text/html"}).json_object()
     assert sent["headers"]["user-agent"].startswith("Quarry/")
@@ -131,7 +131,7 @@ def test_no_access_is_for_the_owner(client: WebClient, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 409, 422, 451, 501])
-def test_a_request_that_is_not_taken_is_not_repeated(client: WebClient, status: int) -> None:
+def test_a_rejected_request_is_not_retried(client: WebClient, status: int) -> None:
     with serve(lambda _: Reply(status=status, body=b"why")) as service:
         with pytest.raises(ClientError) as rejected:
             client.get(service.url)
@@ -158,13 +158,13 @@ def test_a_request_that_is_not_taken_is_not_repeated(client: WebClient, status: 
     ],
     ids=repr,
 )
-def test_what_passes_is_asked_again(client: WebClient, trouble: Reply | Hangup) -> None:
+def test_a_temporary_failure_is_retried(client: WebClient, trouble: Reply | Hangup) -> None:
     with serve(ScriptedHandler([trouble, trouble, reply_text("at last")])) as service:
         assert client.get(service.url).text == "at last"
         assert len(service.log) == 3
 
 
-def test_what_does_not_pass_is_left_for_later(client: WebClient) -> None:
+def test_a_lasting_failure_is_left_to_a_later_run(client: WebClient) -> None:
     with serve(lambda _: Reply(status=503)) as service:
         with pytest.raises(ServerError, match="503") as later:
             client.get(service.url)
@@ -219,7 +219,7 @@ def test_a_long_wait_is_left_to_the_caller_exactly(client: WebClient) -> None:
     assert later.value.retry_after == timedelta(seconds=3601)
 
 
-def test_a_source_tells_how_its_service_limits() -> None:
+def test_a_source_reads_the_rate_limits_of_its_service() -> None:
     with (
         serve(lambda _: Reply(status=403)) as service,
         WebClient(
@@ -265,7 +265,7 @@ def _cookie(request: ReceivedRequest) -> Reply:
     return reply_json(request.headers.get("cookie"), headers={"Set-Cookie": "s=1; Path=/"})
 
 
-def test_no_cookie_is_kept_unless_asked(client: WebClient) -> None:
+def test_no_cookie_is_kept_without_a_jar(client: WebClient) -> None:
     with serve(_cookie) as service:
         assert [client.get(service.url).json() for _ in range(2)] == [None, None]
         with WebClient(allowed_networks=LOOPBACK, cookies=CookieJar()) as keeping:

@@ -54,7 +54,7 @@ def test_any_page_is_a_place_to_resume(client: WebClient) -> None:
     assert rest == [2, 3, 4, 5]
 
 
-def test_a_page_is_asked_for_when_it_is_wanted(client: WebClient) -> None:
+def test_a_page_is_requested_when_it_is_needed(client: WebClient) -> None:
     with serve(_linked) as service:
         pages = iterate_linked_pages(client, f"{service.url}/items")
         next(pages)
@@ -82,7 +82,7 @@ def _leading_to(*targets: str) -> RequestHandler:
     ],
     ids=repr,
 )
-def test_a_circle_or_a_way_out_ends_the_pages(
+def test_a_loop_or_another_server_ends_the_pages(
     client: WebClient, targets: list[str], good: int
 ) -> None:
     read: list[Page] = []

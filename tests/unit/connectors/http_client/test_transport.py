@@ -36,7 +36,7 @@ def _dripping(seconds: float) -> RequestHandler:
     return answer
 
 
-def test_a_server_that_drips_is_left(client: WebClient) -> None:
+def test_a_server_that_sends_slowly_times_out(client: WebClient) -> None:
     with serve(_dripping(30.0)) as service:
         began = time.monotonic()
         with pytest.raises(ServiceUnavailableError, match=r"too long|in time"):
@@ -44,7 +44,7 @@ def test_a_server_that_drips_is_left(client: WebClient) -> None:
         assert time.monotonic() - began < 15
 
 
-def test_a_server_that_says_nothing_is_left(client: WebClient) -> None:
+def test_a_server_that_sends_nothing_times_out(client: WebClient) -> None:
     def answer(request: ReceivedRequest) -> Reply:
         del request
         time.sleep(0.8)
@@ -56,7 +56,7 @@ def test_a_server_that_says_nothing_is_left(client: WebClient) -> None:
                 client.get(service.url, limits=limits)
 
 
-def test_a_handshake_that_does_not_come_is_left(client: WebClient) -> None:
+def test_a_handshake_that_does_not_come_times_out(client: WebClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
         for limits in (RequestLimits(connect=0.2), RequestLimits(total=0.2)):
@@ -112,7 +112,7 @@ def _raw(answer: bytes) -> Iterator[str]:
     ],
     ids=lambda said: said[:60].decode("latin-1"),
 )
-def test_what_is_no_http_is_left_for_later(client: WebClient, said: bytes) -> None:
+def test_a_response_that_is_not_http_is_retried_later(client: WebClient, said: bytes) -> None:
     with _raw(said) as url, pytest.raises(ServiceUnavailableError):
         client.get(url, limits=RequestLimits(total=5))
 
@@ -160,7 +160,7 @@ def test_the_next_address_is_tried_where_one_takes_nothing() -> None:
 
 
 @pytest.mark.parametrize("answer", [[], ["127.0.0.1", "10.0.0.1"]])
-def test_a_name_without_a_good_address_is_not_asked(answer: list[str]) -> None:
+def test_a_name_without_an_allowed_address_is_not_connected_to(answer: list[str]) -> None:
     with serve(echo) as service, _asking(lambda *_: answer) as client:
         with pytest.raises((ServiceUnavailableError, AddressNotAllowedError)):
             client.get(f"http://name.example:{service.port}/")
@@ -219,7 +219,7 @@ def test_the_certificate_is_that_of_the_name_though_the_address_is_pinned() -> N
     assert asked_for == ["name.example", "other.example"]
 
 
-def test_an_authority_that_nobody_knows_proves_nothing() -> None:
+def test_an_unknown_authority_is_not_trusted() -> None:
     server, _ = _secured("name.example")
     with serve(echo, tls=server) as service, _asking(_local) as client:
         with pytest.raises(CertificateError, match="not valid"):

@@ -209,7 +209,7 @@ def test_readers_of_a_page_view_its_space_and_pass_all_restrictions_above_it(
         assert readers(place.connect())["4"] == NOBODY
 
 
-def test_an_open_space_is_everybodys_but_for_what_is_restricted(
+def test_a_public_space_is_readable_by_everybody_except_restricted_pages(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     space = handbook(
@@ -224,7 +224,7 @@ def test_an_open_space_is_everybodys_but_for_what_is_restricted(
         assert readers(place.connect()) == {"1": people("ann"), "2": NOBODY}
 
 
-def test_restrictions_that_are_told_in_part_are_asked_for_whole(
+def test_incomplete_restrictions_are_requested_completely(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     names = [f"p{number}" for number in range(450)]
@@ -238,7 +238,7 @@ def test_restrictions_that_are_told_in_part_are_asked_for_whole(
     assert found == Access.to(f"user:{one}@x.test" for one in names[:300])
 
 
-def test_groups_of_many_are_expanded_whole(kind: Callable[..., ConfluenceService]) -> None:
+def test_large_groups_are_expanded_completely(kind: Callable[..., ConfluenceService]) -> None:
     names = [f"p{number}" for number in range(170)]
     service = kind(handbook(lathe(), groups=["staff"]))
     service.groups = {"staff": names}
@@ -247,7 +247,7 @@ def test_groups_of_many_are_expanded_whole(kind: Callable[..., ConfluenceService
         assert len(readers(place.connect())["1"].readers) == 171
 
 
-def test_what_the_token_may_not_see_of_rights_is_nobody_and_told(
+def test_permissions_that_the_token_may_not_read_are_nobody_and_are_reported(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     space = handbook(lathe(), permissions_visible=False)
@@ -259,7 +259,7 @@ def test_what_the_token_may_not_see_of_rights_is_nobody_and_told(
     assert "the readers of HB are not known" in str(faults[Capability.ACCESS])
 
 
-def test_a_group_whose_members_are_hidden_is_nobody_and_told(
+def test_a_group_with_hidden_members_is_nobody_and_is_reported(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     service = kind(handbook(lathe(), groups=["board"]))
@@ -271,7 +271,7 @@ def test_a_group_whose_members_are_hidden_is_nobody_and_told(
         assert "board are not known" in str(list(source.check())[-1].fault)
 
 
-def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile(
+def test_a_configured_address_takes_precedence_over_the_profile(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     space = handbook(lathe())
@@ -283,7 +283,7 @@ def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile(
     assert found["1"] == Access.to(["user:dee@acme.example", "user:ann@acme.example"])
 
 
-def test_user_names_of_a_server_make_addresses_of_a_domain_where_the_owner_says_so() -> None:
+def test_user_names_of_a_server_become_addresses_of_a_configured_domain() -> None:
     service = DataCenterService(handbook(lathe()))
     service.shows_emails = False
     with served(service) as place:
@@ -412,7 +412,7 @@ def test_many_changes_of_one_minute_are_all_found(kind: Callable[..., Confluence
         assert len(documents(run(source, held))) == 250
 
 
-def test_a_space_that_comes_later_is_read_whole_and_others_are_left_out(
+def test_a_new_space_is_read_completely_and_others_are_not_read_again(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     service = kind(handbook(lathe()), Space(id=3, key="~ann", people=["ann"], pages={}))
@@ -428,7 +428,7 @@ def test_a_space_that_comes_later_is_read_whole_and_others_are_left_out(
     assert held.documents.keys() == {"wiki:1", "wiki:20"}
 
 
-def test_a_space_that_is_not_there_is_told_once_the_others_are_read(
+def test_a_missing_space_is_reported_after_the_others_are_read(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     with served(kind(handbook(lathe()))) as place:
@@ -440,7 +440,7 @@ def test_a_space_that_is_not_there_is_told_once_the_others_are_read(
         assert all("LOST" in str(one.fault) for one in source.check())
 
 
-def test_attachments_that_are_not_told_make_their_page_be_tried_again(
+def test_attachments_that_cannot_be_listed_make_their_page_unreadable(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     page = lathe(files=(Attachment(id=31, title="a.txt", data=b"x"),), files_status=403)
@@ -471,14 +471,16 @@ def test_no_attachment_is_fetched_from_elsewhere(kind: Callable[..., ConfluenceS
     assert "no path on the site" in held.unreadable["wiki:att31"].reason
 
 
-def test_a_token_that_stands_for_nobody_is_told(kind: Callable[..., ConfluenceService]) -> None:
+def test_a_token_that_is_treated_as_anonymous_is_an_error(
+    kind: Callable[..., ConfluenceService],
+) -> None:
     with served(kind(handbook(lathe()))) as place:
         place.service.fault = lambda _: reply_json({"type": "anonymous"})
         with pytest.raises(ActionRequiredError, match="rejects the token of wiki"):
             run(place.connect(), Held())
 
 
-def test_a_rate_limit_is_waited_for_as_told(kind: Callable[..., ConfluenceService]) -> None:
+def test_the_wait_of_a_rate_limit_is_exact(kind: Callable[..., ConfluenceService]) -> None:
     with served(kind(handbook(lathe()))) as place:
         headers = {"Retry-After": "70"}
         place.service.fault = lambda _: reply_json({}, status=429, headers=headers)
@@ -507,7 +509,7 @@ def test_ids_that_are_none_of_its_own_are_gone(kind: Callable[..., ConfluenceSer
         ("largest_attachment", -1, "greater than or equal to 0"),
     ],
 )
-def test_settings_that_cannot_stand_are_refused(field: str, value: object, says: str) -> None:
+def test_invalid_settings_are_rejected(field: str, value: object, says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         ConfluenceSettings.model_validate({**ACME, field: value})
 

@@ -49,7 +49,7 @@ def full() -> Space:
 
 
 @pytest.mark.parametrize("instead", [not_found(), denied()], ids=["404", "403"])
-def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
+def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_nothing(
     kind: Callable[..., ConfluenceService], instead: Reply
 ) -> None:
     service = kind(full())
@@ -70,7 +70,7 @@ def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
 
 
 @pytest.mark.parametrize("instead", [not_found(), denied()], ids=["404", "403"])
-def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
+def test_a_run_with_one_failed_response_is_completed_by_the_next(
     kind: Callable[..., ConfluenceService], instead: Reply
 ) -> None:
     service = kind(full())
@@ -96,7 +96,7 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
 
 
 @pytest.mark.parametrize("own", ["1", "att31"])
-def test_what_is_refused_when_it_is_asked_for_anew_is_not_taken_for_deleted(
+def test_denied_access_when_refetching_is_not_a_deletion(
     kind: Callable[..., ConfluenceService], own: str
 ) -> None:
     service = kind(handbook(lathe(files=(Attachment(id=31, title="a.txt", data=b"x"),))))
@@ -136,9 +136,7 @@ class SlowToNote(CloudService):
             yield self.noted.get(number, at), number, make
 
 
-def test_what_is_edited_while_the_search_still_knows_the_edit_before_hides_nothing_behind_it() -> (
-    None
-):
+def test_an_outdated_search_index_hides_no_change() -> None:
     space = handbook(*(Page(id=number, title=f"P{number}") for number in range(1, 151)))
     service = SlowToNote(space)
     service.noted = {}
@@ -163,7 +161,7 @@ class Circling(CloudService):
         return self._list_comments(request, "1", "footer")
 
 
-def test_answers_that_go_in_a_circle_are_read_once() -> None:
+def test_replies_that_form_a_loop_are_read_once() -> None:
     service = Circling(handbook(lathe(comments=(Comment(id=21, body="Again."),))))
     with served(service) as place:
         held = Held()
@@ -180,7 +178,7 @@ class LikeKeys(DataCenterService):
         return {**super().person(short), "userKey": key}
 
 
-def test_a_user_name_that_is_spelt_as_the_key_of_another_makes_nobody_that_other() -> None:
+def test_a_user_name_equal_to_the_key_of_another_user_is_not_confused_with_it() -> None:
     space = handbook(
         lathe(restriction=Restriction(people=("8a7f-bob",))),
         Page(id=2, title="Salaries", restriction=Restriction(people=("bob",))),
@@ -195,7 +193,7 @@ def test_a_user_name_that_is_spelt_as_the_key_of_another_makes_nobody_that_other
     assert access == {"wiki:1": people("cy"), "wiki:2": people("bob")}
 
 
-def test_where_there_is_no_confluence_the_owner_is_told(
+def test_an_address_without_confluence_is_an_error(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     service = kind(handbook(lathe()))
@@ -207,7 +205,7 @@ def test_where_there_is_no_confluence_the_owner_is_told(
         list(place.connect().listing())
 
 
-def test_a_page_that_was_trashed_is_deleted_when_asked_for(
+def test_a_page_in_the_trash_is_a_deletion_when_refetched(
     kind: Callable[..., ConfluenceService],
 ) -> None:
     space = handbook(lathe(at=LONG_AGO))

@@ -62,14 +62,14 @@ def ids(shelf: Shelf, start: str = "") -> list[int]:
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 20, 50, 100])
-def test_a_counted_list_is_whole_however_short_its_pages(most: int) -> None:
+def test_a_list_paged_by_offset_is_complete_with_short_pages(most: int) -> None:
     found = ids(Shelf(150, most))
     assert list(dict.fromkeys(found)) == list(range(150))
 
 
 @pytest.mark.parametrize("page", [0, 1, 3, 4])
 @pytest.mark.parametrize("gone", [3, 10, 40, 99])
-def test_what_is_removed_meanwhile_hides_nothing_behind_it(gone: int, page: int) -> None:
+def test_a_deletion_meanwhile_hides_no_other_item(gone: int, page: int) -> None:
     shelf = Shelf(400)
 
     def remove() -> None:
@@ -84,7 +84,7 @@ def _nothing() -> None:
     return
 
 
-def test_a_list_goes_on_from_where_it_was_although_much_was_removed_since() -> None:
+def test_a_list_resumes_although_many_items_were_deleted_meanwhile() -> None:
     shelf = Shelf(400)
     with api(shelf) as one:
         leaves = iterate_by_offset(one, "/list", {}, "")
@@ -96,7 +96,7 @@ def test_a_list_goes_on_from_where_it_was_although_much_was_removed_since() -> N
     assert seen | set(ids(shelf, second.next)) == set(range(400))
 
 
-def test_a_counted_list_that_goes_in_a_circle_is_told() -> None:
+def test_a_loop_in_a_list_paged_by_offset_is_an_error() -> None:
     answer = reply_json({"results": [{"id": 1}], "_links": {"next": "/list?start=0"}})
     with api(lambda _: answer) as one, pytest.raises(MalformedResponse, match="loop"):
         list(iterate_by_offset(one, "/list", {}, ""))
@@ -117,7 +117,7 @@ def test_of_a_link_to_the_next_page_only_the_cursor_counts() -> None:
     ]
 
 
-def test_a_cursor_that_is_too_old_begins_the_list_anew() -> None:
+def test_an_expired_cursor_starts_the_list_again() -> None:
     def answer(request: ReceivedRequest) -> Reply:
         if request.param("cursor"):
             return reply_json({"message": "no such cursor"}, status=400)
@@ -138,7 +138,7 @@ def test_a_list_that_is_gone_is_empty() -> None:
 
 
 @pytest.mark.parametrize("body", [[], {"results": 1}, {"results": [1]}, {}])
-def test_what_is_no_list_is_told(body: object) -> None:
+def test_a_response_that_is_not_a_list_is_an_error(body: object) -> None:
     with api(lambda _: reply_json(body)) as one, pytest.raises(MalformedResponse):
         list(iterate_by_offset(one, "/list", {}, ""))
 

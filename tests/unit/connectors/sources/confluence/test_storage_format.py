@@ -49,7 +49,7 @@ def test_headings_and_tables_are_sections_of_their_own() -> None:
     ]
 
 
-def test_code_is_told_as_it_stands() -> None:
+def test_code_is_kept_unchanged() -> None:
     code = 'if a < b && "&nbsp;":\n    print(1)'
     stored = macro("code", plain(code), language="py", title="a.py")
     assert text(stored) == f"a.py\n\n{code}"
@@ -133,7 +133,7 @@ def test_pictures_emoticons_layouts_and_what_newer_editors_write() -> None:
     ]
 
 
-def test_what_is_badly_written_is_read_as_far_as_can_be() -> None:
+def test_invalid_markup_is_read_as_far_as_possible() -> None:
     assert text("<p>one <b>two</p><p>three") == "one two\n\nthree"
     assert text("<p>&foo; stays</p>") == "&foo; stays"
     assert text("a \x01 b") == "a \ufffd b"
@@ -147,7 +147,7 @@ def test_no_entity_is_fetched_or_multiplied() -> None:
 
 
 @pytest.mark.parametrize("depth", [250, 2000])
-def test_what_is_nested_too_deeply_is_told(depth: int) -> None:
+def test_deep_nesting_is_an_error(depth: int) -> None:
     with pytest.raises(ExtractionError, match="nested too deeply"):
         text("<div>" * depth + "x" + "</div>" * depth)
 
@@ -169,7 +169,7 @@ def test_verbatim_text_that_never_ends_is_looked_through_once() -> None:
     "stored",
     ["<div>" * 150 + "<b>x</b>" * 50_000, ("<ac:image>" + "<p/>" * 1000 + "<ac:caption>") * 120],
 )
-def test_much_that_stands_deep_is_read_in_time(stored: str) -> None:
+def test_deep_content_is_read_in_time(stored: str) -> None:
     began = time.thread_time()
     to_html(stored, name)
     assert time.thread_time() - began < 5

@@ -26,7 +26,7 @@ CHECKPOINTS = st.builds(
 
 
 @given(checkpoint=CHECKPOINTS)
-def test_a_checkpoint_says_where_a_run_stands(checkpoint: SyncCheckpoint) -> None:
+def test_a_checkpoint_is_parsed_as_it_was_stored(checkpoint: SyncCheckpoint) -> None:
     assert (
         SyncCheckpoint.parse(checkpoint.to_checkpoint(), checkpoint.settings_digest) == checkpoint
     )
@@ -40,11 +40,11 @@ def test_with_other_settings_a_run_begins_from_the_start(checkpoint: SyncCheckpo
 
 
 @given(value=st.text() | st.sampled_from(["1", "[]", '{"github": "x", "since": "yesterday"}']))
-def test_what_says_nothing_sensible_begins_from_the_start(value: str) -> None:
+def test_an_invalid_checkpoint_starts_from_scratch(value: str) -> None:
     assert SyncCheckpoint.parse(Checkpoint(value), "x") == SyncCheckpoint(settings_digest="x")
 
 
-def test_a_part_that_was_read_goes_on_from_there_and_one_that_was_not_from_the_start() -> None:
+def test_a_completed_part_resumes_and_another_starts_from_the_beginning() -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     first = (
         SyncCheckpoint(settings_digest="x")

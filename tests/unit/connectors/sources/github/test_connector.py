@@ -89,7 +89,7 @@ def test_an_item_without_a_text_or_an_author_is_its_title() -> None:
     assert one.owners == ()
 
 
-def test_a_body_that_begins_with_a_rule_is_told_whole() -> None:
+def test_a_body_that_begins_with_a_rule_is_read_completely() -> None:
     repo = handbook()
     repo.change(1, body="---\ntitle: Not this\n---\nBelow.")
     with serve_github(GitHub(repo)) as place:
@@ -128,7 +128,7 @@ def test_a_repository_that_was_closed_to_the_public_is_no_longer_everybodys() ->
     assert after == {"hub:1/1": Access.to(["external:hub:ann"])}
 
 
-def test_an_address_that_the_owner_tells_goes_before_that_of_the_profile() -> None:
+def test_a_configured_address_takes_precedence_over_the_profile() -> None:
     service = GitHub(board("Ann", "bob"))
     service.profiles = {"ann": "ann@home.example", "bob": "not an address"}
     with serve_github(service) as place:
@@ -146,7 +146,7 @@ def test_an_internal_repository_is_of_all_members() -> None:
     assert found == {"hub:2/1": Access.to(tokens)}
 
 
-def test_readers_that_the_token_may_not_see_are_nobody_and_told() -> None:
+def test_readers_that_the_token_may_not_list_are_nobody_and_are_reported() -> None:
     repo = board("ann")
     repo.collaborators_visible = False
     with serve_github(GitHub(handbook(), repo)) as place:
@@ -161,7 +161,7 @@ def test_readers_that_the_token_may_not_see_are_nobody_and_told() -> None:
     assert "Must have push access" in str(faults[Capability.ACCESS])
 
 
-def test_public_is_what_the_owner_says_it_is() -> None:
+def test_the_readers_of_public_repositories_are_configurable() -> None:
     with serve_github(GitHub(handbook())) as place:
         one = only(place.connect("acme/handbook", public_readers=("group:staff",)))
     assert one.access == Access.to(["group:staff"])
@@ -180,7 +180,7 @@ def test_a_renamed_repository_keeps_its_ids_under_either_name() -> None:
     assert [one.parents for one in again if isinstance(one, Document)] == [("acme", "manual")]
 
 
-def test_all_of_an_owner_is_read_but_what_is_left_out() -> None:
+def test_all_repositories_of_an_owner_are_read_except_excluded_ones() -> None:
     several = [Repo(id=one, name=f"acme/r{one}") for one in range(1, 251)]
     for one in several:
         one.put(Issue(number=7, title=f"Of {one.id}", body="x"))
@@ -271,7 +271,7 @@ def test_a_comment_on_what_was_deleted_ends_nothing() -> None:
         assert documents(run(source, held)) == []
 
 
-def test_a_repository_that_comes_later_is_read_whole() -> None:
+def test_a_new_repository_is_read_completely() -> None:
     service = GitHub(handbook(), members={"acme": []})
     with serve_github(service) as place:
         source = place.connect("acme")
@@ -281,7 +281,7 @@ def test_a_repository_that_comes_later_is_read_whole() -> None:
         assert [one.id for one in documents(run(source, held))] == ["hub:2/1"]
 
 
-def test_a_name_that_leads_nowhere_is_told_once_the_others_are_read() -> None:
+def test_a_missing_repository_is_reported_after_the_others_are_read() -> None:
     repo = handbook()
     with serve_github(GitHub(repo)) as place:
         source = place.connect("acme/gone", "acme/handbook")
@@ -298,7 +298,7 @@ def test_a_name_that_leads_nowhere_is_told_once_the_others_are_read() -> None:
         assert all("acme/gone" in str(one.fault) for one in source.check())
 
 
-def test_a_secondary_rate_limit_is_waited_for_as_told() -> None:
+def test_the_wait_of_a_secondary_rate_limit_is_exact() -> None:
     with serve_github(GitHub(handbook())) as place:
         place.service.fault = lambda _: secondary_limit(70)
         with pytest.raises(TemporarilyUnavailableError) as caught:
@@ -306,7 +306,7 @@ def test_a_secondary_rate_limit_is_waited_for_as_told() -> None:
     assert caught.value.retry_after == timedelta(seconds=70)
 
 
-def test_single_sign_on_is_told_with_where_to_authorise_the_token() -> None:
+def test_single_sign_on_is_reported_with_the_url_to_authorise_the_token() -> None:
     where = "https://github.com/orgs/acme/sso?authorization_request=x"
     with serve_github(GitHub(handbook())) as place:
         place.service.fault = lambda _: denied(
@@ -328,7 +328,7 @@ def test_the_rights_that_a_token_lacks_are_named() -> None:
             read(place.connect("acme/handbook"))
 
 
-def test_what_is_blocked_is_unreadable_by_itself() -> None:
+def test_a_blocked_item_is_unreadable() -> None:
     repo = handbook()
     repo.change(1, comments=(Comment(by="bob", body="x"),), status=451)
     with serve_github(GitHub(repo)) as place:
@@ -377,7 +377,7 @@ def test_a_checkpoint_of_other_settings_begins_from_the_start(value: str) -> Non
         ("contents", ("code",), "issues"),
     ],
 )
-def test_settings_that_cannot_stand_are_refused(field: str, value: object, says: str) -> None:
+def test_invalid_settings_are_rejected(field: str, value: object, says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         GitHubSettings.model_validate({"repositories": ("acme/handbook",), field: value})
 

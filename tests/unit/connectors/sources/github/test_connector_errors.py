@@ -50,7 +50,7 @@ FAILING = pytest.mark.parametrize("make", [not_found, lambda: denied("No")], ids
 
 
 @FAILING
-def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
+def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_nothing(
     make: Callable[[], Reply],
 ) -> None:
     service = full()
@@ -70,7 +70,7 @@ def test_a_listing_in_which_one_answer_fails_is_none_or_whole_and_opens_nothing(
 
 
 @FAILING
-def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
+def test_a_run_with_one_failed_response_is_completed_by_the_next(
     make: Callable[[], Reply],
 ) -> None:
     service = full()
@@ -90,7 +90,7 @@ def test_a_run_in_which_one_answer_fails_is_made_whole_by_the_next(
             assert held.versions == right.versions, before
 
 
-def test_a_wiki_that_is_away_in_the_middle_of_a_run_is_read_whole_later(tmp_path: Path) -> None:
+def test_a_wiki_that_fails_during_a_run_is_read_completely_later(tmp_path: Path) -> None:
     pages = create_repository(tmp_path, "acme/handbook.wiki")
     pages.commit(*(Write(f"P{number:03}.md", b"%d" % number) for number in range(250)))
     there, away = tmp_path / "acme/handbook.wiki.git", tmp_path / "away"

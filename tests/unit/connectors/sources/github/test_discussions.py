@@ -91,7 +91,7 @@ def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> Non
     assert len({each.link for each in found.sections}) == 4
 
 
-def test_a_question_without_an_answer_is_told_from_a_talk_that_wants_none() -> None:
+def test_an_unanswered_question_differs_from_a_discussion_that_needs_no_answer() -> None:
     request = Discussion(number=1, title="Why?", category="Q&A", by=None)
     told = Discussion(number=2, title="News", category="Announcements")
     with serve_github(GitHub(handbook(request, told))) as place:
@@ -141,7 +141,7 @@ def test_an_answer_that_is_marked_within_the_second_of_the_last_change_is_seen()
     assert one.metadata["answered"] == "yes"
 
 
-def test_a_run_that_was_broken_off_goes_on_at_its_page() -> None:
+def test_an_interrupted_run_resumes_at_its_page() -> None:
     service = GitHub(handbook(*many(120)))
     with serve_github(service) as place:
         source, held = talk(place), Held()
@@ -155,7 +155,7 @@ def test_a_run_that_was_broken_off_goes_on_at_its_page() -> None:
     assert rest == [f"hub:1/discussions/{number}" for number in range(51, 121)]
 
 
-def test_a_cursor_that_leads_nowhere_any_more_begins_from_the_first_page() -> None:
+def test_an_invalid_cursor_starts_from_the_first_page() -> None:
     with serve_github(GitHub(handbook(*many(120)))) as place:
         source, held = talk(place), Held()
         first = next(change for change in taking(source, held) if isinstance(change, Checkpoint))
@@ -166,7 +166,7 @@ def test_a_cursor_that_leads_nowhere_any_more_begins_from_the_first_page() -> No
     assert len(held.documents) == 120
 
 
-def test_where_discussions_are_switched_off_there_are_none_and_none_is_asked_for() -> None:
+def test_disabled_discussions_are_not_requested() -> None:
     repo = handbook(Discussion(number=1, title="x"))
     repo.has_discussions = False
     with serve_github(GitHub(repo)) as place:
@@ -175,7 +175,7 @@ def test_where_discussions_are_switched_off_there_are_none_and_none_is_asked_for
         assert "/graphql" not in [one.path for one in place.server.log]
 
 
-def test_a_deleted_discussion_is_gone_from_the_listing_and_when_asked_for() -> None:
+def test_a_deleted_discussion_is_not_listed_and_is_a_deletion_when_refetched() -> None:
     repo = handbook(*many(2))
     with serve_github(GitHub(repo)) as place:
         source = talk(place)
@@ -196,7 +196,7 @@ def test_one_whose_comments_cannot_be_had_is_unreadable_by_itself() -> None:
     assert held.documents.keys() == {"hub:1/discussions/2"}
 
 
-def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so() -> None:
+def test_a_token_without_permission_for_discussions_reads_the_rest_and_reports_it() -> None:
     private = board("ann")
     private.add_discussions(Discussion(number=5, title="x"))
     private.discussions_visible = False
@@ -216,7 +216,7 @@ def test_a_token_without_the_right_to_discussions_reads_all_the_rest_and_says_so
         assert [one.id for one in documents(run(source, held))] == ["hub:2/discussions/5"]
 
 
-def test_the_limit_in_points_is_waited_for_as_told() -> None:
+def test_the_wait_of_the_point_limit_is_exact() -> None:
     service = GitHub(handbook(*many(3)))
     service.points = 0
     with serve_github(service) as place, pytest.raises(TemporarilyUnavailableError) as caught:
@@ -224,7 +224,7 @@ def test_the_limit_in_points_is_waited_for_as_told() -> None:
     assert abs(caught.value.retry_after - timedelta(minutes=50)) < timedelta(seconds=30)
 
 
-def test_nothing_more_is_asked_once_the_last_point_is_spent() -> None:
+def test_no_request_is_sent_after_the_last_point_is_used() -> None:
     service = GitHub(handbook(*many(120)))
     service.points = 1
     with serve_github(service) as place:
@@ -241,7 +241,7 @@ def test_nothing_more_is_asked_once_the_last_point_is_spent() -> None:
         ({"message": "You have exceeded a secondary rate limit."}, {"Retry-After": "70"}, 70),
     ],
 )
-def test_a_limit_that_is_told_in_the_body_is_waited_for(
+def test_a_rate_limit_in_the_body_is_waited_for(
     error: dict[str, str], headers: dict[str, str], wait: int
 ) -> None:
     service = GitHub(handbook(*many(3)))
@@ -263,7 +263,7 @@ def test_a_limit_that_is_told_in_the_body_is_waited_for(
         {"errors": [{"message": "Something went wrong while executing your query."}]},
     ],
 )
-def test_an_answer_that_cannot_be_used_is_not_taken_for_no_discussions(body: object) -> None:
+def test_an_unusable_response_does_not_count_as_no_discussions(body: object) -> None:
     service = GitHub(handbook(*many(3)))
     with serve_github(service) as place:
         service.requests_before_fault, service.fault = 2, lambda _: reply_json(body)

@@ -99,9 +99,7 @@ def test_a_wiki_without_a_page_or_none_at_all_is_no_trouble(
         assert [one.title for one in documents(run(source, held))] == ["Home"]
 
 
-def test_where_the_wiki_is_switched_off_git_is_not_asked(
-    service: GitHub, pages: Repository
-) -> None:
+def test_a_disabled_wiki_is_not_requested(service: GitHub, pages: Repository) -> None:
     pages.commit(Write("Home.md", b"Here."))
     service.repositories[0].has_wiki = False
     with serve_github(service) as place:
@@ -160,9 +158,7 @@ def test_files_and_pages_follow_their_history(
     assert request == ["info/refs", "git-upload-pack"] * 2
 
 
-def test_a_run_that_was_broken_off_goes_on_among_the_files(
-    service: GitHub, code: Repository
-) -> None:
+def test_an_interrupted_run_resumes_among_the_files(service: GitHub, code: Repository) -> None:
     code.commit(*(Write(f"{number:03}.md", b"1") for number in range(250)))
     with serve_github(service) as place:
         source, held = files(place), Held()
@@ -235,7 +231,9 @@ def test_a_repository_without_a_commit_has_no_files(service: GitHub, code: Repos
         assert [one.fault for one in files(place).check()] == [None, None, None]
 
 
-def test_files_that_the_token_may_not_see_are_told_once_the_rest_is_read(service: GitHub) -> None:
+def test_files_that_the_token_may_not_read_are_reported_after_the_rest_is_read(
+    service: GitHub,
+) -> None:
     with serve_github(service) as place:
         source, held = place.connect("acme/handbook", contents=("files", "issues")), Held()
         with pytest.raises(ActionRequiredError, match=r"no repository at .*/acme/handbook\.git"):
@@ -283,7 +281,7 @@ def test_the_token_is_in_no_address_no_argument_no_file_and_no_message(
     assert not [one for one in told if TOKEN.encode() in one or b"Z2hwX3JpZ2h0" in one]
 
 
-def test_git_is_asked_where_it_may_be_asked_alone(code: Repository, service: GitHub) -> None:
+def test_git_connects_to_allowed_addresses_only(code: Repository, service: GitHub) -> None:
     """The host of the API is the one that is asked, whatever address the API tells."""
     code.commit(Write("a.md", b"1"))
     with serve_github(service) as place:

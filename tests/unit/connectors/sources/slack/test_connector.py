@@ -213,7 +213,7 @@ def test_what_a_deleted_message_was_answered_stays(service: SlackService, url: s
     assert found.owners == ()
 
 
-def test_only_what_is_new_is_asked_for_again(service: SlackService, url: str) -> None:
+def test_only_new_content_is_requested_again(service: SlackService, url: str) -> None:
     now = time.time()
     old = service.post("C1", "old", at=now - 40 * _DAY)
     service.post("C1", "answer", to=old, at=now - 40 * _DAY + 9)
@@ -371,7 +371,7 @@ def a_minute_of(
     return None
 
 
-def test_a_short_wait_amid_a_thread_is_sat_out(service: SlackService, url: str) -> None:
+def test_a_short_wait_during_a_thread_is_slept(service: SlackService, url: str) -> None:
     service.max_page_size = 15
     root = service.post("C1", "root")
     for number in range(20):
@@ -414,7 +414,7 @@ def test_a_short_wait_amid_a_thread_is_sat_out(service: SlackService, url: str) 
         ({}, TemporarilyUnavailableError, "neither ok nor"),
     ],
 )
-def test_an_error_asks_for_what_mends_it(
+def test_an_error_says_what_to_do(
     service: SlackService, url: str, answer: dict[str, str], error: type[Exception], says: str
 ) -> None:
     service.fault = lambda _: reply_json({"ok": False, **answer})
@@ -468,9 +468,7 @@ def test_a_thread_whose_answers_cannot_be_had_is_named(service: SlackService, ur
     assert bad.link == f"https://acme.slack.com/archives/C1/p{root.replace('.', '')}"
 
 
-def test_what_is_asked_for_by_name_but_is_none_of_ours_is_gone(
-    service: SlackService, url: str
-) -> None:
+def test_unknown_ids_are_deletions_when_refetched(service: SlackService, url: str) -> None:
     root = service.post("C1", "root")
     answer = service.post("C1", "answer", to=root)
     ids = ["s:C9/1.000001", f"s:C1/{answer}", "s:C1/x", "s:", "other", "s:C1/1.000001"]
@@ -505,32 +503,28 @@ def test_channels_are_chosen_by_name_id_and_kind(service: SlackService, url: str
         ("files:read", "lacks the scope files:read"),
     ],
 )
-def test_a_missing_scope_is_told_by_its_name(
-    service: SlackService, url: str, missing: str, says: str
-) -> None:
+def test_a_missing_scope_is_named(service: SlackService, url: str, missing: str, says: str) -> None:
     service.scopes = " ".join(one for one in SCOPES.split() if one != missing)
     content, listing, _ = slack(url).check()
     assert content.fault == listing.fault
     assert says in (content.fault or "")
 
 
-def test_a_scope_that_is_missed_amid_a_run_is_told_by_its_name(
-    service: SlackService, url: str
-) -> None:
+def test_a_scope_that_is_missing_during_a_run_is_named(service: SlackService, url: str) -> None:
     service.post("C1", "hello")
     service.scopes = SCOPES.replace("channels:history", "")
     with pytest.raises(ActionRequiredError, match="the scope channels:history: add it"):
         run(slack(url), Held())
 
 
-def test_addresses_that_are_not_told_are_missed(service: SlackService, url: str) -> None:
+def test_missing_e_mail_addresses_are_reported(service: SlackService, url: str) -> None:
     service.scopes = SCOPES.replace("users:read.email ", "")
     content, _, access = slack(url).check()
     assert content.fault is None
     assert "users:read.email" in (access.fault or "")
 
 
-def test_an_app_that_is_nowhere_is_told_what_to_do(service: SlackService, url: str) -> None:
+def test_an_app_without_channels_gets_a_hint(service: SlackService, url: str) -> None:
     service.conversations["C1"].raw["is_member"] = False
     content, _, access = slack(url).check()
     assert "invite the app" in (content.fault or "")
@@ -548,12 +542,12 @@ def test_an_app_that_is_nowhere_is_told_what_to_do(service: SlackService, url: s
         ({"conversations": []}, "at least 1"),
     ],
 )
-def test_settings_that_cannot_stand_say_why(settings_: dict[str, Any], says: str) -> None:
+def test_invalid_settings_have_a_reason(settings_: dict[str, Any], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         SlackSettings.model_validate(settings_)
 
 
-def test_the_api_is_not_asked_without_a_token() -> None:
+def test_the_api_needs_a_token() -> None:
     with pytest.raises(ActionRequiredError, match="enter one, or read an export"):
         create_connector("slack", "s", {})
     made = create_connector("slack", "s", {}, {"token": "xoxb-1"})

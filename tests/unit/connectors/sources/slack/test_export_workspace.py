@@ -78,7 +78,7 @@ def test_an_export_gives_the_same_documents_as_the_api(tmp_path: Path) -> None:
     assert list(exported(archive).listing()) == listed
 
 
-def test_the_api_goes_on_where_an_export_ended(tmp_path: Path) -> None:
+def test_the_api_continues_where_an_export_ended(tmp_path: Path) -> None:
     service = acme()
     held = Held()
     run(exported(zipped(tmp_path / "export.zip", build_export(service))), held)
@@ -89,7 +89,7 @@ def test_the_api_goes_on_where_an_export_ended(tmp_path: Path) -> None:
         assert documents(run(online(server.url), held)) == []
 
 
-def test_an_export_goes_on_where_the_api_ended(tmp_path: Path) -> None:
+def test_an_export_continues_where_the_api_ended(tmp_path: Path) -> None:
     service, held = acme(), Held()
     with serve(service) as server:
         run(online(server.url), held)
@@ -128,7 +128,7 @@ def test_a_file_is_named_but_not_fetched(tmp_path: Path) -> None:
     assert first.metadata["files_unread"] == ("The plan: an export has only the names of files",)
 
 
-def test_what_is_odd_in_an_export_ends_nothing(tmp_path: Path) -> None:
+def test_odd_messages_in_an_export_are_skipped(tmp_path: Path) -> None:
     message = {"ts": "1700000000.000100", "user": "U1", "text": "hello", "blocks": None}
     files: dict[str, Any] = {
         "users.json": [],
@@ -168,14 +168,14 @@ def test_members_of_a_private_channel_are_those_that_the_export_lists(tmp_path: 
         ({"users.json": b"[3]", "channels.json": _CHANNEL}, "invalid user"),
     ],
 )
-def test_what_is_no_export_says_so(tmp_path: Path, files: dict[str, bytes], says: str) -> None:
+def test_an_invalid_export_is_an_error(tmp_path: Path, files: dict[str, bytes], says: str) -> None:
     message = b'[{"ts": "1.000001", "text": "a"}]'
     archive = zipped(tmp_path / "export.zip", {**files, "a/2020-01-01.json": message})
     with pytest.raises(ActionRequiredError, match=says):
         run(exported(archive), Held())
 
 
-def test_a_file_that_is_no_zip_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_zip_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "export.zip").write_bytes(b"PK")
     for path in (tmp_path / "export.zip", tmp_path / "none.zip"):
         with pytest.raises(ActionRequiredError, match="cannot be read as a zip"):

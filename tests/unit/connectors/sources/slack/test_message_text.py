@@ -36,12 +36,12 @@ def test_markup_becomes_plain_text(text: str, reads: str) -> None:
     assert told(text=text) == reads
 
 
-def test_rich_text_says_what_the_text_says() -> None:
+def test_rich_text_equal_to_the_text_is_not_repeated() -> None:
     blocks = [_rich({"type": "text", "text": "hello"})]
     assert told(text="hello", blocks=blocks) == "hello"
 
 
-def test_rich_text_stands_for_a_text_that_is_missing() -> None:
+def test_rich_text_replaces_a_missing_text() -> None:
     elements = [
         {"type": "text", "text": "see "},
         {"type": "user", "user_id": "U1"},
@@ -83,7 +83,7 @@ def test_blocks_of_programs_are_read_beside_their_text() -> None:
     assert told(text="Deploy", blocks=blocks) == "\n\n".join([*parts, "**ends**", "a | b"])
 
 
-def test_what_is_said_twice_is_told_once() -> None:
+def test_repeated_text_is_kept_once() -> None:
     block = {"type": "section", "text": {"type": "mrkdwn", "text": "the  disk\nis full"}}
     attachment = {"fallback": "disk", "text": "is full"}
     assert told(text="Alert: the disk is full", blocks=[block], attachments=[attachment]) == (
@@ -129,7 +129,7 @@ def test_an_attachment_of_blocks_and_one_of_a_fallback() -> None:
         {"text": None, "attachments": [{"message_blocks": [{}]}]},
     ],
 )
-def test_what_is_of_another_shape_says_nothing(raw: dict[str, Any]) -> None:
+def test_blocks_of_another_shape_have_no_text(raw: dict[str, Any]) -> None:
     assert told(**raw) == ""
 
 

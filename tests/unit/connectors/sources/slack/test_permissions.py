@@ -89,7 +89,7 @@ def test_public_channels_are_read_by_the_workspace_and_by_guests_who_are_there(
     assert readers(url, public_channels="everybody") == everybody
 
 
-def test_where_there_are_no_guests_nobody_asks_for_members(service: SlackService, url: str) -> None:
+def test_members_are_not_requested_without_guests(service: SlackService, url: str) -> None:
     del service.users[2]
     service.add_channel("C1", "general", ["U1"])
     service.post("C1", "hello")
@@ -166,7 +166,7 @@ def test_a_file_without_words_around_it_is_titled_by_itself(
         ({"url_private_download": None, "url_private": ""}, "not stored by Slack"),
     ],
 )
-def test_what_is_no_file_of_slack_is_only_named(
+def test_a_file_not_stored_by_slack_has_only_its_name_indexed(
     service: SlackService, url: str, more: dict[str, Any], says: str
 ) -> None:
     service.add_channel("C1", "general", ["U1"])
@@ -188,7 +188,7 @@ def test_a_file_that_is_not_given_is_only_named(service: SlackService, url: str)
     assert len(one_document(service, url, largest_file=0).sections) == 1
 
 
-def test_files_are_read_anew_once_they_may_be_read(service: SlackService, url: str) -> None:
+def test_files_are_read_again_once_the_settings_allow_it(service: SlackService, url: str) -> None:
     service.add_channel("C1", "general", ["U1"])
     service.files["/files-pri/T1-F1/plan.txt"] = b"We saw in April."
     service.post("C1", "Look", files=[file(url)])
@@ -208,7 +208,7 @@ def test_a_rate_limit_on_files_is_waited_out(service: SlackService) -> None:
     assert caught.value.retry_after.total_seconds() == 600
 
 
-def test_the_token_is_shown_to_nobody_else(service: SlackService, url: str) -> None:
+def test_the_token_is_sent_to_no_other_server(service: SlackService, url: str) -> None:
     service.add_channel("C1", "general", ["U1"])
     with serve(lambda _: Reply(body=b"stolen")) as other:
         elsewhere = f"{other.url}/files-pri/T1-F1/plan.txt"
