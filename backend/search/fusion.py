@@ -40,7 +40,7 @@ def weighted_reciprocal_rank_fusion(
 ) -> list[Hit]:
     """Rank each chunk by the sum of weight / (k + rank) over the rankings that hold it.
 
-    Chunks with more of the exact terms stand above those with fewer, whatever they score. Ties go
+    Chunks with more of the exact terms rank above those with fewer, whatever they score. Ties go
     to the better best rank, then to the earlier variant.
 
     Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank
@@ -58,7 +58,7 @@ def weighted_reciprocal_rank_fusion(
 
 def _fuse_placements(placements: list[_Placement], k: int) -> tuple[_SortKey, Hit]:
     # fsum is exact: the score must not depend on the order in which variants arrived, else equal
-    # chunks would be told apart by rounding instead of by rank.
+    # chunks would be ordered by rounding errors instead of by rank.
     score = math.fsum(each.variant.weight / (k + each.rank) for each in placements)
     evidence = combine_evidence(each.hit.evidence for each in placements)
     why = tuple(reason for each in placements for reason in _explain(each))
@@ -82,8 +82,8 @@ def _explain(placement: _Placement) -> Iterator[RankReason]:
 def combine_evidence(evidences: Iterable[Evidence]) -> Evidence:
     """Take the best of each figure.
 
-    Whether anything answers at all is decided on these raw figures: a fused score says only how
-    chunks stand to each other.
+    Whether anything answers at all is decided on these raw figures: a fused score only
+    compares chunks of one search.
     """
     return reduce(_combine_two, evidences)
 

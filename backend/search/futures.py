@@ -43,6 +43,6 @@ def _resolve(future: Future[T], call: Callable[[], T]) -> None:
         future.set_exception(error)
     finally:
         # Any other error is a mistake in the program: the thread reports it, and the caller, who
-        # would wait in vain, is told as well.
+        # would wait in vain, gets an error as well.
         if not future.done():
             future.set_exception(CompletionError("the call ended without an answer"))

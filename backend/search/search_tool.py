@@ -153,7 +153,7 @@ class SearchTool:
         options = RetrievalOptions(
             readers=request.readers,
             filters=request.filters,
-            # Of the user's own words only: what a model writes need not stand in any document.
+            # Of the user's own words only: what a model writes need not be in any document.
             exact=find_exact_terms(request.message),
             deadline=request.deadline,
             hits=hits,

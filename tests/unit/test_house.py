@@ -57,13 +57,6 @@ UNUSED = {
 TO_BE_REMOVED = {
     # or called: nothing else may be added here
     "connectors.access.Readers.may_read",
-    "connectors.errors.NotFoundError",
-    "connectors.errors.ConflictError",
-    "connectors.errors.InvalidInputError",
-    "connectors.errors.NotConfiguredError",
-    "connectors.errors.SourceAuthError",
-    "connectors.errors.SourceError",
-    "connectors.errors.DamagedDataError",
     "connectors.http_client.address_guard.LOOPBACK",
     "indexing.embedding.token_counting.cut_to",
 }

@@ -1,7 +1,7 @@
 """Decide whether the best sentence answers the question at all.
 
 Two figures decide. *Margin*: how far the best candidate scores above the typical one, since texts
-about the subject in general score alike, and an answer stands out. *Missing*: the weight of the most
+about the subject in general score alike, and an answer scores clearly higher. *Missing*: the weight of the most
 important word of the question that nothing around the best candidate resembles. The weight of a word
 is how far the question's vector moves when the word is left out (occlusion: Li, Monroe and Jurafsky,
 "Understanding Neural Networks through Representation Erasure", 2016).
