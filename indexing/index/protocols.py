@@ -1,4 +1,4 @@
-"""The chunk index: what an asker may do with it, and what the pipeline may do."""
+"""The chunk index: `Index` for searches on behalf of a person, `IndexWriter` for the pipeline."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -14,7 +14,7 @@ from indexing.runtime.deadline import Deadline
 
 @dataclass(frozen=True, slots=True)
 class DateRange:
-    """`[since, until)`, both aware; a document without that date is in no bounded range."""
+    """`[since, until)`, both timezone-aware; a document without a date is in no bounded range."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -22,12 +22,12 @@ class DateRange:
     def __post_init__(self) -> None:
         for moment in (self.since, self.until):
             if moment is not None and moment.utcoffset() is None:
-                raise ValueError(f"a time without its zone: {moment}")
+                raise ValueError(f"a time without a time zone: {moment}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Fields are AND-ed, values within a field OR-ed. `None` does not filter; an empty set lets nothing pass."""
+    """Fields are AND-ed, values within a field OR-ed. `None` does not filter; an empty set matches nothing."""
 
     sources: frozenset[str] | None = None
     sets: frozenset[str] | None = None
@@ -44,11 +44,11 @@ class Filters:
 class IndexQuery:
     text: str
     vector: Vector | None
-    """Of `text`; without one the vector leg is left out."""
+    """The embedding of `text`; without one the vector leg is skipped."""
     alpha: float
-    """Share of the vector leg, 0 to 1."""
+    """Weight of the vector leg, 0 to 1."""
     exact: tuple[str, ...] = ()
-    """Quoted phrases and code-like words to be looked up exactly, as `analysis.exact_terms` gives them."""
+    """Quoted phrases and identifiers to look up exactly, from `tokenizer.find_exact_terms`."""
     size: int = 50
     filters: Filters = field(default_factory=Filters)
 
@@ -61,14 +61,14 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Why a chunk was found, in raw figures that compare across queries."""
+    """Why a chunk was found, in raw scores that are comparable across queries."""
 
     cosine: float | None = None
     bm25: float | None = None
     word_share: float = 0.0
     """Share of the query's distinct words that the chunk holds, 0 to 1."""
     exact: int = 0
-    """How many of the query's exact terms it holds."""
+    """Number of the query's exact terms that it holds."""
     vector_rank: int | None = None
     """In the vector leg, counted from 1."""
     keyword_rank: int | None = None
@@ -103,14 +103,14 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     rankings: tuple[tuple[Hit, ...], ...]
-    """One for each query, best first."""
+    """One per query, best first."""
     partial: bool = False
-    """Some part of the index did not answer; more may be there."""
+    """Whether some part of the index did not answer, so that hits may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """Documents that the asker may read, counted."""
+    """Counts of documents that the asker may read."""
 
     sources: Mapping[str, int]
     media_types: Mapping[str, int]
@@ -121,16 +121,16 @@ class Facets:
 
 
 class Index(Protocol):
-    """What an asker may do. Only chunks that `readers` may read and that are not hidden are ever told of."""
+    """Search on behalf of a person. No method returns or counts what `readers` may not read, or what is hidden."""
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
-        """All variants in one call, against one state of the index. Raises DeadlineExceededError."""
+        """Search all variants in one call, against one state of the index. Raises DeadlineExceededError."""
         ...
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
-        """For each range, its chunks by position; forbidden and missing look alike: nothing."""
+        """Return the chunks of each range by position; forbidden and missing ones alike are left out."""
         ...
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets: ...
@@ -138,11 +138,11 @@ class Index(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replace:
-    """A whole document in place of what the index has of it, as one step to every reader."""
+    """Replace all of a document, in one step for every reader."""
 
     document_id: str
     generation: int
-    """Grows with every version of a document; an older one than the index holds is not written."""
+    """Grows with every version of a document; an older one than the indexed one is not written."""
     content_hash: str
     chunks: tuple[Chunk, ...]
     vectors: Vectors
@@ -153,12 +153,12 @@ class Replace:
 class Delete:
     document_id: str
     up_to: int | None = None
-    """The last generation that is meant: of a later one nothing is touched. `None`: whichever there is."""
+    """The last generation to delete; a later one is kept. `None` deletes any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amend:
-    """New access, sets, boost or hiding for a document, without new vectors. `None` leaves as is."""
+    """Change access, sets, boost or hiding of a document, without new vectors. `None` keeps a value."""
 
     document_id: str
     access: Access | None = None
@@ -166,7 +166,7 @@ class Amend:
     boost: float | None = None
     hidden: bool | None = None
     up_to: int | None = None
-    """As of `Delete`."""
+    """As in `Delete`."""
 
 
 IndexChange: TypeAlias = Replace | Delete | Amend
@@ -179,9 +179,9 @@ class Written:
     deleted: int = 0
     amended: int = 0
     stale: tuple[str, ...] = ()
-    """Ids whose change was older than what the index holds: it was not made."""
+    """Ids whose change was older than the indexed generation, and was not made."""
     missing: tuple[str, ...] = ()
-    """Ids that a Delete or an Amend named and the index does not hold."""
+    """Ids of a Delete or an Amend that the index does not hold."""
 
     def __add__(self, other: "Written") -> "Written":
         return Written(
@@ -199,29 +199,29 @@ class IndexedDocument:
     chunks: int
     content_hash: str
     access: Access = NOBODY
-    """Who finds it; of a document without chunks, nobody."""
+    """Who can find it: nobody, if it has no chunks."""
 
 
 class IndexWriter(Protocol):
-    """What the pipeline may do. No asker is ever given one."""
+    """Write to the index and read it without a check of access; never given to code that serves a person."""
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
-        """Write in the order given; visible to every process when it returns.
+        """Write the changes in order; they are visible to every process when this returns.
 
         Raises:
-            ValueError: a wrong dimension, a vector that is not of length 1, chunks that are not
-                the document's own or not numbered without gaps.
+            ValueError: a wrong dimension, a vector that is not of length 1, chunks of another document, or
+                positions with gaps.
         """
         ...
 
     def scan(self) -> Iterator[IndexedDocument]:
-        """Every document of the index by id, for repair, audit and moving."""
+        """Yield every document by id, for repair, audit and moving."""
         ...
 
     def export(self, after: str = "") -> Iterator[Replace]:
-        """Every document whose id follows `after`, by id, as another index can take it.
+        """Yield every document whose id follows `after`, by id, ready to be written to another index.
 
-        Vectors are those that the index kept, to its precision. Of a document without chunks no more
-        is known than `scan` tells.
+        Vectors have the precision of the index. A document without chunks has no more fields than `scan`
+        yields.
         """
         ...

@@ -26,20 +26,20 @@ Halves: TypeAlias = NDArray[np.float16]
 """Shape (vectors, dimension)."""
 Rows: TypeAlias = NDArray[np.int64]
 Scan: TypeAlias = Callable[[Int8s, Scores], None]
-"""Writes the dot products of some queries with these vectors."""
+"""Writes the dot products of fixed queries with the given vectors."""
 
-LANES, MOST_LANES = 4, 16
-"""Columns that a kernel takes at the price of one: with vector registers, and with tiles of AMX."""
-FEW = 4_096
-"""Below so many vectors it takes longer to lay out the columns than they save."""
-SMALLEST_PART, LARGEST_PART = 8_192, 16_384
-"""Vectors that are scanned at a time: fewer are not worth a thread's waking, more outgrow a core's cache."""
+LANES, MAX_LANES = 4, 16
+"""Columns that a kernel computes at the cost of one: with vector registers, and with tiles of AMX."""
+MIN_PACKED = 4_096
+"""Vectors below which packing the columns takes longer than it saves."""
+MIN_PART, MAX_PART = 8_192, 16_384
+"""Vectors scanned at a time: fewer do not pay for waking a thread, more exceed the cache of a core."""
 
 
 def scaled_dots(matrix: Int8s, scales: Scales, queries: Int8s, rows: Rows | None = None) -> Scores:
-    """Every query with every vector, or with those that `rows` numbers, times the vector's scale.
+    """Multiply every query with every vector, or those at `rows`, and scale the results.
 
-    The sums are exact; a score is rounded twice, to a float32 and when it is scaled.
+    The sums are exact; a score is rounded twice, to float32 and when it is scaled.
     """
     count = len(matrix) if rows is None else len(rows)
     found = np.empty((len(queries), count), np.float32)
@@ -54,42 +54,42 @@ def scaled_dots(matrix: Int8s, scales: Scales, queries: Int8s, rows: Rows | None
             scan(matrix.take(rows[part], axis=0), scores)
             scores *= scales.take(rows[part])
 
-    _share_out(count, score)
+    _run_in_parts(count, score)
     return found
 
 
-def _share_out(count: int, work: Callable[[slice], None]) -> None:
-    """Do `work` on every part of `count`, on all cores that have time for it.
+def _run_in_parts(count: int, work: Callable[[slice], None]) -> None:
+    """Run `work` on every part of `count`, on all cores that are free.
 
-    Whoever is free takes the next part. Help that has not begun when no part is left is not waited for, so
+    A free thread takes the next part. Helpers that have not started when no part is left are cancelled, so
     that on a busy machine this thread does all the work without delay.
     """
     cores = usable_cores()
-    size = _size(count, cores)
+    size = _part_size(count, cores)
     starts = iter(range(0, count, size))
 
-    def take_turns() -> None:
+    def take_parts() -> None:
         for start in starts:
             work(slice(start, min(start + size, count)))
 
-    helpers = [_pool().submit(take_turns) for _ in range(min(cores, -(-count // size)) - 1)]
-    take_turns()
+    helpers = [_pool().submit(take_parts) for _ in range(min(cores, -(-count // size)) - 1)]
+    take_parts()
     for helper in helpers:
         if not helper.cancel():
             helper.result()
 
 
-def _size(count: int, cores: int) -> int:
-    """Of a part: some for each core, so that all are done at about the same time; none is much smaller."""
+def _part_size(count: int, cores: int) -> int:
+    """Return a size that gives each core several parts, so that all finish at about the same time."""
     parts = 4 * cores if cores > 1 else 1
-    wished = min(LARGEST_PART, max(SMALLEST_PART, count // parts))
-    size = -(-max(1, count) // max(1, count // wished))
-    return -(-size // MOST_LANES) * MOST_LANES
+    preferred = min(MAX_PART, max(MIN_PART, count // parts))
+    size = -(-max(1, count) // max(1, count // preferred))
+    return -(-size // MAX_LANES) * MAX_LANES
 
 
 @cache
 def usable_cores() -> int:
-    """How many the process might run on when it first asked."""
+    """Return how many cores the process may use; determined once."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -97,27 +97,27 @@ def usable_cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """One for all scans of the process: waking a thread takes a fraction of starting one."""
+    """Return the threads for all scans: waking a thread is much faster than starting one."""
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "scan")
 
 
 if hasattr(os, "register_at_fork"):
-    # Threads do not follow into a forked process, and what they held locked would stay locked there.
+    # A forked process has no threads of the pool, and locks that they held would stay locked.
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def numkong_scan(queries: Int8s, lanes: int) -> Scan:
-    """Neighbouring vectors are read as one long row: a kernel finds `lanes` sums of a row at the price of one.
+    """Build a scan that reads neighbouring vectors as one row, of which a kernel computes `lanes` sums at once.
 
-    The kernel multiplies each row with all its columns. There are as many for a query as a row has vectors:
-    the query in the place of that vector, and zeros in those of the others.
+    The kernel multiplies each row with all columns. A query has as many columns as a row has vectors: each
+    holds the query at the position of one vector, and zeros elsewhere.
     """
     if lanes == len(queries) == 1:
         return partial(_numkong_scan_for_one, queries)
     count, dimension = queries.shape
     joined = max(1, lanes // count)
     columns = np.zeros((joined, count, joined, dimension), np.int8)
-    np.einsum("pcpd->pcd", columns)[:] = queries  # A view of where they go.
+    np.einsum("pcpd->pcd", columns)[:] = queries  # A view of their positions.
     packed = numkong.dots_pack(columns.reshape(joined * count, joined * dimension))
 
     def sums(matrix: Int8s) -> NDArray[np.int32]:
@@ -141,17 +141,16 @@ def _numkong_scan_for_one(query: Int8s, matrix: Int8s, out: Scores) -> None:
 
 
 def _lanes(count: int) -> int:
-    """For a scan of `count` vectors."""
-    return 1 if count < FEW else _most_lanes()
+    return 1 if count < MIN_PACKED else _max_lanes()
 
 
 @cache
-def _most_lanes() -> int:
-    return MOST_LANES if numkong.get_capabilities().get("sapphireamx") else LANES
+def _max_lanes() -> int:
+    return MAX_LANES if numkong.get_capabilities().get("sapphireamx") else LANES
 
 
 def numpy_scan(queries: Int8s) -> Scan:
-    """In float32, which holds these sums exactly up to a dimension of 1,040."""
+    """Build a scan in float32, which represents these sums exactly up to a dimension of 1,040."""
     wanted = queries.astype(np.float32)
 
     def scan(matrix: Int8s, out: Scores) -> None:
@@ -161,7 +160,7 @@ def numpy_scan(queries: Int8s) -> Scan:
 
 
 def half_dots(matrix: Halves, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of every half vector with one; numkong is ten times as fast, for it widens no copy."""
+    """Multiply every half-float vector with one; numkong is ten times as fast, as it makes no wider copy."""
     if len(matrix) == 0:
         return np.empty(0, dtype=np.float32)
     if not HAS_NUMKONG:

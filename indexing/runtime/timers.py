@@ -62,7 +62,7 @@ class Timers:
 
 
 class _ProcessTimers:
-    """The timers of this process, made anew after a fork, which takes no thread along."""
+    """The timers of this process, recreated after a fork, which takes no threads along."""
 
     def __init__(self) -> None:
         self.timers = Timers()

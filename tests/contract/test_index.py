@@ -42,16 +42,16 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import DIMENSION, chunk, document, near, query, unit, vector, vectors
 from tests.support.index_engines import (
     PUBLIC,
-    Embedded,
     Engine,
-    OpenSearch,
+    LocalEngine,
+    OpenSearchEngine,
     generations_seen,
     is_whole,
-    quick_to_fill,
     replace_again_and_again,
     soon,
     step,
     version,
+    with_sparse_graph,
     write_until_killed,
 )
 from tests.support.opensearch_server import SERVERS, url_of
@@ -66,9 +66,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     """Each kind of index, new and empty."""
     match request.param:
         case "embedded":
-            yield Embedded(tmp_path / "index")
+            yield LocalEngine(tmp_path / "index")
         case server:
-            cluster = OpenSearch(url_of(server), f"t-{secrets.token_hex(6)}")
+            cluster = OpenSearchEngine(url_of(server), f"t-{secrets.token_hex(6)}")
             yield cluster
             cluster.remove()
 
@@ -406,7 +406,7 @@ def test_a_code_that_very_many_hold_names_none(index: Index, writer: IndexWriter
     assert {hit.evidence.exact for hit in ranking} == {0}
 
 
-# --- access: through every door
+# --- access: through every read path
 
 
 def by_words(index: Index, readers: Readers, filters: Filters) -> set[str]:
@@ -431,31 +431,31 @@ def by_id(index: Index, readers: Readers, filters: Filters) -> set[str]:
     return {chunk.document_id for part in parts for chunk in part}
 
 
-Door = Callable[[Index, Readers, Filters], set[str]]
+ReadPath = Callable[[Index, Readers, Filters], set[str]]
 
-FILTERED_DOORS = [by_words, by_vector, by_exact_term, by_facets]
-DOORS = [*FILTERED_DOORS, by_id]
+FILTERED_READ_PATHS = [by_words, by_vector, by_exact_term, by_facets]
+READ_PATHS = [*FILTERED_READ_PATHS, by_id]
 
 
-@pytest.fixture(params=DOORS, ids=lambda door: door.__name__)
-def door(request: pytest.FixtureRequest) -> Door:
-    chosen: Door = request.param
+@pytest.fixture(params=READ_PATHS, ids=lambda read_path: read_path.__name__)
+def read_path(request: pytest.FixtureRequest) -> ReadPath:
+    chosen: ReadPath = request.param
     return chosen
 
 
-@pytest.fixture(params=FILTERED_DOORS, ids=lambda door: door.__name__)
-def filtered_door(request: pytest.FixtureRequest) -> Door:
-    chosen: Door = request.param
+@pytest.fixture(params=FILTERED_READ_PATHS, ids=lambda read_path: read_path.__name__)
+def filtered_read_path(request: pytest.FixtureRequest) -> ReadPath:
+    chosen: ReadPath = request.param
     return chosen
 
 
 def secret(name: str, **fields: Any) -> Replace:
-    """A document that each door finds; its source is its name, so that facets tell it too."""
+    """A document that each read path finds; its source is its name, so that facets tell it too."""
     return document(name, "a secret X-77", **{"source": name, **fields})
 
 
 def test_only_holders_of_a_token_see_a_document(
-    index: Index, writer: IndexWriter, door: Door
+    index: Index, writer: IndexWriter, read_path: ReadPath
 ) -> None:
     writer.write(
         [
@@ -467,19 +467,19 @@ def test_only_holders_of_a_token_see_a_document(
         ]
     )
     everything = Filters()
-    assert door(index, PUBLIC, everything) == {"a"}
-    assert door(index, Readers.of("user:ann@example.com"), everything) == {"a", "b"}
-    assert door(index, Readers.of("group:board"), everything) == {"a", "c"}
-    assert door(index, ANN, everything) == {"a", "b", "c"}
-    assert door(index, Readers.of("external:drive:42"), everything) == {"a", "d"}
-    assert door(index, Readers.of("group:fin", "group:finance2"), everything) == {"a"}
-    assert door(index, Readers.of("group:board\0", "group:finance\0x"), everything) == {"a"}
-    assert door(index, Readers(frozenset({"user:ann@example.com"})), everything) == {"b"}
-    assert door(index, Readers(frozenset()), everything) == set()
+    assert read_path(index, PUBLIC, everything) == {"a"}
+    assert read_path(index, Readers.of("user:ann@example.com"), everything) == {"a", "b"}
+    assert read_path(index, Readers.of("group:board"), everything) == {"a", "c"}
+    assert read_path(index, ANN, everything) == {"a", "b", "c"}
+    assert read_path(index, Readers.of("external:drive:42"), everything) == {"a", "d"}
+    assert read_path(index, Readers.of("group:fin", "group:finance2"), everything) == {"a"}
+    assert read_path(index, Readers.of("group:board\0", "group:finance\0x"), everything) == {"a"}
+    assert read_path(index, Readers(frozenset({"user:ann@example.com"})), everything) == {"b"}
+    assert read_path(index, Readers(frozenset()), everything) == set()
 
 
 def test_new_access_holds_when_the_write_returns(
-    index: Index, writer: IndexWriter, door: Door
+    index: Index, writer: IndexWriter, read_path: ReadPath
 ) -> None:
     writer.write([secret("a"), secret("b")])
     steps = [
@@ -490,8 +490,8 @@ def test_new_access_holds_when_the_write_returns(
     ]
     for access, public, ann in steps:
         assert writer.write([Amend(document_id="a", access=access)]) == Written(amended=1)
-        assert door(index, PUBLIC, Filters()) == public
-        assert door(index, ANN, Filters()) == ann
+        assert read_path(index, PUBLIC, Filters()) == public
+        assert read_path(index, ANN, Filters()) == ann
 
 
 def test_an_amendment_leaves_text_and_vectors_as_they_are(
@@ -518,20 +518,24 @@ def test_an_amendment_leaves_text_and_vectors_as_they_are(
     assert list(writer.scan()) == [IndexedDocument("a", 1, 2, "hash of a 1", access)]
 
 
-def test_what_is_hidden_is_told_to_nobody(index: Index, writer: IndexWriter, door: Door) -> None:
+def test_what_is_hidden_is_told_to_nobody(
+    index: Index, writer: IndexWriter, read_path: ReadPath
+) -> None:
     writer.write([secret("a", hidden=True), secret("b")])
-    assert door(index, PUBLIC, Filters()) == {"b"}
+    assert read_path(index, PUBLIC, Filters()) == {"b"}
     writer.write([Amend(document_id="a", hidden=False), Amend(document_id="b", hidden=True)])
-    assert door(index, PUBLIC, Filters()) == {"a"}
+    assert read_path(index, PUBLIC, Filters()) == {"a"}
     writer.write([Amend(document_id="b", access=EVERYBODY)])
-    assert door(index, PUBLIC, Filters()) == {"a"}
+    assert read_path(index, PUBLIC, Filters()) == {"a"}
 
 
-def test_a_replacement_brings_its_own_access(index: Index, writer: IndexWriter, door: Door) -> None:
+def test_a_replacement_brings_its_own_access(
+    index: Index, writer: IndexWriter, read_path: ReadPath
+) -> None:
     writer.write([secret("a")])
     writer.write([secret("a", generation=2, access=Access.to(["group:finance"]))])
-    assert door(index, PUBLIC, Filters()) == set()
-    assert door(index, ANN, Filters()) == {"a"}
+    assert read_path(index, PUBLIC, Filters()) == set()
+    assert read_path(index, ANN, Filters()) == {"a"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -556,7 +560,7 @@ def unprotected(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     The local index reads in one transaction of SQLite, which hides changes, and removes old rows at once.
     Without both, a change is in the tables when chunks are fetched, as it is on a cluster.
     """
-    if isinstance(engine, Embedded):
+    if isinstance(engine, LocalEngine):
         monkeypatch.setattr("indexing.local.snapshot.read_transaction", nullcontext)
         monkeypatch.setattr("indexing.local.writer.clean_up", lambda *_: None)
     return engine
@@ -634,7 +638,7 @@ def test_a_crowd_of_forbidden_documents_does_not_stand_in_the_way(
 
 
 def test_each_filter_lets_pass_what_it_names(
-    index: Index, writer: IndexWriter, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath
 ) -> None:
     writer.write(
         [
@@ -655,7 +659,7 @@ def test_each_filter_lets_pass_what_it_names(
     )
 
     def passed(**fields: Any) -> set[str]:
-        return filtered_door(index, PUBLIC, Filters(**fields))
+        return filtered_read_path(index, PUBLIC, Filters(**fields))
 
     assert passed() == {"a", "b", "c"}
     assert passed(sources=frozenset({"a", "c", "none"})) == {"a", "c"}
@@ -672,7 +676,7 @@ def test_each_filter_lets_pass_what_it_names(
 
 
 def test_a_person_is_the_same_by_every_name(
-    index: Index, writer: IndexWriter, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath
 ) -> None:
     writer.write(
         [
@@ -685,7 +689,7 @@ def test_a_person_is_the_same_by_every_name(
     )
 
     def passed(*keys: str, **fields: Any) -> set[str]:
-        return filtered_door(index, PUBLIC, Filters(people=frozenset(keys), **fields))
+        return filtered_read_path(index, PUBLIC, Filters(people=frozenset(keys), **fields))
 
     assert passed("ann@example.com") == {"a", "b"}
     assert passed("bob") == {"a", "c"}
@@ -696,7 +700,7 @@ def test_a_person_is_the_same_by_every_name(
 
 
 def test_a_filter_by_person_outlasts_an_amendment_and_follows_a_new_version(
-    index: Index, writer: IndexWriter, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath
 ) -> None:
     ann, bob = (Person("Ann", "ann@example.com"),), (Person("Bob"),)
     writer.write([secret("a", owners=ann), secret("b", owners=ann, hidden=True)])
@@ -710,16 +714,16 @@ def test_a_filter_by_person_outlasts_an_amendment_and_follows_a_new_version(
         Filters(people=frozenset({"ann@example.com"})),
         Filters(people=frozenset({"bob"})),
     )
-    assert filtered_door(index, PUBLIC, by_ann) == {"b"}
-    assert filtered_door(index, ANN, by_ann) == {"a", "b"}
+    assert filtered_read_path(index, PUBLIC, by_ann) == {"b"}
+    assert filtered_read_path(index, ANN, by_ann) == {"a", "b"}
     writer.write([secret("a", owners=bob, generation=2), Delete("b")])
-    assert filtered_door(index, ANN, by_ann) == set()
-    assert filtered_door(index, PUBLIC, by_bob) == {"a"}
+    assert filtered_read_path(index, ANN, by_ann) == set()
+    assert filtered_read_path(index, PUBLIC, by_bob) == {"a"}
 
 
 @pytest.mark.parametrize("field", ["created", "updated"])
 def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
-    index: Index, writer: IndexWriter, filtered_door: Door, field: str
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath, field: str
 ) -> None:
     moments = {
         "a": MAY - DAY,
@@ -732,7 +736,7 @@ def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
 
     def passed(since: datetime | None, until: datetime | None) -> set[str]:
         dates: dict[str, Any] = {field: DateRange(since, until)}
-        return filtered_door(index, PUBLIC, Filters(**dates))
+        return filtered_read_path(index, PUBLIC, Filters(**dates))
 
     assert passed(None, None) == {"a", "b", "c", "d", "e"}
     assert passed(MAY, None) == {"b", "c"}
@@ -746,13 +750,13 @@ def test_a_date_range_begins_with_its_first_moment_and_ends_before_its_last(
 
 
 def test_a_filter_follows_an_amendment(
-    index: Index, writer: IndexWriter, filtered_door: Door
+    index: Index, writer: IndexWriter, filtered_read_path: ReadPath
 ) -> None:
     writer.write([secret("a", sets=frozenset({"hr"})), secret("b")])
     writer.write(
         [Amend(document_id="a", sets=frozenset()), Amend(document_id="b", sets=frozenset({"hr"}))]
     )
-    assert filtered_door(index, PUBLIC, Filters(sets=frozenset({"hr"}))) == {"b"}
+    assert filtered_read_path(index, PUBLIC, Filters(sets=frozenset({"hr"}))) == {"b"}
 
 
 def test_queries_of_one_call_keep_their_own_filters(index: Index, writer: IndexWriter) -> None:
@@ -1189,11 +1193,11 @@ def test_a_document_is_never_absent_or_mixed_while_it_is_replaced(
     while other.is_alive():
         seen.append(generations_seen(index, "a"))
     other.join()
-    assert all(is_whole(generations) for doors in seen for generations in doors)
-    assert len({doors[0][0] for doors in seen}) > 3, (
+    assert all(is_whole(generations) for views in seen for generations in views)
+    assert len({views[0][0] for views in seen}) > 3, (
         "the searches should have seen several versions"
     )
-    assert {doors[0] for doors in generations_seen(index, "a")} == {25}
+    assert {views[0] for views in generations_seen(index, "a")} == {25}
 
 
 def test_threads_share_an_index_and_writers_wait_for_each_other(engine: Engine) -> None:
@@ -1232,8 +1236,8 @@ def test_one_process_writes_while_another_reads(
         seen.append(generations_seen(index, "a"))
     other.join()
     assert other.exitcode == 0
-    assert all(is_whole(generations) for doors in seen for generations in doors)
-    assert {doors[0] for doors in generations_seen(index, "a")} == {16}
+    assert all(is_whole(generations) for views in seen for generations in views)
+    assert {views[0] for views in generations_seen(index, "a")} == {16}
 
 
 def test_a_killed_writer_leaves_nothing_half(engine: Engine, tmp_path: Path) -> None:
@@ -1295,7 +1299,7 @@ def _expected(numbers: list[int]) -> tuple[int | None, int | None]:
 
 
 def test_a_hundred_thousand_chunks(engine: Engine) -> None:
-    quick = quick_to_fill(engine)
+    quick = with_sparse_graph(engine)
     index, writer = quick.index(), quick.writer()
     rng = np.random.default_rng(3)
     base = unit(rng.standard_normal((100, DIMENSION)))

@@ -1,4 +1,4 @@
-"""Chunks, vectors and changes of an index, in as few words as a test needs."""
+"""Builders of chunks, vectors and changes for tests of an index."""
 
 import zlib
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ IDENTITY = EmbedderIdentity(model="test", version="1", precision="float32", dime
 
 
 def vector(name: str, dimension: int = DIMENSION) -> Vector:
-    """A unit vector that depends on `name` alone; those of two names are nearly at right angles."""
+    """Return a unit vector that depends on `name` alone; those of two names are nearly orthogonal."""
     found: Vector = vectors([name], dimension)[0]
     return found
 
@@ -33,7 +33,7 @@ def vectors(names: Sequence[str], dimension: int = DIMENSION) -> Vectors:
 
 
 def near(vector: Vector, cosine: float) -> Vector:
-    """A unit vector with this cosine to `vector`."""
+    """Return a unit vector with this cosine to `vector`."""
     other = np.roll(vector, 1)
     across = unit((other - (other @ vector) * vector)[None])[0]
     found: Vector = (cosine * vector + np.sqrt(1.0 - cosine**2) * across).astype(np.float32)
@@ -41,7 +41,7 @@ def near(vector: Vector, cosine: float) -> Vector:
 
 
 def unit(matrix: NDArray[np.floating]) -> Vectors:
-    """The rows, each of length 1."""
+    """Scale each row to length 1."""
     if len(matrix) == 0:
         return matrix.astype(np.float32)
     found: Vectors = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
@@ -49,7 +49,7 @@ def unit(matrix: NDArray[np.floating]) -> Vectors:
 
 
 def chunk(document_id: str, position: int, text: str, **fields: Any) -> Chunk:
-    """A public chunk whose title is its document's id; `fields` are those of Chunk."""
+    """Build a public chunk; `fields` are those of Chunk."""
     plain = Chunk(
         document_id=document_id,
         position=position,
@@ -74,7 +74,7 @@ def document(
     readers: Sequence[str] | None = None,
     **fields: Any,
 ) -> Replace:
-    """A Replace with one chunk a text; vectors drawn from the texts unless given."""
+    """Build a Replace with one chunk per text; vectors depend on the texts unless given."""
     if readers is not None:
         fields["access"] = Access.to(readers)
     return Replace(
@@ -87,5 +87,5 @@ def document(
 
 
 def query(text: str, **fields: Any) -> IndexQuery:
-    """A keyword query, unless `fields` say more."""
+    """Build a query, by default of the keyword leg only."""
     return replace(IndexQuery(text=text, vector=None, alpha=0.0), **fields)

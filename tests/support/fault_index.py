@@ -1,4 +1,4 @@
-"""An index on the cluster that goes through faults, and what is then counted in it."""
+"""An index on a cluster with faults, and checks of what it holds afterwards."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,11 +16,11 @@ from tests.support.chunks import DIMENSION, IDENTITY, query, vector
 from tests.support.index_engines import PUBLIC, is_whole, version
 
 ALL = 3_000
-"""Hits: more than any of these tests has chunks."""
+"""More hits than any of these tests has chunks."""
 
 
-class Tried:
-    """One index of `version`s, and the writer and the reader that are tried on it."""
+class IndexUnderTest:
+    """An index of `version`s, with a writer and a reader."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class Tried:
             client, self.name, DIMENSION, VectorSettings(), patience=patience
         )
         self.index: OpenSearchIndex = open_index(client, prefix, IDENTITY)
-        # What it learns of the cluster once is no part of a later search.
+        # The first search asks the cluster for its version; later ones do not.
         self.find()
 
     def find(self, deadline: Deadline | None = None, asked: IndexQuery | None = None) -> Found:
         return self.index.find([asked or everything()], PUBLIC, deadline or Deadline.after(60))
 
     def check_holds(self, expected: Mapping[str, int]) -> None:
-        """These documents in these generations, each whole and once, to whoever asks; and nothing else at all."""
+        """Assert that exactly these documents are in the index, in these generations, each complete and once."""
         chunks = {name: 2 + generation % 5 for name, generation in expected.items()}
         scanned = {each.id: (each.generation, each.chunks) for each in self.writer.scan()}
         assert scanned == {name: (expected[name], chunks[name]) for name in expected}
@@ -60,14 +60,14 @@ class Tried:
         assert self.count() == sum(chunks.values()) + len(expected)
 
     def count(self, kind: str | None = None) -> int:
-        """Records of the index, of this kind."""
+        """Count the records of this kind."""
         asked: dict[str, Any] = {"term": {"kind": kind}} if kind else {"match_all": {}}
         found: int = self.client.count(index=self.name, body={"query": asked})["count"]
         return found
 
 
 def everything() -> IndexQuery:
-    """Finds every chunk of a `version`, by its words and by its vector."""
+    """Build a query that finds every chunk of a `version` by words and by vector."""
     return query("version", size=ALL, vector=vector("any"), alpha=0.5)
 
 
@@ -80,7 +80,7 @@ def by_vector() -> IndexQuery:
 
 
 def generations(found: Found) -> dict[str, list[int]]:
-    """By document, the generation that each hit on it tells; no chunk comes twice."""
+    """Return the generations of each document's hits; no chunk comes twice."""
     (ranking,) = found.rankings
     assert len({hit.chunk.key for hit in ranking}) == len(ranking)
     told: dict[str, list[int]] = {}
@@ -102,7 +102,7 @@ def versions(names: Iterable[str], generation: int) -> list[Replace]:
 
 
 def outcome(call: Callable[[], object], *ours: type[Exception]) -> type[Exception] | None:
-    """The exception of ours that ended the call; `None`: it returned. Any other is raised."""
+    """Return the type of the expected exception that the call raised, `None` if it returned."""
     try:
         call()
     except ours as error:

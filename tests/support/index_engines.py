@@ -1,4 +1,4 @@
-"""Implementations of the index for the contract suite, in a form that other processes can open too."""
+"""Engines of the contract suite: each opens the same index any number of times, also in other processes."""
 
 import os
 import time
@@ -20,11 +20,11 @@ from indexing.runtime.deadline import Deadline
 from tests.support.chunks import IDENTITY, document, query, vector
 
 PUBLIC = Readers.of()
-_THIN = IndexLayout(vectors=VectorSettings(m=8, ef_construction=32))
+_SPARSE = IndexLayout(vectors=VectorSettings(m=8, ef_construction=32))
 
 
 class Engine(Protocol):
-    """Opens one and the same index, any number of times, here or in another process."""
+    """Opens the same index any number of times, in this process or another."""
 
     def index(self) -> Index: ...
 
@@ -32,7 +32,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Embedded:
+class LocalEngine:
     folder: Path
 
     def index(self) -> Index:
@@ -43,10 +43,10 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class OpenSearch:
+class OpenSearchEngine:
     url: str
     prefix: str
-    """Of this test's own indexes."""
+    """The prefix of this test's indexes."""
     layout: IndexLayout = field(default_factory=IndexLayout)
 
     def index(self) -> Index:
@@ -61,15 +61,15 @@ class OpenSearch:
 
 @cache
 def _client(url: str) -> opensearchpy.OpenSearch:
-    """One for the whole run; threads share it, and every process makes its own."""
+    """Return the client of this process, which its threads share."""
     return connect(OpenSearchSettings(urls=(url,)))
 
 
-def quick_to_fill(engine: Engine) -> Engine:
-    """The same, before it is first opened: where it links vectors in a graph, with fewer links, which are most of the work."""
+def with_sparse_graph(engine: Engine) -> Engine:
+    """Return the engine with a sparser vector graph, which is most of the work; before it is first opened."""
     match engine:
-        case OpenSearch():
-            return replace(engine, layout=_THIN)
+        case OpenSearchEngine():
+            return replace(engine, layout=_SPARSE)
         case _:
             return engine
 
@@ -79,14 +79,14 @@ def soon() -> Deadline:
 
 
 def version(document_id: str, generation: int) -> Replace:
-    """A document of 2 to 6 chunks, every one of which tells its generation."""
+    """Build a document of 2 to 6 chunks, each of which contains its generation."""
     count = 2 + generation % 5
     texts = [f"version of {document_id} generation{generation} part{n}" for n in range(count)]
     return document(document_id, *texts, generation=generation)
 
 
 def generations_seen(index: Index, document_id: str) -> list[list[int]]:
-    """For the words, the vectors and the chunks of a `version`: the generations that each shows."""
+    """Return the generations of a `version` that a keyword search, a vector search and `chunks` show."""
     asked = [
         query("version", size=50),
         query("", size=50, vector=vector("any"), alpha=1.0),
@@ -119,7 +119,7 @@ DOCUMENTS = 5
 
 
 def step(number: int) -> tuple[str, IndexChange]:
-    """The `number`-th change of `write_until_killed`, and the document it is about."""
+    """Return the `number`-th change of `write_until_killed` and its document."""
     name = f"document {number % DOCUMENTS}"
     match number // DOCUMENTS % 6:
         case 2:
@@ -133,7 +133,7 @@ def step(number: int) -> tuple[str, IndexChange]:
 
 
 def write_until_killed(engine: Engine, log: Path, start: int) -> None:
-    """Note the number of every change when it begins and when it has been acknowledged."""
+    """Write changes, and log the number of each when it begins and when it has returned."""
     writer = engine.writer()
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     number = start

@@ -1,4 +1,4 @@
-"""An index that is only written, in memory: what the pipeline tells it, checked strictly."""
+"""An index writer in memory that checks every change strictly, for tests of the pipeline."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -16,7 +16,7 @@ from indexing.index.protocols import Filters
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
-from tests.support.fault_index import Tried, check_none_is_mixed, generations, versions
+from tests.support.fault_index import IndexUnderTest, check_none_is_mixed, generations, versions
 from tests.support.index_engines import PUBLIC
 from tests.support.opensearch_server import Cluster, Server
 
@@ -64,7 +64,7 @@ class Search:
 class Traffic:
     """One thread that writes and one that searches, without a pause, until stopped."""
 
-    tried: Tried
+    subject: IndexUnderTest
     acknowledged: dict[str, int] = field(default_factory=dict)
     writes: int = 0
     repeated: int = 0
@@ -114,7 +114,7 @@ class Traffic:
     def _write_until_done(self, names: list[str], generation: int) -> None:
         while True:
             try:
-                self.tried.writer.write(versions(names, generation))
+                self.subject.writer.write(versions(names, generation))
             except TemporarilyUnavailableError:
                 self.repeated += 1
             else:
@@ -124,7 +124,7 @@ class Traffic:
         while not self.over.is_set():
             acknowledged = self.acknowledged
             try:
-                found = self.tried.find(Deadline.after(10))
+                found = self.subject.find(Deadline.after(10))
             except (TemporarilyUnavailableError, DeadlineExceededError):
                 continue
             check_none_is_mixed(found)
@@ -132,14 +132,14 @@ class Traffic:
             self.searches.append(Search(time.monotonic(), acknowledged, shown, found.partial))
 
 
-def manager(cluster: Cluster, _: Tried) -> Server:
+def manager(cluster: Cluster, _: IndexUnderTest) -> Server:
     return cluster.manager()
 
 
-def holder(cluster: Cluster, tried: Tried) -> Server:
+def holder(cluster: Cluster, subject: IndexUnderTest) -> Server:
     """Return a node that is not the manager and holds a primary shard of the index."""
     asked = {"format": "json", "h": "prirep,node"}
-    shards: list[dict[str, Any]] = tried.client.cat.shards(index=tried.name, params=asked)
+    shards: list[dict[str, Any]] = subject.client.cat.shards(index=subject.name, params=asked)
     holders = {each["node"] for each in shards if each["prirep"] == "p"}
     named = {server.node.name: server for server in cluster.nodes}
     return named[min(holders - {cluster.manager().node.name})]
@@ -147,16 +147,22 @@ def holder(cluster: Cluster, tried: Tried) -> Server:
 
 @pytest.mark.parametrize("chosen", [manager, holder])
 def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
-    cluster: Cluster, client: OpenSearch, prefix: str, chosen: Callable[[Cluster, Tried], Server]
+    cluster: Cluster,
+    client: OpenSearch,
+    prefix: str,
+    chosen: Callable[[Cluster, IndexUnderTest], Server],
 ) -> None:
-    tried, bare = Tried(client, prefix, REPLICATED), Tried(client, f"{prefix}-bare", BARE)
+    subject, bare = (
+        IndexUnderTest(client, prefix, REPLICATED),
+        IndexUnderTest(client, f"{prefix}-bare", BARE),
+    )
     bare.writer.write(versions(DOCUMENTS, 1))
-    with Traffic(tried) as traffic:
+    with Traffic(subject) as traffic:
         traffic.await_more()
-        lost = chosen(cluster, tried)
+        lost = chosen(cluster, subject)
         lost.kill()
         traffic.await_more()
-        await_colour(client, tried.name, "yellow")
+        await_colour(client, subject.name, "yellow")
         await_colour(client, bare.name, "red")
         check_partial(bare)
         traffic.await_more()
@@ -166,7 +172,7 @@ def test_a_cluster_that_loses_a_node_goes_on_and_has_lost_nothing(
     check_searches(traffic.searches)
     cluster.wait("green", nodes=3)
     bare.check_holds(dict.fromkeys(DOCUMENTS, 1))
-    tried.check_holds(traffic.acknowledged)
+    subject.check_holds(traffic.acknowledged)
     for server in cluster.nodes:
         # Each node answers from its own copies.
         check_copies(server, prefix, traffic.acknowledged)
@@ -179,7 +185,7 @@ def await_colour(client: OpenSearch, index: str, colour: str) -> None:
         time.sleep(0.1)
 
 
-def check_partial(bare: Tried) -> None:
+def check_partial(bare: IndexUnderTest) -> None:
     """One of its shards is missing: results are marked as partial, and complete listings fail."""
     found = bare.find()
     left = generations(found)
@@ -209,5 +215,5 @@ def check_searches(searches: list[Search]) -> None:
 
 def check_copies(server: Server, prefix: str, expected: dict[str, int]) -> None:
     client = connect(OpenSearchSettings(urls=(server.url,)))
-    Tried(client, prefix).check_holds(expected)
+    IndexUnderTest(client, prefix).check_holds(expected)
     client.close()

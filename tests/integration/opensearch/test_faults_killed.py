@@ -14,7 +14,13 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.index.protocols import Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
-from tests.support.fault_index import Tried, check_none_is_mixed, generations, outcome, versions
+from tests.support.fault_index import (
+    IndexUnderTest,
+    check_none_is_mixed,
+    generations,
+    outcome,
+    versions,
+)
 from tests.support.fault_proxy import FaultProxy, Meanwhile, fault_proxy
 from tests.support.opensearch_server import Server
 
@@ -60,14 +66,14 @@ CHUNKS = 30 * 4
 
 
 @pytest.fixture
-def tried(client: OpenSearch, prefix: str) -> Tried:
-    tried = Tried(client, prefix)
-    tried.writer.write(versions(OLD, 1))
-    return tried
+def subject(client: OpenSearch, prefix: str) -> IndexUnderTest:
+    subject = IndexUnderTest(client, prefix)
+    subject.writer.write(versions(OLD, 1))
+    return subject
 
 
 def test_a_write_outlasts_a_server_that_is_killed_and_started_again(
-    server: Server, line: FaultProxy, tried: Tried
+    server: Server, line: FaultProxy, subject: IndexUnderTest
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
         restarts: list[Future[None]] = []
@@ -77,10 +83,10 @@ def test_a_write_outlasts_a_server_that_is_killed_and_started_again(
             restarts.append(pool.submit(server.start))
 
         with line.injecting(Meanwhile(crash, after=20_000), "_bulk", spared=1, times=1):
-            written = tried.writer.write(changes())
+            written = subject.writer.write(changes())
         restarts.pop().result()
     assert written == Written(replaced=30, chunks=CHUNKS, deleted=1)
-    tried.check_holds(AFTER)
+    subject.check_holds(AFTER)
 
 
 KILLS = {
@@ -92,10 +98,15 @@ KILLS = {
 
 @pytest.mark.parametrize("kill", KILLS)
 def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
-    server: Server, line: FaultProxy, client: OpenSearch, prefix: str, tried: Tried, kill: str
+    server: Server,
+    line: FaultProxy,
+    client: OpenSearch,
+    prefix: str,
+    subject: IndexUnderTest,
+    kill: str,
 ) -> None:
     number, arrived, wait = KILLS[kill]
-    hasty = Tried(client, prefix, patience=0.5)
+    hasty = IndexUnderTest(client, prefix, patience=0.5)
 
     def crash() -> None:
         time.sleep(wait)
@@ -109,18 +120,18 @@ def test_a_write_that_a_kill_ends_has_lost_nothing_and_may_be_repeated(
         hasty.writer.write(changes())
     assert time.monotonic() - begun < wait + 0.5 + SLACK
     server.start()
-    check_none_is_lost(tried)
-    tried.writer.write(changes())
-    tried.check_holds(AFTER)
+    check_none_is_lost(subject)
+    subject.writer.write(changes())
+    subject.check_holds(AFTER)
 
 
-def check_none_is_lost(tried: Tried) -> None:
+def check_none_is_lost(subject: IndexUnderTest) -> None:
     """Check that every document is as it was acknowledged, or as the interrupted write would leave it."""
-    found = tried.find()
+    found = subject.find()
     assert not found.partial
     check_none_is_mixed(found)
     shown = {name: told[0] for name, told in generations(found).items()}
-    scanned = {each.id: each.generation for each in tried.writer.scan()}
+    scanned = {each.id: each.generation for each in subject.writer.scan()}
     assert scanned == shown
     assert {name: shown[name] for name in OLD[11:]} == dict.fromkeys(OLD[11:], 1)
     assert {shown[name] for name in OLD[:10]} <= {1, 2}
@@ -128,47 +139,47 @@ def check_none_is_lost(tried: Tried) -> None:
     assert {shown.get(name) for name in NEW} <= {2, None}
 
 
-def asked(tried: Tried, seconds: float) -> Callable[[], object]:
-    return lambda: tried.find(Deadline.after(seconds))
+def asked(subject: IndexUnderTest, seconds: float) -> Callable[[], object]:
+    return lambda: subject.find(Deadline.after(seconds))
 
 
 def test_a_server_that_is_killed_during_a_search_is_found_again_when_it_is_back(
-    server: Server, line: FaultProxy, tried: Tried
+    server: Server, line: FaultProxy, subject: IndexUnderTest
 ) -> None:
-    right = tried.find()
+    right = subject.find()
     for path in ("_msearch", ""):
         with (
             line.injecting(Meanwhile(server.kill, WHOLE), path, times=1),
             pytest.raises(TemporarilyUnavailableError, match="cannot be reached"),
         ):
-            tried.find(Deadline.after(20))
+            subject.find(Deadline.after(20))
     begun = time.monotonic()
     with pytest.raises(TemporarilyUnavailableError, match="cannot be reached"):
-        tried.find(Deadline.after(20))
+        subject.find(Deadline.after(20))
     assert time.monotonic() - begun < SLACK
     server.start()
-    assert tried.find() == right
+    assert subject.find() == right
 
 
 def test_a_server_that_is_stopped_while_it_is_searched_is_found_again_when_it_is_back(
-    server: Server, tried: Tried
+    server: Server, subject: IndexUnderTest
 ) -> None:
     """No caller waits longer than the deadline, and results until then are complete."""
-    right = generations(tried.find())
+    right = generations(subject.find())
     told: list[type[Exception] | None] = []
     with ThreadPoolExecutor(1) as pool:
         stopped = pool.submit(server.stop)
         while not stopped.done() or told[-3:] != [TemporarilyUnavailableError] * 3:
             begun = time.monotonic()
             try:
-                found = tried.find(Deadline.after(2.0))
+                found = subject.find(Deadline.after(2.0))
                 told.append(None)
                 assert found.partial or generations(found) == right
             except (TemporarilyUnavailableError, DeadlineExceededError) as error:
                 told.append(type(error))
             assert time.monotonic() - begun < 2.0 + SLACK
     server.start()
-    assert generations(tried.find()) == right
+    assert generations(subject.find()) == right
 
 
 @contextmanager
@@ -183,25 +194,25 @@ def frozen(server: Server) -> Iterator[None]:
 
 
 def test_a_server_that_hangs_delays_no_caller_beyond_the_deadline(
-    server: Server, tried: Tried
+    server: Server, subject: IndexUnderTest
 ) -> None:
-    right = tried.find()
+    right = subject.find()
     with frozen(server):
         for _ in range(2):
             begun = time.monotonic()
-            assert outcome(asked(tried, 0.5), DeadlineExceededError) is DeadlineExceededError
+            assert outcome(asked(subject, 0.5), DeadlineExceededError) is DeadlineExceededError
             assert 0.5 <= time.monotonic() - begun < 0.5 + SLACK
-    assert tried.find() == right
+    assert subject.find() == right
 
 
 def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_it_wakes(
-    server: Server, line: FaultProxy, prefix: str, tried: Tried
+    server: Server, line: FaultProxy, prefix: str, subject: IndexUnderTest
 ) -> None:
     """Requests that were repeated meanwhile are then processed repeatedly."""
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
-    hasty = Tried(impatient, prefix, patience=2.0)
+    hasty = IndexUnderTest(impatient, prefix, patience=2.0)
     for number in range(3):
-        tried.writer.write([*map(Delete, NEW), *versions(OLD, 1)])
+        subject.writer.write([*map(Delete, NEW), *versions(OLD, 1)])
         with ThreadPoolExecutor(1) as pool:
             freezing = frozen(server)
             with (
@@ -210,7 +221,7 @@ def test_a_write_to_a_server_that_hangs_may_be_repeated_though_it_does_all_when_
             ):
                 pool.submit(hasty.writer.write, changes()).result()
             freezing.__exit__(None, None, None)
-        check_none_is_lost(tried)
-        tried.writer.write(changes())
-        tried.check_holds(AFTER)
+        check_none_is_lost(subject)
+        subject.writer.write(changes())
+        subject.check_holds(AFTER)
     impatient.close()

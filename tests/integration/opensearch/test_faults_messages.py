@@ -20,7 +20,7 @@ from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector, vectors
-from tests.support.fault_index import Tried, by_vector, versions
+from tests.support.fault_index import IndexUnderTest, by_vector, versions
 from tests.support.index_engines import PUBLIC
 from tests.support.tls_proxy import Request, tls_proxy
 
@@ -61,23 +61,23 @@ def test_a_refused_sign_in_names_the_setting_to_check(
                 verification="always",
             )
         )
-        tried = Tried(signed, prefix)
-        tried.writer.write(versions(NAMES, 1))
+        subject = IndexUnderTest(signed, prefix)
+        subject.writer.write(versions(NAMES, 1))
         gate.status = status
         for call in (
             lambda: open_index(signed, prefix, IDENTITY),
             lambda: open_writer(signed, prefix, IDENTITY),
-            tried.find,
-            lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
-            lambda: tried.writer.write(versions(NAMES, 2)),
-            lambda: list(tried.writer.scan()),
+            subject.find,
+            lambda: subject.index.facets(Filters(), PUBLIC, Deadline.after(20)),
+            lambda: subject.writer.write(versions(NAMES, 2)),
+            lambda: list(subject.writer.scan()),
         ):
             begun = time.monotonic()
             with pytest.raises(ActionRequiredError, match=words):
                 call()
             assert time.monotonic() - begun < 10, "nothing is gained by asking again"
         gate.status = 0
-        tried.check_holds(dict.fromkeys(NAMES, 1))
+        subject.check_holds(dict.fromkeys(NAMES, 1))
         signed.close()
 
 
@@ -111,13 +111,13 @@ def test_a_field_of_another_type_has_an_error_with_the_document_and_the_remedy(
 def test_vectors_of_another_dimension_are_refused_before_anything_is_sent(
     client: OpenSearch, prefix: str
 ) -> None:
-    tried = Tried(client, prefix)
-    tried.writer.write(versions(NAMES, 1))
+    subject = IndexUnderTest(client, prefix)
+    subject.writer.write(versions(NAMES, 1))
     with pytest.raises(ValueError, match=r"\(7,\).*64 dimensions"):
-        tried.find(asked=query("", vector=vector("any", 7), alpha=1.0))
+        subject.find(asked=query("", vector=vector("any", 7), alpha=1.0))
     with pytest.raises(ValueError, match=r"vectors of shape \(2, 7\) where \(2, 64\) is due"):
-        tried.writer.write([document("a", "one", "two", vectors_of=vectors(["one", "two"], 7))])
-    tried.check_holds(dict.fromkeys(NAMES, 1))
+        subject.writer.write([document("a", "one", "two", vectors_of=vectors(["one", "two"], 7))])
+    subject.check_holds(dict.fromkeys(NAMES, 1))
 
 
 def test_an_index_of_another_dimension_has_a_readable_error(
@@ -136,22 +136,22 @@ def test_an_index_of_another_dimension_has_a_readable_error(
 def test_every_operation_on_a_deleted_index_says_that_it_is_gone(
     client: OpenSearch, prefix: str
 ) -> None:
-    tried = Tried(client, prefix)
-    tried.writer.write(versions(NAMES, 1))
-    client.indices.delete(index=tried.name)
+    subject = IndexUnderTest(client, prefix)
+    subject.writer.write(versions(NAMES, 1))
+    client.indices.delete(index=subject.name)
     for call in (
-        tried.find,
-        lambda: tried.index.facets(Filters(), PUBLIC, Deadline.after(20)),
-        lambda: tried.writer.write(versions(NAMES, 2)),
-        lambda: tried.writer.write([Delete(NAMES[0])]),
-        lambda: tried.writer.write([Amend(document_id=NAMES[0], boost=2.0)]),
-        tried.writer.refresh,
-        lambda: list(tried.writer.scan()),
-        lambda: list(tried.writer.export()),
+        subject.find,
+        lambda: subject.index.facets(Filters(), PUBLIC, Deadline.after(20)),
+        lambda: subject.writer.write(versions(NAMES, 2)),
+        lambda: subject.writer.write([Delete(NAMES[0])]),
+        lambda: subject.writer.write([Amend(document_id=NAMES[0], boost=2.0)]),
+        subject.writer.refresh,
+        lambda: list(subject.writer.scan()),
+        lambda: list(subject.writer.export()),
     ):
         with pytest.raises(ActionRequiredError, match=r"index does not exist.*sync its sources"):
             call()
-    again = Tried(client, prefix)
+    again = IndexUnderTest(client, prefix)
     again.writer.write(versions(NAMES, 2))
     again.check_holds(dict.fromkeys(NAMES, 2))
 
@@ -192,4 +192,4 @@ def test_what_a_missing_shard_holds_is_not_taken_for_deleted(
     client.indices.put_settings(index=index_name(prefix, IDENTITY), body=lift)
     client.cluster.health(index=index_name(prefix, IDENTITY), params={"wait_for_status": "green"})
     assert writer.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
-    Tried(client, prefix).check_holds(dict.fromkeys(NAMES, 1))
+    IndexUnderTest(client, prefix).check_holds(dict.fromkeys(NAMES, 1))

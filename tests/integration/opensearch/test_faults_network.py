@@ -16,7 +16,7 @@ from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import DIMENSION
-from tests.support.fault_index import Tried, everything, generations, versions
+from tests.support.fault_index import IndexUnderTest, everything, generations, versions
 from tests.support.fault_proxy import (
     HOST,
     Fault,
@@ -52,21 +52,21 @@ def line(url: str) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def tried(line: FaultProxy, prefix: str) -> Iterator[Tried]:
+def subject(line: FaultProxy, prefix: str) -> Iterator[IndexUnderTest]:
     client = connect(OpenSearchSettings(urls=(line.url,), timeout=20.0))
-    tried = Tried(client, prefix)
-    tried.writer.write(versions(NAMES, 1))
-    yield tried
+    subject = IndexUnderTest(client, prefix)
+    subject.writer.write(versions(NAMES, 1))
+    yield subject
     client.close()
 
 
-Asking = Callable[[Tried, Deadline], object]
+Asking = Callable[[IndexUnderTest, Deadline], object]
 ASKED: dict[str, Asking] = {
-    "find": lambda tried, deadline: tried.find(deadline),
-    "chunks": lambda tried, deadline: tried.index.chunks(
+    "find": lambda subject, deadline: subject.find(deadline),
+    "chunks": lambda subject, deadline: subject.index.chunks(
         [ChunkRange(NAMES[0], 0, 9)], PUBLIC, deadline
     ),
-    "facets": lambda tried, deadline: tried.index.facets(Filters(), PUBLIC, deadline),
+    "facets": lambda subject, deadline: subject.index.facets(Filters(), PUBLIC, deadline),
 }
 SLOW: dict[str, tuple[Fault, int]] = {
     "the first answer is late": (Late(5.0), 0),
@@ -78,19 +78,19 @@ SLOW: dict[str, tuple[Fault, int]] = {
 @pytest.mark.parametrize("slow", SLOW)
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_deadline_holds_on_a_slow_line(
-    tried: Tried, line: FaultProxy, asked: str, slow: str
+    subject: IndexUnderTest, line: FaultProxy, asked: str, slow: str
 ) -> None:
     fault, spared = SLOW[slow]
-    right = ASKED[asked](tried, Deadline.after(60))
+    right = ASKED[asked](subject, Deadline.after(60))
     before = len(line.asked("_msearch"))
-    ASKED[asked](tried, Deadline.after(60))
+    ASKED[asked](subject, Deadline.after(60))
     if len(line.asked("_msearch")) - before <= spared:
         return  # it is told by one answer alone
     begun = time.monotonic()
     with line.injecting(fault, "_msearch", spared), pytest.raises(DeadlineExceededError):
-        ASKED[asked](tried, Deadline.after(SHORT))
+        ASKED[asked](subject, Deadline.after(SHORT))
     assert SHORT <= time.monotonic() - begun < SHORT + SLACK
-    assert ASKED[asked](tried, Deadline.after(60)) == right
+    assert ASKED[asked](subject, Deadline.after(60)) == right
 
 
 CUTS = (0, 1, 40, 120, 300)
@@ -99,24 +99,24 @@ CUTS = (0, 1, 40, 120, 300)
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_an_incomplete_response_raises_our_error_and_is_never_used(
-    tried: Tried, line: FaultProxy, asked: str
+    subject: IndexUnderTest, line: FaultProxy, asked: str
 ) -> None:
-    right = ASKED[asked](tried, Deadline.after(60))
+    right = ASKED[asked](subject, Deadline.after(60))
     for after in CUTS:
         with (
             line.injecting(ResponseCut(after), "_msearch", times=1),
             pytest.raises(TemporarilyUnavailableError, match=r"cannot be reached: \w[^<]*\.$"),
         ):
-            ASKED[asked](tried, Deadline.after(60))
-        assert ASKED[asked](tried, Deadline.after(60)) == right
+            ASKED[asked](subject, Deadline.after(60))
+        assert ASKED[asked](subject, Deadline.after(60)) == right
 
 
 def test_where_another_way_leads_to_the_cluster_a_cut_is_not_noticed(
-    tried: Tried, line: FaultProxy, url: str, prefix: str
+    subject: IndexUnderTest, line: FaultProxy, url: str, prefix: str
 ) -> None:
     client = connect(OpenSearchSettings(urls=(line.url, url)))
-    both = Tried(client, prefix)
-    right = generations(tried.find())
+    both = IndexUnderTest(client, prefix)
+    right = generations(subject.find())
     for after in CUTS:
         with line.injecting(ResponseCut(after), "_msearch"):
             for _ in range(2):  # the driver asks them in turn
@@ -137,16 +137,16 @@ AFTER = {**dict.fromkeys([*NAMES[:4], "new"], 2), **dict.fromkeys(NAMES[5:], 1)}
 DONE = Written(replaced=5, chunks=20, deleted=1, amended=1)
 
 
-def requests_of(tried: Tried, line: FaultProxy) -> list[str]:
+def requests_of(subject: IndexUnderTest, line: FaultProxy) -> list[str]:
     """Return the requests of a write of the changes, in order."""
     before = len(line.seen)
-    assert tried.writer.write(changes()) == DONE
+    assert subject.writer.write(changes()) == DONE
     return [seen.line for seen in line.seen[before:]]
 
 
-def start_again(tried: Tried) -> None:
-    tried.writer.write([Delete("new"), *map(Delete, NAMES)])
-    tried.writer.write(versions(NAMES, 1))
+def start_again(subject: IndexUnderTest) -> None:
+    subject.writer.write([Delete("new"), *map(Delete, NAMES)])
+    subject.writer.write(versions(NAMES, 1))
 
 
 @pytest.mark.parametrize(
@@ -155,29 +155,29 @@ def start_again(tried: Tried) -> None:
     ids=["before the answer", "in the answer", "in the head", "in the body"],
 )
 def test_whichever_request_of_a_write_is_cut_it_goes_on_or_is_safe_to_repeat(
-    tried: Tried, line: FaultProxy, fault: Fault
+    subject: IndexUnderTest, line: FaultProxy, fault: Fault
 ) -> None:
-    asked = requests_of(tried, line)
+    asked = requests_of(subject, line)
     assert sum(each.endswith("_bulk") for each in asked) >= 4
     for number, request in enumerate(asked):
-        start_again(tried)
+        start_again(subject)
         with line.injecting(fault, spared=number, times=1):
             if request.endswith("_bulk"):
-                assert tried.writer.write(changes()) == DONE, number
+                assert subject.writer.write(changes()) == DONE, number
             else:
                 written = None
                 try:
-                    written = tried.writer.write(changes())
+                    written = subject.writer.write(changes())
                 except TemporarilyUnavailableError:
-                    tried.writer.write(changes())
+                    subject.writer.write(changes())
                 assert written in (None, DONE), number
-        tried.check_holds(AFTER)
+        subject.check_holds(AFTER)
 
 
 def test_a_connection_that_stays_broken_raises_before_patience_has_run_out_twice(
-    tried: Tried, line: FaultProxy, prefix: str
+    subject: IndexUnderTest, line: FaultProxy, prefix: str
 ) -> None:
-    hasty = Tried(tried.client, prefix, patience=2.0)
+    hasty = IndexUnderTest(subject.client, prefix, patience=2.0)
     before = len(line.asked("_bulk"))
     begun = time.monotonic()
     with (
@@ -189,7 +189,7 @@ def test_a_connection_that_stays_broken_raises_before_patience_has_run_out_twice
     # 0.1, 0.2, 0.4, 0.8 s between them, plus or minus half; a steady 0.1 would be 20.
     assert 3 <= len(line.asked("_bulk")) - before <= 8
     hasty.writer.write(versions(["new"], 1))
-    tried.check_holds({**dict.fromkeys(NAMES, 1), "new": 1})
+    subject.check_holds({**dict.fromkeys(NAMES, 1), "new": 1})
 
 
 def test_an_answer_that_is_too_late_for_a_write_is_repeated(
@@ -197,29 +197,31 @@ def test_an_answer_that_is_too_late_for_a_write_is_repeated(
 ) -> None:
     """The server processes every request twice, one after the other."""
     impatient = connect(OpenSearchSettings(urls=(line.url,), timeout=0.5))
-    tried = Tried(client, prefix)
-    slow = Tried(impatient, prefix)
-    tried.writer.write(versions(NAMES, 1))
+    subject = IndexUnderTest(client, prefix)
+    slow = IndexUnderTest(impatient, prefix)
+    subject.writer.write(versions(NAMES, 1))
     for number in range(3):
         with line.injecting(Late(1.0), "_bulk", spared=number, times=1):
             slow.writer.write(versions(NAMES, number + 2))
-        tried.check_holds(dict.fromkeys(NAMES, number + 2))
+        subject.check_holds(dict.fromkeys(NAMES, number + 2))
     impatient.close()
 
 
-def test_an_interrupted_scan_is_never_taken_for_complete(tried: Tried, line: FaultProxy) -> None:
+def test_an_interrupted_scan_is_never_taken_for_complete(
+    subject: IndexUnderTest, line: FaultProxy
+) -> None:
     for after in CUTS:
         with (
             line.injecting(ResponseCut(after), "_search"),
             pytest.raises(TemporarilyUnavailableError),
         ):
-            list(tried.writer.scan())
+            list(subject.writer.scan())
         with (
             line.injecting(ResponseCut(after), "_mget"),
             pytest.raises(TemporarilyUnavailableError),
         ):
-            list(tried.writer.export())
-    assert [each.id for each in tried.writer.scan()] == sorted(NAMES)
+            list(subject.writer.export())
+    assert [each.id for each in subject.writer.scan()] == sorted(NAMES)
 
 
 @contextmanager
@@ -236,12 +238,12 @@ def dark() -> Iterator[str]:
 
 
 def test_a_node_without_power_costs_a_search_a_part_of_its_time_and_later_ones_none(
-    tried: Tried, url: str
+    subject: IndexUnderTest, url: str
 ) -> None:
-    right = tried.find()
+    right = subject.find()
     with dark() as one, dark() as other:
         client = connect(OpenSearchSettings(urls=(one, other, url)))
-        index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())
+        index = OpenSearchIndex(client, subject.name, DIMENSION, VectorSettings())
         for _ in range(5):
             assert index.find([everything()], PUBLIC, Deadline.after(8.0)) == right
         begun = time.monotonic()
@@ -250,12 +252,12 @@ def test_a_node_without_power_costs_a_search_a_part_of_its_time_and_later_ones_n
         client.close()
 
 
-def test_where_all_nodes_are_without_power_the_deadline_holds(tried: Tried) -> None:
+def test_where_all_nodes_are_without_power_the_deadline_holds(subject: IndexUnderTest) -> None:
     with ExitStack() as stack:
         # With TLS the driver connects before it sends.
         urls = [stack.enter_context(dark()).replace("http", "https") for _ in range(8)]
         client = connect(OpenSearchSettings(urls=tuple(urls)))
-        index = OpenSearchIndex(client, tried.name, DIMENSION, VectorSettings())
+        index = OpenSearchIndex(client, subject.name, DIMENSION, VectorSettings())
         begun = time.monotonic()
         with pytest.raises(DeadlineExceededError):
             index.find([everything()], PUBLIC, Deadline.after(3.0))

@@ -13,7 +13,7 @@ from indexing.index.protocols import Amend, Delete, IndexChange, Written
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.open_index import open_writer
 from tests.support.chunks import IDENTITY
-from tests.support.fault_index import Tried, generations, versions
+from tests.support.fault_index import IndexUnderTest, generations, versions
 from tests.support.fault_proxy import FaultProxy, fault_proxy
 from tests.support.opensearch_server import Server
 
@@ -104,54 +104,54 @@ def await_that(ready: Callable[[], bool], seconds: float = 90) -> None:
 def test_a_queue_that_is_full_is_waited_for_with_growing_pauses(
     client: OpenSearch, direct: OpenSearch, line: FaultProxy, prefix: str
 ) -> None:
-    tried = Tried(client, prefix)
+    subject = IndexUnderTest(client, prefix)
     with jammed(direct, prefix, 4.0) as end:
         before = len(line.asked("_bulk"))
-        written = tried.writer.write(versions(NAMES, 1))
+        written = subject.writer.write(versions(NAMES, 1))
         assert time.time() > end
     assert written == Written(replaced=10, chunks=30)
     # 0.1, 0.2, 0.4, 0.8, 1.6 s, plus or minus half, and the steps of the write; a steady 0.1 s would be 40.
     assert 5 <= len(line.asked("_bulk")) - before <= 12
-    tried.check_holds(dict.fromkeys(NAMES, 1))
+    subject.check_holds(dict.fromkeys(NAMES, 1))
 
 
 def test_a_queue_that_stays_full_raises_when_patience_has_run_out(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
-    tried = Tried(client, prefix, patience=1.5)
-    tried.writer.write(versions(NAMES, 1))
+    subject = IndexUnderTest(client, prefix, patience=1.5)
+    subject.writer.write(versions(NAMES, 1))
     with jammed(direct, prefix, 8.0):
         begun = time.monotonic()
         with pytest.raises(
             TemporarilyUnavailableError, match=r"document 0: OpenSearch is busy .*rejected"
         ) as told:
-            tried.writer.write(versions(NAMES, 2))
+            subject.writer.write(versions(NAMES, 2))
         assert time.monotonic() - begun < 1.5 + SLACK
         assert told.value.retry_after.total_seconds() > 0
         # Only writes wait.
-        assert generations(tried.find()) == {name: [1] * 3 for name in NAMES}
-    tried.writer.write(versions(NAMES, 2))
-    tried.check_holds(dict.fromkeys(NAMES, 2))
+        assert generations(subject.find()) == {name: [1] * 3 for name in NAMES}
+    subject.writer.write(versions(NAMES, 2))
+    subject.check_holds(dict.fromkeys(NAMES, 2))
 
 
 def test_a_server_short_of_memory_is_waited_for(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
     """It refuses requests of more than a kilobyte until the limit is raised."""
-    tried = Tried(client, prefix)
-    hasty = Tried(client, prefix, patience=1.0)
+    subject = IndexUnderTest(client, prefix)
+    hasty = IndexUnderTest(client, prefix, patience=1.0)
     with limited(direct, {"network.breaker.inflight_requests.limit": "1kb"}):
         with pytest.raises(TemporarilyUnavailableError, match="OpenSearch is busy"):
             hasty.writer.write(versions(NAMES, 1))
         with pytest.raises(TemporarilyUnavailableError, match="OpenSearch is busy"):
-            tried.find()
+            subject.find()
         lifting = threading.Timer(
             1.0, limit, (direct, {"network.breaker.inflight_requests.limit": None})
         )
         lifting.start()
-        assert tried.writer.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
+        assert subject.writer.write(versions(NAMES, 1)) == Written(replaced=10, chunks=30)
         lifting.join()
-    tried.check_holds(dict.fromkeys(NAMES, 1))
+    subject.check_holds(dict.fromkeys(NAMES, 1))
 
 
 def limit(client: OpenSearch, settings: dict[str, str | None]) -> None:
@@ -181,9 +181,9 @@ def is_blocked(client: OpenSearch, name: str) -> bool:
 def test_a_disk_at_its_flood_stage_has_a_readable_error_and_writes_continue_with_free_space(
     client: OpenSearch, direct: OpenSearch, prefix: str
 ) -> None:
-    tried = Tried(client, prefix)
-    tried.writer.write(versions(NAMES, 1))
-    right = tried.find()
+    subject = IndexUnderTest(client, prefix)
+    subject.writer.write(versions(NAMES, 1))
+    right = subject.find()
     refused: list[list[IndexChange]] = [
         [*versions(NAMES[:1], 2)],
         [*versions(["new"], 1)],
@@ -192,21 +192,21 @@ def test_a_disk_at_its_flood_stage_has_a_readable_error_and_writes_continue_with
         [Delete(NAMES[0])],
     ]
     with limited(direct, FULL):
-        await_that(lambda: is_blocked(direct, tried.name))
+        await_that(lambda: is_blocked(direct, subject.name))
         for changes in refused:
             begun = time.monotonic()
             with pytest.raises(
                 ActionRequiredError, match=r"disk of the cluster is nearly full.*Free space"
             ):
-                tried.writer.write(changes)
+                subject.writer.write(changes)
             assert time.monotonic() - begun < SLACK, "nothing is gained by waiting"
-        assert tried.find() == right
-        assert [each.id for each in tried.writer.scan()] == NAMES
+        assert subject.find() == right
+        assert [each.id for each in subject.writer.scan()] == NAMES
         # The index can be opened and searched; a new one cannot be created.
-        assert Tried(client, prefix).find() == right
+        assert IndexUnderTest(client, prefix).find() == right
         with pytest.raises(ActionRequiredError, match=r"creates no new index.*disks of all nodes"):
             open_writer(client, f"{prefix}-other", IDENTITY)
-    await_that(lambda: not is_blocked(direct, tried.name))
+    await_that(lambda: not is_blocked(direct, subject.name))
     for changes in refused:
-        tried.writer.write(changes)
-    tried.check_holds({**dict.fromkeys(NAMES[1:], 1), "new": 1})
+        subject.writer.write(changes)
+    subject.check_holds({**dict.fromkeys(NAMES[1:], 1), "new": 1})

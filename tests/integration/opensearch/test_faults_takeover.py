@@ -8,7 +8,7 @@ import pytest
 from indexing.index.protocols import Amend, Written
 from indexing.opensearch import write_protocol
 from indexing.opensearch.client import OpenSearchSettings, connect
-from tests.support.fault_index import Tried, versions
+from tests.support.fault_index import IndexUnderTest, versions
 from tests.support.fault_proxy import Afterwards, FaultProxy, fault_proxy
 
 pytestmark = pytest.mark.soak("faults")
@@ -34,7 +34,7 @@ def test_a_slow_writer_does_not_take_the_claim_of_who_took_over_for_its_own(
     """The slow one has announced its version when the other claims it in order to clear it away; then the slow one
     writes it, and only then the other clears."""
     clients = [connect(OpenSearchSettings(urls=(line.url,))) for line in lines]
-    slow, other = (Tried(client, prefix) for client in clients)
+    slow, other = (IndexUnderTest(client, prefix) for client in clients)
     slow.writer.write(versions(["a"], 1))
     claimed, written = threading.Event(), threading.Event()
     told: list[Written] = []

@@ -18,9 +18,9 @@ from indexing.embedding.embedder import Vectors
 from indexing.local import vector_file
 from indexing.local.simd import (
     LANES,
-    LARGEST_PART,
-    MOST_LANES,
-    SMALLEST_PART,
+    MAX_LANES,
+    MAX_PART,
+    MIN_PART,
     Int8s,
     Scan,
     Scores,
@@ -35,7 +35,7 @@ from tests.support.chunks import unit
 
 RNG = np.random.default_rng(5)
 KERNELS: list[Callable[[Int8s], Scan]] = [
-    *(partial(numkong_scan, lanes=lanes) for lanes in (1, LANES, MOST_LANES)),
+    *(partial(numkong_scan, lanes=lanes) for lanes in (1, LANES, MAX_LANES)),
     numpy_scan,
 ]
 
@@ -75,7 +75,7 @@ def test_the_largest_sums_are_exact(kernel: Callable[[Int8s], Scan]) -> None:
 
 
 @pytest.mark.parametrize("queries", [1, 3])
-@pytest.mark.parametrize("count", [SMALLEST_PART - 1, 3 * SMALLEST_PART, 5 * LARGEST_PART + 5])
+@pytest.mark.parametrize("count", [MIN_PART - 1, 3 * MIN_PART, 5 * MAX_PART + 5])
 def test_every_part_of_a_scan_is_done(count: int, queries: int) -> None:
     matrix = RNG.integers(-127, 128, (count, 16), dtype=np.int8)
     scales = RNG.random(count, np.float32)
@@ -86,7 +86,7 @@ def test_every_part_of_a_scan_is_done(count: int, queries: int) -> None:
 
 
 def test_many_may_scan_at_once() -> None:
-    matrix = RNG.integers(-127, 128, (5 * SMALLEST_PART, 16), dtype=np.int8)
+    matrix = RNG.integers(-127, 128, (5 * MIN_PART, 16), dtype=np.int8)
     scales = np.ones(len(matrix), np.float32)
     with ThreadPoolExecutor(8) as askers:
         found = list(
@@ -103,7 +103,7 @@ def helpers() -> set[str]:
 @pytest.mark.skipif(usable_cores() < 2, reason="one core needs no help")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_scans_with_helpers_of_its_own() -> None:
-    matrix = RNG.integers(-127, 128, (5 * SMALLEST_PART, 16), dtype=np.int8)
+    matrix = RNG.integers(-127, 128, (5 * MIN_PART, 16), dtype=np.int8)
     scales = np.ones(len(matrix), np.float32)
     before = scaled_dots(matrix, scales, matrix[:1])
     assert helpers()
