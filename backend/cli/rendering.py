@@ -87,7 +87,7 @@ def references(console: Console, citations: Sequence[CitationResponse]) -> None:
 
 
 def _quoted(citation: CitationResponse) -> str:
-    quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else "no passage bears it out"
+    quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else "no supporting passage"
     return f"    {quote}" + ("" if citation.verdict == "supported" else f" ({citation.verdict})")
 
 

@@ -76,7 +76,7 @@ def search(
         if explain:
             rendering.explanation(command_context.console(), answer)
     else:
-        command_context.console().print("Nothing was found that you may read.")
+        command_context.console().print("No results that you may read.")
     if not docs:
         raise typer.Exit(command_context.FAILED)
 

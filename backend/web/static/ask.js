@@ -59,7 +59,7 @@ function broken(error, stopped) {
     return;
   }
   if (!(error instanceof Problem)) throw error;
-  turn.end("failed", turn.text ? "Broke off" : "Gave up");
+  turn.end("failed", turn.text ? "Interrupted" : "Gave up");
   const told = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, harmless(text)));
   element("trouble").replaceChildren(make("h2", {}, turn.text ? "This answer is not complete" : "There is no answer"), ...told);
   element("trouble").hidden = false;

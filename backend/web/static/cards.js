@@ -2,9 +2,9 @@
 import { day, harmless, isolated, make } from "./text.js";
 
 const VERDICTS = {
-  supported: "The source bears this out.",
-  weak: "The source bears this out in part only. Read it before you rely on it.",
-  unsupported: "Nothing in this source bears this out.",
+  supported: "Supported by this source.",
+  weak: "Partly supported by this source. Read it before you rely on it.",
+  unsupported: "Not supported by this source.",
 };
 const GAP = 8;
 const LINGER = 150;

@@ -8,7 +8,7 @@ export async function copied(turn, button) {
   try {
     await navigator.clipboard.writeText(asText(turn));
   } catch {
-    said = "The browser did not allow to copy";
+    said = "The browser did not allow copying";
   }
   button.textContent = said;
   setTimeout(() => (button.textContent = before), 2000);

@@ -66,7 +66,7 @@ function lost(search) {
     "div",
     { class: "notice trouble", role: "alert", "data-told": "" },
     make("h2", {}, "Quarry does not answer"),
-    make("p", {}, "Look whether quarry serve is still running."),
+    make("p", {}, "Check that quarry serve is running."),
     make("p", {}, again),
   );
   put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
@@ -74,7 +74,7 @@ function lost(search) {
 
 function retrySoon(search, number) {
   const notice = make("div", { class: "notice", "data-told": "Quarry is starting." });
-  notice.append(make("p", {}, "Quarry is starting. The search is made as soon as it is ready."));
+  notice.append(make("p", {}, "Quarry is starting. The search runs as soon as it is ready."));
   put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
   setTimeout(() => number === asked && show(search), 1000);
 }

@@ -126,7 +126,7 @@ async function test(name, button) {
   section.scrollIntoView({ block: "nearest" });
 }
 
-const CAPABILITIES = { content: "Content", listing: "Listing of all there is", access: "Who may read what" };
+const CAPABILITIES = { content: "Content", listing: "Listing of all documents", access: "Permissions" };
 
 const line = ({ capability, works, fault }) =>
   make(

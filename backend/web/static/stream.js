@@ -16,7 +16,7 @@ export class Problem extends Error {
 const LOST = {
   title: "The connection to Quarry was lost",
   detail: "",
-  advice: "Look whether quarry serve is still running, then try again.",
+  advice: "Check that quarry serve is running, then try again.",
 };
 
 /**

@@ -1,7 +1,7 @@
 // Light, dark, or as the system has it; the choice is kept in a cookie, so that the server
 // renders the next page in it from the start.
 const ORDER = ["auto", "light", "dark"];
-const SAID = { auto: "as the system has them", light: "light", dark: "dark" };
+const SAID = { auto: "same as the system", light: "light", dark: "dark" };
 
 export function watchTheme(button) {
   button.hidden = false;

@@ -96,7 +96,7 @@ def test_an_answer_with_sources_that_can_be_checked(
         expect(card).to_contain_text("Error codes of the Stonesight scanners")
         expect(card).to_contain_text("16 Feb 2026")
         expect(card.locator(".quote")).to_contain_text("QX-4031 means that the interlock")
-        expect(card).to_contain_text("The source bears this out.")
+        expect(card).to_contain_text("Supported by this source.")
         page.screenshot(path=pictures / "card.png")
         page.keyboard.press("Escape")
         expect(card).to_be_hidden()
@@ -104,7 +104,7 @@ def test_an_answer_with_sources_that_can_be_checked(
         page.keyboard.press("Tab")
         expect(card).to_contain_text("Close the cover until it clicks")
         page.keyboard.press("Tab")
-        expect(card).not_to_contain_text("The source bears this out.")  # of the 900 euros
+        expect(card).not_to_contain_text("Supported by this source.")  # of the 900 euros
 
         requests = len(model.requests)
         page.locator("#answer .cite").first.click()

@@ -94,7 +94,7 @@ def test_the_colours_that_were_chosen_are_kept(opens: Opens, address: str) -> No
         page = watched.open("/")
         ground = "getComputedStyle(document.body).backgroundColor"
         light = page.evaluate(ground)
-        page.get_by_role("button", name="Colours: as the system has them").click()
+        page.get_by_role("button", name="Colours: same as the system").click()
         page.get_by_role("button", name="Colours: light").click()
         dark = page.evaluate(ground)
         assert dark != light

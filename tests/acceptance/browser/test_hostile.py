@@ -188,7 +188,7 @@ def test_a_model_that_obeys_them_does_no_harm(opens: Opens, address: str, pictur
         expect(answer.get_by_role("link", name="pixel")).to_have_attribute(
             "rel", "noopener noreferrer"
         )
-        page.get_by_text("What the model thinks").click()
+        page.get_by_text("Reasoning of the model").click()
         _harmless(page)
         page.screenshot(path=pictures / "hostile.png")
         for chip in answer.locator(".cite").all()[:5]:

@@ -226,9 +226,7 @@ def test_words_of_the_query_are_marked(opens: Opens, address: str) -> None:
 def test_nothing_found_says_what_to_do(opens: Opens, address: str, pictures: Path) -> None:
     with opens(address) as watched:
         page = watched.open("/?q=warranty&since=1999-01-01&until=1999-12-31")
-        expect(
-            page.get_by_role("heading", name="Nothing was found that you may read")
-        ).to_be_visible()
+        expect(page.get_by_role("heading", name="No results that you may read")).to_be_visible()
         page.screenshot(path=pictures / "nothing.png")
         page.get_by_role("link", name="Search everything").click()
         expect(page.locator("[data-result]").first).to_be_visible()

@@ -14,7 +14,7 @@ import sys
 from typer.testing import CliRunner
 from backend.cli import app
 done = CliRunner().invoke(app, ["search", "apples", "--source", "fruit", "--person", "ann"])
-assert done.exit_code == 1 and "Nothing was found" in done.output, done.output
+assert done.exit_code == 1 and "No results" in done.output, done.output
 print(*sorted(set(sys.modules) & {"sqlalchemy", "backend.store", "celery", "fastapi"}))
 """
 
