@@ -1,1 +1,1 @@
-"""WHAT DOES A FILE SAY? Bytes and a media type to sections, one module for each family of formats."""
+"""Extract sections from bytes of a known media type; one module for each family of formats."""

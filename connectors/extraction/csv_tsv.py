@@ -1,4 +1,4 @@
-"""CSV and TSV: a table, in blocks of rows."""
+"""Read CSV and TSV files as tables in blocks of rows."""
 
 import csv
 import sys
@@ -17,40 +17,40 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 65_536
 _SAMPLE_ROWS = 100
 
-# A cell may be as long as the file, whose size is bounded already.
+# The size of the file already limits that of a cell.
 csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
 
 
 def read_csv(data: bytes) -> ExtractionResult:
-    """A section for each block of rows, a table under the header of the file, which is its first
-    row. The span of a section is that of its rows in the decoded file; its text is transformed.
+    """Make a section of each block of rows, as a table under the first row as header. The span of a
+    section covers its rows in the decoded file; its text is reformatted.
 
     Raises:
-        ExtractionError: not text, or nothing in it.
+        ExtractionError: the file is not text, or holds nothing.
     """
     return _read(data, _DELIMITERS)
 
 
 def read_tsv(data: bytes) -> ExtractionResult:
-    """As `read_csv`, with tabs between the cells."""
+    """Like `read_csv`, with tabs between the cells."""
     return _read(data, "\t")
 
 
 def _read(data: bytes, delimiters: str) -> ExtractionResult:
     text = decode(data)
-    delimiter = _delimiter(text, delimiters)
+    delimiter = _find_delimiter(text, delimiters)
     if delimiter is None:
         return read_text(data)
     with convert_parser_errors("table", csv.Error):
-        rows = _rows(text, delimiter)
+        rows = _iterate_rows(text, delimiter)
         header = next(rows, None)
         if header is None:
             raise ExtractionError("the file holds only blank space")
         return ExtractionResult(sections=tuple(split_table(header, rows, Place())))
 
 
-def _rows(text: str, delimiter: str) -> Iterator[TableRow]:
-    """The rows that are not blank, numbered as all rows are."""
+def _iterate_rows(text: str, delimiter: str) -> Iterator[TableRow]:
+    """Yield the rows that are not blank, with their numbers among all rows."""
     lines = _Lines(text)
     start = 0
     for number, cells in enumerate(csv.reader(lines, delimiter=delimiter), start=1):
@@ -60,7 +60,7 @@ def _rows(text: str, delimiter: str) -> Iterator[TableRow]:
 
 
 class _Lines:
-    """The lines of a text, one after the other, and how far they have been taken."""
+    """Iterates over the lines of a text and tracks the position reached."""
 
     def __init__(self, text: str) -> None:
         self.position = 0
@@ -78,16 +78,16 @@ class _Lines:
         return self._text[start:end]
 
 
-def _delimiter(text: str, candidates: str) -> str | None:
-    """The one that cuts the first rows most evenly; None where none cuts them at all."""
+def _find_delimiter(text: str, candidates: str) -> str | None:
+    """Return the delimiter that splits the first rows most evenly, or None if none splits them."""
     sample = text[:_SAMPLE]
-    scores = {candidate: _evenness(sample, candidate) for candidate in candidates}
+    scores = {candidate: _rate_evenness(sample, candidate) for candidate in candidates}
     best = max(scores, key=lambda candidate: scores[candidate])
     return best if scores[best] > (0.0, 0) else None
 
 
-def _evenness(sample: str, delimiter: str) -> tuple[float, int]:
-    """The share of rows that have the commonest number of cells, and that number, if above one."""
+def _rate_evenness(sample: str, delimiter: str) -> tuple[float, int]:
+    """Return the share of rows with the most common number of cells, and that number if above one."""
     rows = islice(csv.reader(_Lines(sample), delimiter=delimiter), _SAMPLE_ROWS)
     widths = Counter(len(row) for row in rows if row)
     width, count = max(widths.items(), key=lambda item: (item[1], item[0]), default=(0, 0))

@@ -1,4 +1,4 @@
-"""Word documents (DOCX): headings, paragraphs, lists and tables in their order."""
+"""Read Word documents (DOCX): headings, paragraphs, lists and tables in order."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -28,9 +28,9 @@ from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.extraction.section_builder import SectionBuilder
 from connectors.extraction.zip_limits import check_zip_limits
 
-_WHAT = "Word document"
+_FORMAT = "Word document"
 _LARGEST_PART = 100_000_000
-_BESIDE = {
+_SIDE_PARTS = {
     RELATIONSHIP_TYPE.FOOTNOTES: "Footnotes",
     RELATIONSHIP_TYPE.ENDNOTES: "Endnotes",
     RELATIONSHIP_TYPE.COMMENTS: "Comments",
@@ -40,22 +40,22 @@ _BESIDE = {
 
 
 def read_docx(data: bytes) -> ExtractionResult:
-    """A section for each heading's own text and for each table; notes, comments and what stands
-    at the edge of the pages come last. Text is transformed, so there are no spans, and the pages
-    of a Word document are not known before it is printed.
+    """Make a section of each heading's own text and of each table. Notes, comments, headers and
+    footers come last. There are no spans, because text is reformatted, and no pages, because Word
+    sets them when it prints.
 
     Raises:
-        ExtractionError: broken, protected, without text, or beyond a limit.
+        ExtractionError: the file is broken, protected, without text, or beyond a limit.
     """
-    check_zip_limits(data, _WHAT, _LARGEST_PART)
+    check_zip_limits(data, _FORMAT, _LARGEST_PART)
     began = datetime.now(UTC)
-    with convert_parser_errors(_WHAT, OpcError):
+    with convert_parser_errors(_FORMAT, OpcError):
         document = docx.Document(BytesIO(data))
         levels = find_heading_levels(document.styles.element)
         outline = SectionBuilder()
         _read_blocks(document.element.body, levels, outline)
         title = outline.headings.first
-        for name, texts in _beside(document).items():
+        for name, texts in _collect_side_texts(document).items():
             outline.add_heading(1, name)
             for text in texts:
                 outline.add_paragraph(text)
@@ -93,7 +93,7 @@ def _read_paragraph(
 
 
 def _read_table(table: etree._Element, levels: Mapping[str, int], outline: SectionBuilder) -> None:
-    """A table of a single column arranges the page: its cells are read as text."""
+    """Add a table; one with a single column is only layout, so its cells are read as text."""
     rows = extract_table_rows(table)
     if max(map(len, rows), default=0) > 1:
         outline.add_table(format_grid(rows))
@@ -102,18 +102,18 @@ def _read_table(table: etree._Element, levels: Mapping[str, int], outline: Secti
         _read_blocks(cell, levels, outline)
 
 
-def _beside(document: WordDocument) -> Mapping[str, Iterable[str]]:
-    """What stands beside the text, each text once: pages repeat their headers."""
+def _collect_side_texts(document: WordDocument) -> Mapping[str, Iterable[str]]:
+    """Collect the texts outside the body, each once, because pages repeat their headers."""
     found: dict[str, dict[str, None]] = {}
     for relation in document.part.rels.values():
-        name = _BESIDE.get(relation.reltype)
+        name = _SIDE_PARTS.get(relation.reltype)
         if name is None or relation.is_external:
             continue
-        root = etree.fromstring(relation.target_part.blob, _safe_parser())
+        root = etree.fromstring(relation.target_part.blob, _make_safe_parser())
         texts = (get_paragraph_text(p) for p in root.iter(f"{W}p"))
         found.setdefault(name, {}).update(dict.fromkeys(filter(None, texts)))
-    return {name: found[name] for name in dict.fromkeys(_BESIDE.values()) if found.get(name)}
+    return {name: found[name] for name in dict.fromkeys(_SIDE_PARTS.values()) if found.get(name)}
 
 
-def _safe_parser() -> etree.XMLParser:
+def _make_safe_parser() -> etree.XMLParser:
     return etree.XMLParser(resolve_entities=False, no_network=True)

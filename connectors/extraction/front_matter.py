@@ -1,4 +1,4 @@
-"""What the author of a Markdown file says about it above its first line."""
+"""Parse YAML front matter of Markdown files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _LARGEST = 65_536
 _CREATED = ("created", "created_at", "date", "published")
 _UPDATED = ("updated", "updated_at", "last_updated", "lastmod", "modified", "last_modified")
 _AUTHORS = ("author", "authors", "owner", "owners")
-_TAKEN = {"title", *_CREATED, *_UPDATED, *_AUTHORS}
+_KNOWN_FIELDS = {"title", *_CREATED, *_UPDATED, *_AUTHORS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +29,18 @@ class FrontMatter:
 
 
 def split_front_matter(text: str) -> tuple[FrontMatter, int]:
-    """The front matter, and where the text after it begins.
+    """Parse the front matter, and return it with the start of the text after it.
 
-    What only looks like front matter (not YAML, or no keys) is left in the text.
+    What only looks like front matter (not YAML, or without keys) stays in the text.
     """
     match = _FENCED.match(text[:_LARGEST])
-    fields = _fields(match[1] or "") if match else None
+    fields = _load_fields(match[1] or "") if match else None
     if match is None or fields is None:
         return FrontMatter(), 0
-    return _understood(fields), match.end()
+    return _make_front_matter(fields), match.end()
 
 
-def _fields(yaml_text: str) -> Mapping[str, object] | None:
+def _load_fields(yaml_text: str) -> Mapping[str, object] | None:
     try:
         loaded = yaml.load(yaml_text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError):
@@ -52,28 +52,32 @@ def _fields(yaml_text: str) -> Mapping[str, object] | None:
     }
 
 
-def _understood(fields: Mapping[str, object]) -> FrontMatter:
+def _make_front_matter(fields: Mapping[str, object]) -> FrontMatter:
     return FrontMatter(
-        title=next(_texts(fields.get("title")), None),
-        metadata=_metadata(fields),
-        authors=parse_people(name for key in _AUTHORS for name in _texts(fields.get(key))),
-        created_at=_moment(fields, _CREATED),
-        updated_at=_moment(fields, _UPDATED),
+        title=next(_iterate_texts(fields.get("title")), None),
+        metadata=_make_metadata(fields),
+        authors=parse_people(name for key in _AUTHORS for name in _iterate_texts(fields.get(key))),
+        created_at=_find_time(fields, _CREATED),
+        updated_at=_find_time(fields, _UPDATED),
     )
 
 
-def _metadata(fields: Mapping[str, object]) -> Metadata:
-    found = {key: tuple(_texts(value)) for key, value in fields.items() if key not in _TAKEN}
+def _make_metadata(fields: Mapping[str, object]) -> Metadata:
+    found = {
+        key: tuple(_iterate_texts(value))
+        for key, value in fields.items()
+        if key not in _KNOWN_FIELDS
+    }
     return {key: texts[0] if len(texts) == 1 else texts for key, texts in found.items() if texts}
 
 
-def _texts(value: object) -> Iterator[str]:
-    """A value, or the values of a list, as texts; what is nested deeper is no metadata."""
+def _iterate_texts(value: object) -> Iterator[str]:
+    """Yield a text or the texts of a list; other values are ignored."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and (text := to_one_line(item)):
             yield text
 
 
-def _moment(fields: Mapping[str, object], names: tuple[str, ...]) -> datetime | None:
-    texts = (text for name in names for text in _texts(fields.get(name)))
+def _find_time(fields: Mapping[str, object], names: tuple[str, ...]) -> datetime | None:
+    texts = (text for name in names for text in _iterate_texts(fields.get(name)))
     return next(filter(None, map(parse_time, texts)), None)

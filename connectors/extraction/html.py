@@ -1,4 +1,4 @@
-"""HTML: what a reader of the page sees, by its headings."""
+"""Read the visible text of HTML pages, divided by headings."""
 
 import re
 from collections.abc import Iterator
@@ -35,47 +35,47 @@ _CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s
 
 
 def read_html(data: bytes) -> ExtractionResult:
-    """A section for each heading's own text and for each table; text is transformed, so no spans.
+    """Make a section of each heading's own text and of each table, without spans.
 
     Raises:
-        ExtractionError: not text, nothing to see on the page, too large, or nested too deeply.
+        ExtractionError: the page is not text, has no visible text, is too large or too deeply nested.
     """
     if len(data) > _LARGEST:
         raise ExtractionError(f"the page is larger than {_LARGEST:,} bytes")
-    root = _parsed(decode(data, _declared(data)))
-    page = _Page()
-    page.read(root)
-    if not (sections := page.outline.build()):
+    root = _parse(decode(data, _find_declared_encoding(data)))
+    reader = _PageReader()
+    reader.read(root)
+    if not (sections := reader.builder.build()):
         raise ExtractionError("the page holds no text")
-    named = dict(_meta(root))
+    named = dict(_iterate_meta_tags(root))
     return ExtractionResult(
         sections=sections,
-        title=to_one_line(root.findtext(".//title") or "") or page.outline.headings.first,
+        title=to_one_line(root.findtext(".//title") or "") or reader.builder.headings.first,
         authors=parse_people([named["author"]] if "author" in named else []),
-        created_at=_first_time(named, _CREATED),
-        updated_at=_first_time(named, _UPDATED),
+        created_at=_find_time(named, _CREATED),
+        updated_at=_find_time(named, _UPDATED),
     )
 
 
 def extract_html_sections(page: str) -> tuple[Section, ...]:
-    """The sections of a page that stands inside another document; none when it is empty.
+    """Extract the sections of HTML inside another document; none if it is empty.
 
     Raises:
-        ExtractionError: nested too deeply.
+        ExtractionError: the page is nested too deeply.
     """
     if not page.strip():
         return ()
-    reading = _Page()
-    reading.read(_parsed(page))
-    return reading.outline.build()
+    reader = _PageReader()
+    reader.read(_parse(page))
+    return reader.builder.build()
 
 
-def _declared(data: bytes) -> str | None:
+def _find_declared_encoding(data: bytes) -> str | None:
     match = _CHARSET.search(data[:4096].lower())
     return match[1].decode("ascii") if match else None
 
 
-def _parsed(page: str) -> HtmlElement:
+def _parse(page: str) -> HtmlElement:
     parser = html.HTMLParser(
         encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
     )
@@ -88,115 +88,116 @@ def _parsed(page: str) -> HtmlElement:
     return root
 
 
-def _meta(root: HtmlElement) -> Iterator[tuple[str, str]]:
+def _iterate_meta_tags(root: HtmlElement) -> Iterator[tuple[str, str]]:
     for element in root.iter("meta"):
         name = element.get("name") or element.get("property") or element.get("http-equiv")
         if name and (content := to_one_line(element.get("content") or "")):
             yield name.lower(), content
 
 
-def _first_time(named: dict[str, str], names: tuple[str, ...]) -> datetime | None:
+def _find_time(named: dict[str, str], names: tuple[str, ...]) -> datetime | None:
     return next(filter(None, (parse_time(named.get(name, "")) for name in names)), None)
 
 
-class _List:
-    """An open list; `number` is that of its next item, None where items are only marked."""
+class _OpenList:
+    """A list being read; `number` is that of the next item, None if items are not numbered."""
 
     def __init__(self, number: int | None) -> None:
         self.number = number
 
-    def mark(self) -> str:
+    def make_mark(self) -> str:
         if self.number is None:
             return "- "
         self.number += 1
         return f"{self.number - 1}. "
 
 
-class _Page:
-    """What has been read of a page so far."""
+class _PageReader:
+    """Collects the sections of a page."""
 
     def __init__(self) -> None:
-        self.outline = SectionBuilder()
+        self.builder = SectionBuilder()
         self._text: list[str] = []
-        self._lists: list[_List] = []
+        self._lists: list[_OpenList] = []
         self._mark = ""
-        self._verbatim = 0
+        self._open_pres = 0
         self._cells = SizeLimit(MOST_CELLS, f"it has more than {MOST_CELLS:,} cells")
 
     def read(self, root: HtmlElement) -> None:
-        """Walk the tree without recursion: pages may be nested as deeply as the parser allows."""
+        """Walk the tree without recursion: the parser allows very deep nesting."""
         steps = etree.iterwalk(root, events=("start", "end"))
         for event, element in steps:
             if event == "end":
-                self._leave(element)
-            elif is_visible(element) and not self._took_table(element):
-                self._enter(element)
+                self._close_element(element)
+            elif is_visible(element) and not self._add_table(element):
+                self._open_element(element)
                 continue
             else:
                 steps.skip_subtree()
-            self._say(element.tail)
+            self._append_text(element.tail)
         self._end_block()
 
-    def _enter(self, element: HtmlElement) -> None:
+    def _open_element(self, element: HtmlElement) -> None:
         if element.tag in _BLOCKS or element.tag in _HEADINGS:
             self._end_block()
         match element.tag:
             case "ul":
-                self._lists.append(_List(None))
+                self._lists.append(_OpenList(None))
             case "ol":
                 start = element.get("start", "1")
-                self._lists.append(_List(int(start) if re.fullmatch(r"\d{1,9}", start) else 1))
+                self._lists.append(_OpenList(int(start) if re.fullmatch(r"\d{1,9}", start) else 1))
             case "li" if self._lists:
-                self._mark = self._lists[-1].mark()
+                self._mark = self._lists[-1].make_mark()
             case "pre":
-                self._verbatim += 1
+                self._open_pres += 1
             case "br":
                 self._text.append("\n")
             case "img":
-                self._say(element.get("alt"))
+                self._append_text(element.get("alt"))
             case _:
                 pass
-        self._say(element.text)
+        self._append_text(element.text)
 
-    def _leave(self, element: HtmlElement) -> None:
+    def _close_element(self, element: HtmlElement) -> None:
         tag = element.tag
         if tag in _HEADINGS:
-            self.outline.add_heading(_HEADINGS[tag], self._taken())
+            self.builder.add_heading(_HEADINGS[tag], self._flush_text())
         elif tag in _BLOCKS:
             self._end_block()
         if tag in ("ul", "ol") and self._lists:
             self._lists.pop()
         elif tag == "pre":
-            self._verbatim -= 1
+            self._open_pres -= 1
 
-    def _say(self, text: str | None) -> None:
+    def _append_text(self, text: str | None) -> None:
         if text:
-            self._text.append(text if self._verbatim else _BLANK.sub(" ", text))
+            self._text.append(text if self._open_pres else _BLANK.sub(" ", text))
 
-    def _taken(self) -> str:
+    def _flush_text(self) -> str:
         text = "".join(self._text)
         self._text.clear()
-        if self._verbatim:
+        if self._open_pres:
             return text.strip("\n")
         return "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
 
     def _end_block(self) -> None:
-        text = self._taken()
+        text = self._flush_text()
         if not text.strip():
             return
         if not self._lists:
-            self.outline.add_paragraph(text)
+            self.builder.add_paragraph(text)
             return
         indent = "  " * min(len(self._lists) - 1, _DEEPEST_INDENT)
         mark = self._mark or "  "
-        self.outline.add_list_item(indent + mark + text.replace("\n", f"\n{indent}  "))
+        self.builder.add_list_item(indent + mark + text.replace("\n", f"\n{indent}  "))
         self._mark = ""
 
-    def _took_table(self, element: HtmlElement) -> bool:
+    def _add_table(self, element: HtmlElement) -> bool:
+        """Add a table of data; return False for any other element."""
         if element.tag != "table" or not (rows := extract_data_rows(element)):
             return False
-        self._cells.take(sum(map(len, rows)))
+        self._cells.add(sum(map(len, rows)))
         self._end_block()
-        self.outline.add_paragraph(" ".join(map(get_visible_text, element.iter("caption"))))
-        self.outline.add_table(format_grid(rows))
+        self.builder.add_paragraph(" ".join(map(get_visible_text, element.iter("caption"))))
+        self.builder.add_table(format_grid(rows))
         return True

@@ -1,4 +1,4 @@
-"""Markdown by its headings; the text stays Markdown, so tables and code stand as they were written."""
+"""Read Markdown, divided by headings. The text stays Markdown, with tables and code unchanged."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from connectors.extraction.result import (
 from connectors.extraction.section_builder import HeadingStack
 from connectors.extraction.text import read_text
 
-# The parser takes some hundred bytes of memory and some microseconds for each character.
+# The parser needs some hundred bytes of memory and some microseconds per character.
 _LARGEST = 2_000_000
-# Only the blocks matter here; what is inside a line is read for headings alone.
+# Only blocks are needed; inline markup is parsed in headings alone.
 _BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 _INLINE = MarkdownIt("commonmark")
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Lines `[start, end)` of the text that belong to one section."""
+    """Lines `[start, end)` of one section."""
 
     start: int
     end: int
@@ -37,29 +37,29 @@ class _Part:
 
 
 def read_markdown(data: bytes) -> ExtractionResult:
-    """A section for each heading's own text and for each table, without the heading itself.
+    """Make a section of each heading's own text and of each table, without the heading itself.
 
-    A section's text is exactly its span of the decoded file. A heading with nothing below it is a
-    section of its own. Front matter becomes title, dates, authors and metadata. A file of more than
+    A section's text is exactly its span of the decoded file. A heading without text below it is a
+    section of its own. Front matter provides title, dates, authors and metadata. A file of more than
     two million characters is read as plain text.
 
     Raises:
-        ExtractionError: not text, or nothing in it.
+        ExtractionError: the file is not text, or holds nothing.
     """
     text = decode(data)
     if len(text) > _LARGEST:
         return read_text(data)
     front, start = split_front_matter(text)
     headings = HeadingStack()
-    sections = tuple(_sections(text, start, headings))
+    sections = tuple(_iterate_sections(text, start, headings))
     if not sections:
         raise ExtractionError(
             "the file holds no text below its front matter" if start else "the file holds no text"
         )
-    return _with_front_matter(front, headings.first, sections)
+    return _make_result(front, headings.first, sections)
 
 
-def _with_front_matter(
+def _make_result(
     front: FrontMatter, heading: str | None, sections: tuple[Section, ...]
 ) -> ExtractionResult:
     return ExtractionResult(
@@ -72,10 +72,10 @@ def _with_front_matter(
     )
 
 
-def _sections(text: str, start: int, headings: HeadingStack) -> Iterator[Section]:
+def _iterate_sections(text: str, start: int, headings: HeadingStack) -> Iterator[Section]:
     lines = text[start:].split("\n")
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=start))
-    for part in _parts(_BLOCKS.parse(text[start:]), lines, headings):
+    for part in _split_lines(_BLOCKS.parse(text[start:]), lines, headings):
         begin = offsets[part.start]
         raw = text[begin : offsets[part.end]]
         if body := raw.strip():
@@ -84,13 +84,13 @@ def _sections(text: str, start: int, headings: HeadingStack) -> Iterator[Section
             yield make_section(body, place, part.kind)
 
 
-def _parts(
+def _split_lines(
     tokens: Sequence[Token], lines: Sequence[str], headings: HeadingStack
 ) -> Iterator[_Part]:
-    """Cut the lines at top-level headings and tables."""
+    """Split the lines at top-level headings and tables."""
     at = heading = 0
     for number, token in enumerate(tokens):
-        if token.map is None or not _cuts(token, tokens[number + 1 : number + 2]):
+        if token.map is None or not _starts_part(token, tokens[number + 1 : number + 2]):
             continue
         begin, end = token.map
         if token.type == "table_open":
@@ -101,20 +101,20 @@ def _parts(
         level = int(token.tag[1:])
         bare = level <= headings.level and not any(map(str.strip, lines[at:begin]))
         yield _Part(heading if bare else at, begin, "text", headings.path)
-        headings.push(level, _plain(tokens[number + 1].content))
+        headings.push(level, _strip_markup(tokens[number + 1].content))
         heading, at = begin, end
     bare = not any(map(str.strip, lines[at:]))
     yield _Part(heading if bare else at, len(lines), "text", headings.path)
 
 
-def _cuts(token: Token, following: Sequence[Token]) -> bool:
+def _starts_part(token: Token, following: Sequence[Token]) -> bool:
     if token.level or token.type not in ("heading_open", "table_open"):
         return False
     return token.type == "table_open" or len(following[0].content) <= LONGEST_HEADING
 
 
-def _plain(inline: str) -> str:
-    """The text of a heading without its markup."""
+def _strip_markup(inline: str) -> str:
+    """Return the text of a heading without its markup."""
     children = [child for token in _INLINE.parseInline(inline) for child in token.children or ()]
     return "".join(
         " " if child.type in ("softbreak", "hardbreak") else child.content

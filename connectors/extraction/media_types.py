@@ -1,4 +1,4 @@
-"""Which format a file has: from its name, checked against its first bytes."""
+"""Detect the format of a file from its name and its first bytes."""
 
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -19,7 +19,7 @@ XML = "application/xml"
 UNKNOWN = "application/octet-stream"
 
 HEAD_SIZE = 4096
-"""How many bytes a look at the beginning takes."""
+"""How many first bytes of a file are needed."""
 
 _PACKAGES = {DOCX, PPTX, XLSX}
 _BY_SUFFIX = MappingProxyType(
@@ -37,14 +37,14 @@ _BY_SUFFIX = MappingProxyType(
         ".tsv": TSV,
         ".eml": EML,
         ".pdf": PDF,
-        # Formats that are text on the outside, and noise to a reader of the text.
+        # Text formats whose markup would be indexed as noise.
         ".rtf": "application/rtf",
         ".ipynb": "application/x-ipynb+json",
         ".mbox": "application/mbox",
         ".svg": "image/svg+xml",
         ".ics": "text/calendar",
         ".vcf": "text/vcard",
-        # Formats whose bytes alone do not tell.
+        # Formats that their first bytes do not identify.
         ".odt": "application/vnd.oasis.opendocument.text",
         ".ods": "application/vnd.oasis.opendocument.spreadsheet",
         ".odp": "application/vnd.oasis.opendocument.presentation",
@@ -75,9 +75,9 @@ _ZIPPED = {*_PACKAGES, "application/epub+zip"} | {
 
 
 def detect_media_type(name: str, head: bytes) -> str:
-    """The media type of a file with this name and these first bytes (`HEAD_SIZE` of them are enough).
+    """Return the media type of a file with this name and these first bytes (`HEAD_SIZE` of them suffice).
 
-    The bytes decide where they are plain, the name among the formats that begin alike. A file
+    The bytes decide if they are unambiguous, the name decides between formats that start alike. A file
     of unknown name that is text counts as plain text.
     """
     named = _BY_SUFFIX.get(PurePosixPath(name).suffix.lower())

@@ -1,4 +1,4 @@
-"""PDF, page by page, from its text layer."""
+"""Read the text layer of PDF files page by page."""
 
 import logging
 import time
@@ -19,17 +19,17 @@ from connectors.extraction.office_metadata import (
 from connectors.extraction.parser_guard import convert_parser_errors
 from connectors.extraction.result import ExtractionError, ExtractionResult, make_section
 
-_WHAT = "PDF"
+_FORMAT = "PDF"
 _MOST_PAGES = 20_000
 _LONGEST_TEXT = 100_000_000
 _CPU_SECONDS = 120.0
 
-# What it reports there is either repaired or raised.
+# It logs what it repairs; what it cannot repair it raises as well.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 class _Pages:
-    """What has been read of a file so far."""
+    """Sections of the pages read so far, and the numbers of pages without text."""
 
     def __init__(self) -> None:
         self.sections: list[Section] = []
@@ -38,30 +38,30 @@ class _Pages:
 
     def metadata(self) -> Metadata:
         pages = {"pages_without_text": self.empty, "pages_broken": self.broken}
-        return {name: _ranges(numbers) for name, numbers in pages.items() if numbers}
+        return {name: _format_ranges(numbers) for name, numbers in pages.items() if numbers}
 
 
 def read_pdf(data: bytes) -> ExtractionResult:
-    """A section for each page that has text. The numbers of pages without text, and of broken
-    ones beside readable ones, stand in the metadata.
+    """Make a section of each page that has text. Pages without text and broken pages are listed in
+    the metadata.
 
     Raises:
-        ExtractionError: broken, encrypted with a password, without any text, or beyond a limit.
+        ExtractionError: the file is broken, protected by a password, without text, or beyond a limit.
     """
     began = datetime.now(UTC)
     try:
-        with convert_parser_errors(_WHAT, PyPdfError):
-            reader = _opened(data)
+        with convert_parser_errors(_FORMAT, PyPdfError):
+            reader = _open(data)
             pages = _read_pages(reader)
-            return _with_properties(reader, pages, began)
+            return _add_properties(reader, pages, began)
     except DependencyError as error:
         raise ExtractionError(
             "it is encrypted with AES, which this installation cannot open"
         ) from error
 
 
-def _opened(data: bytes) -> PdfReader:
-    """A file that is only protected against copying opens with an empty password."""
+def _open(data: bytes) -> PdfReader:
+    """Open a file; one protected only against copying opens with an empty password."""
     reader = PdfReader(BytesIO(data))
     if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
         raise ExtractionError("it is protected by a password")
@@ -72,10 +72,10 @@ def _opened(data: bytes) -> PdfReader:
 
 def _read_pages(reader: PdfReader) -> _Pages:
     pages = _Pages()
-    check = _time_limit(_CPU_SECONDS)
+    check = _make_time_limit(_CPU_SECONDS)
     length = 0
     for number, page in enumerate(reader.pages, start=1):
-        text = _page_text(page, check)
+        text = _read_page(page, check)
         if text is None:
             pages.broken.append(number)
         elif text.strip():
@@ -89,16 +89,16 @@ def _read_pages(reader: PdfReader) -> _Pages:
         raise ExtractionError(
             "its pages are broken"
             if pages.broken
-            else "it has no text; a scanned document needs text recognition, which is not there yet"
+            else "it has no text; a scanned document needs text recognition (OCR), which is not supported"
         )
     return pages
 
 
-def _page_text(page: PageObject, check: Callable[..., None]) -> str | None:
-    """The text of a page; None when the page is broken."""
+def _read_page(page: PageObject, check: Callable[..., None]) -> str | None:
+    """Return the text of a page, or None if the page is broken."""
     check()
     try:
-        with convert_parser_errors(_WHAT, PyPdfError):
+        with convert_parser_errors(_FORMAT, PyPdfError):
             text = page.extract_text(visitor_operand_before=check)
     except ExtractionError:
         check()
@@ -107,8 +107,8 @@ def _page_text(page: PageObject, check: Callable[..., None]) -> str | None:
     return text
 
 
-def _time_limit(seconds: float) -> Callable[..., None]:
-    """A check that raises ExtractionError once this thread has spent so much on the processor."""
+def _make_time_limit(seconds: float) -> Callable[..., None]:
+    """Return a check that raises ExtractionError once this thread has used so much processor time."""
     end = time.thread_time() + seconds
 
     def check(*_operation: object) -> None:
@@ -118,7 +118,7 @@ def _time_limit(seconds: float) -> Callable[..., None]:
     return check
 
 
-def _with_properties(reader: PdfReader, pages: _Pages, began: datetime) -> ExtractionResult:
+def _add_properties(reader: PdfReader, pages: _Pages, began: datetime) -> ExtractionResult:
     info = reader.metadata
     sections = tuple(pages.sections)
     if info is None:
@@ -131,24 +131,24 @@ def _with_properties(reader: PdfReader, pages: _Pages, began: datetime) -> Extra
             **pages.metadata(),
         },
         authors=clean_authors([info.author]),
-        created_at=_date(lambda: info.creation_date, began),
-        updated_at=_date(lambda: info.modification_date, began),
+        created_at=_read_date(lambda: info.creation_date, began),
+        updated_at=_read_date(lambda: info.modification_date, began),
     )
 
 
-def _date(get: Callable[[], datetime | None], began: datetime) -> datetime | None:
+def _read_date(get: Callable[[], datetime | None], began: datetime) -> datetime | None:
     try:
         return clean_time(get(), began)
     except (ValueError, OverflowError, TypeError):
         return None
 
 
-def _ranges(numbers: list[int]) -> str:
-    """`[1, 2, 3, 7]` as `1-3, 7`."""
-    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in _runs(numbers))
+def _format_ranges(numbers: list[int]) -> str:
+    """Format `[1, 2, 3, 7]` as `1-3, 7`."""
+    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in _iterate_runs(numbers))
 
 
-def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+def _iterate_runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
     first = last = numbers[0]
     for number in numbers[1:]:
         if number != last + 1:

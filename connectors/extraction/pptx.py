@@ -1,4 +1,4 @@
-"""Presentations (PPTX), slide by slide."""
+"""Read presentations (PPTX) slide by slide."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -24,29 +24,29 @@ from connectors.extraction.result import ExtractionError, ExtractionResult, make
 from connectors.extraction.zip_limits import check_zip_limits
 from connectors.text_cleaning import to_one_line
 
-_WHAT = "presentation"
+_FORMAT = "presentation"
 _LARGEST_PART = 100_000_000
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _MOST_SLIDES = 10_000
 
 
 def read_pptx(data: bytes) -> ExtractionResult:
-    """For each slide its text, its tables and charts as tables, the descriptions of its pictures,
-    and its notes: sections whose page is the number of the slide, whose heading is its title.
+    """Make sections of the text, the tables and charts, the image descriptions and the notes of each
+    slide. Their page is the number of the slide, their heading its title.
 
     Raises:
-        ExtractionError: broken, protected, without text, or beyond a limit.
+        ExtractionError: the file is broken, protected, without text, or beyond a limit.
     """
-    check_zip_limits(data, _WHAT, _LARGEST_PART)
+    check_zip_limits(data, _FORMAT, _LARGEST_PART)
     began = datetime.now(UTC)
-    with convert_parser_errors(_WHAT, PythonPptxError):
+    with convert_parser_errors(_FORMAT, PythonPptxError):
         presentation = pptx.Presentation(BytesIO(data))
         if len(presentation.slides) > _MOST_SLIDES:
             raise ExtractionError(f"it has more than {_MOST_SLIDES:,} slides")
         sections = tuple(
             piece
             for number, slide in enumerate(presentation.slides, start=1)
-            for piece in _slide_sections(slide, number)
+            for piece in _read_slide(slide, number)
         )
         if not sections:
             raise ExtractionError("the presentation holds no text")
@@ -58,33 +58,35 @@ def read_pptx(data: bytes) -> ExtractionResult:
         return add_properties(found, stated, stated.author, began)
 
 
-def _slide_sections(slide: Slide, number: int) -> Iterator[Section]:
+def _read_slide(slide: Slide, number: int) -> Iterator[Section]:
     title = slide.shapes.title
     heading = title.text_frame.text if title is not None else ""
     place = Place(page=number, heading_path=(heading,))
-    shapes = list(_flat(slide.shapes))
-    texts = [_text(shape) for shape in shapes if title is None or shape.shape_id != title.shape_id]
-    tables = [table for shape in shapes for table in _tables(shape)]
+    shapes = list(_iterate_shapes(slide.shapes))
+    texts = [
+        _get_text(shape) for shape in shapes if title is None or shape.shape_id != title.shape_id
+    ]
+    tables = [table for shape in shapes for table in _iterate_tables(shape)]
     text = "\n\n".join(filter(None, texts))
     if text or (heading.strip() and not tables):
         yield make_section(text or heading.strip(), place)
     for table in tables:
         yield make_section(table, place, "table")
-    for description in filter(None, map(_description, shapes)):
+    for description in filter(None, map(_get_description, shapes)):
         yield make_section(description, place, "image")
-    if notes := _notes(slide):
+    if notes := _get_notes(slide):
         yield make_section(notes, Place(page=number, heading_path=(heading, "Notes")))
 
 
-def _flat(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
+def _iterate_shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
     for shape in shapes:
         if isinstance(shape, GroupShape):
-            yield from _flat(shape.shapes)
+            yield from _iterate_shapes(shape.shapes)
         else:
             yield shape
 
 
-def _text(shape: BaseShape) -> str:
+def _get_text(shape: BaseShape) -> str:
     if not isinstance(shape, Shape):
         return ""
     lines = (
@@ -97,45 +99,48 @@ def _text(shape: BaseShape) -> str:
     return "\n".join(lines)
 
 
-def _description(shape: BaseShape) -> str:
-    """What the author wrote for those who cannot see a picture."""
+def _get_description(shape: BaseShape) -> str:
+    """Return the alternative text of an image."""
     return to_one_line(next(iter(shape.element.xpath("./p:nvPicPr/p:cNvPr/@descr")), ""))
 
 
-def _tables(shape: BaseShape) -> Iterator[str]:
+def _iterate_tables(shape: BaseShape) -> Iterator[str]:
     if not isinstance(shape, GraphicFrame):
         return
-    grids = [_rows(shape.table)] if shape.has_table else []
+    grids = [_get_rows(shape.table)] if shape.has_table else []
     if shape.has_chart:
-        grids.extend(_chart_grids(shape.chart))
+        grids.extend(_iterate_chart_tables(shape.chart))
     yield from filter(None, map(format_grid, grids))
 
 
-def _rows(table: Table) -> list[list[str]]:
+def _get_rows(table: Table) -> list[list[str]]:
     return [[cell.text for cell in row.cells] for row in table.rows]
 
 
-def _chart_grids(chart: Chart) -> Iterator[list[list[str]]]:
-    """For each plot a row for each category and a column for each series.
+def _iterate_chart_tables(chart: Chart) -> Iterator[list[list[str]]]:
+    """Yield a table for each plot: a row for each category, a column for each series.
 
-    Read from the XML, because the library knows only some kinds of plot.
+    They are read from the XML, because the library supports only some kinds of plot.
     """
     title = chart.chart_title.text_frame.text if chart.has_title else ""
     for _, group in groupby(chart.element.iter(f"{_C}ser"), key=lambda one: one.getparent()):
         series = list(group)
-        categories = _points(series[0], "cat") or _points(series[0], "xVal")
+        categories = _get_points(series[0], "cat") or _get_points(series[0], "xVal")
         columns = [
-            [" ".join(_points(one, "tx")), *(_points(one, "val") or _points(one, "yVal"))]
+            [
+                " ".join(_get_points(one, "tx")),
+                *(_get_points(one, "val") or _get_points(one, "yVal")),
+            ]
             for one in series
         ]
         lines = zip_longest([title, *categories], *columns, fillvalue="")
         yield [list(line) for line in lines]
 
 
-def _points(series: etree._Element, name: str) -> list[str]:
+def _get_points(series: etree._Element, name: str) -> list[str]:
     return [value.text or "" for value in series.iterfind(f"{_C}{name}//{_C}v")]
 
 
-def _notes(slide: Slide) -> str:
+def _get_notes(slide: Slide) -> str:
     frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     return "" if frame is None else frame.text.strip()

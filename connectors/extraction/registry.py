@@ -1,4 +1,4 @@
-"""Bytes and a media type to sections: the one door to the readers of all formats."""
+"""Registry of the file formats that can be read, and the entry point for reading files."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -11,8 +11,8 @@ from connectors.extraction.result import ExtractionError, ExtractionResult
 
 Reader: TypeAlias = Callable[[bytes], ExtractionResult]
 
-# By name, and loaded when the first file of a format comes: the libraries behind them take half a
-# second together, which a command that reads no file must not pay.
+# Modules are imported with the first file of a format: their libraries take half a second together,
+# which a command that reads no files must not spend.
 _READERS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys((media_types.TEXT, media_types.XML), "text.read_text"),
@@ -35,28 +35,28 @@ def is_supported(media_type: str) -> bool:
 
 
 def unsupported_format(media_type: str) -> ExtractionError:
-    return ExtractionError(f"{media_type} is not a format that Quarry reads yet")
+    return ExtractionError(f"{media_type} is not a supported format")
 
 
 def extract(data: bytes, media_type: str) -> ExtractionResult:
-    """What a file says, as sections in its own order.
+    """Extract the sections of a file, in order.
 
     Raises:
         ExtractionError: the file is empty, broken, protected, of another format than `media_type`,
-            beyond a limit, or of a format that is not read yet; the message says which.
+            beyond a limit, or of an unsupported format; the message says which.
     """
     if not data:
         raise ExtractionError("the file is empty")
-    return _reader(media_type)(data)
+    return _load_reader(media_type)(data)
 
 
 @cache
-def _reader(media_type: str) -> Reader:
+def _load_reader(media_type: str) -> Reader:
     if media_type not in _READERS:
         raise unsupported_format(media_type)
     module, name = _READERS[media_type].split(".")
     reader = getattr(import_module(f"connectors.extraction.{module}"), name)
-    # An e-mail holds files of all formats.
+    # An e-mail has attachments of all formats.
     return cast(
         Reader, partial(reader, extract=extract) if media_type == media_types.EML else reader
     )

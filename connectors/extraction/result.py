@@ -1,4 +1,4 @@
-"""What reading a file gives, and the one way in which it fails."""
+"""The result of extracting a file, and the error if it cannot be extracted."""
 
 import re
 from collections.abc import Iterable
@@ -6,46 +6,47 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from connectors.document import Metadata, Person, Place, Section, SectionKind
+from connectors.errors import QuarryError
 from connectors.text_cleaning import replace_unstorable, to_one_line
 
 LONGEST_HEADING = 300
-"""Characters. What is longer was meant as text."""
+"""In characters. A longer one is body text with the wrong style."""
 
 _LONGEST_NAME = 300
 
 
-class ExtractionError(Exception):
-    """The file cannot be read; the message says why, in words for the person who owns it."""
+class ExtractionError(QuarryError):
+    """A file cannot be read; the message says why, in words for its owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionResult:
     sections: tuple[Section, ...]
-    """At least one; in the order of the file."""
+    """At least one, in the order of the file."""
     title: str | None = None
-    """As the format states it, else the first heading."""
+    """From the properties of the file, else the first heading."""
     metadata: Metadata = field(default_factory=dict)
     authors: tuple[Person, ...] = ()
     created_at: datetime | None = None
-    """Aware, UTC."""
+    """In UTC, with time zone."""
     updated_at: datetime | None = None
 
 
 class SizeLimit:
-    """How much of something may still be read; `limit` says in words what is too much."""
+    """Counts up to a maximum; `message` describes a file that exceeds it."""
 
-    def __init__(self, most: int, limit: str) -> None:
-        self._left = most
-        self._limit = limit
+    def __init__(self, maximum: int, message: str) -> None:
+        self._remaining = maximum
+        self._message = message
 
-    def take(self, amount: int) -> None:
+    def add(self, amount: int) -> None:
         """
         Raises:
-            ExtractionError: more than is left.
+            ExtractionError: the maximum is exceeded.
         """
-        self._left -= amount
-        if self._left < 0:
-            raise ExtractionError(self._limit)
+        self._remaining -= amount
+        if self._remaining < 0:
+            raise ExtractionError(self._message)
 
 
 def make_section(text: str, place: Place, kind: SectionKind = "text") -> Section:
@@ -56,12 +57,12 @@ def make_section(text: str, place: Place, kind: SectionKind = "text") -> Section
 
 
 def parse_people(names: Iterable[str]) -> tuple[Person, ...]:
-    """Persons from names as files state them: `Ann Lee`, `Ann Lee <ann@example.com>`."""
+    """Parse names as files contain them: `Ann Lee`, `Ann Lee <ann@example.com>`."""
     lines = (to_one_line(name[:_LONGEST_NAME]) for name in names)
-    return tuple(dict.fromkeys(map(_person, filter(None, lines))))
+    return tuple(dict.fromkeys(map(_parse_person, filter(None, lines))))
 
 
-def _person(text: str) -> Person:
+def _parse_person(text: str) -> Person:
     if match := re.fullmatch(r"(?:(.*?)\s*)<?([^\s<>@]+@[^\s<>@]+)>?", text):
         return Person(match[1].strip('" ') or match[2], match[2].lower())
     return Person(text)

@@ -1,4 +1,4 @@
-"""Plain text: one section, as it stands."""
+"""Read plain text as one section."""
 
 from connectors.document import Place, Span
 from connectors.extraction.encoding import decode
@@ -6,10 +6,10 @@ from connectors.extraction.result import ExtractionError, ExtractionResult, make
 
 
 def read_text(data: bytes) -> ExtractionResult:
-    """One section whose text is exactly its span of the decoded file.
+    """Make one section, whose text is exactly its span of the decoded file.
 
     Raises:
-        ExtractionError: not text, or nothing in it.
+        ExtractionError: the file is not text, or holds nothing.
     """
     text = decode(data)
     body = text.strip()

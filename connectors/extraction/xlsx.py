@@ -1,4 +1,4 @@
-"""Workbooks (XLSX), sheet by sheet, in blocks of rows."""
+"""Read workbooks (XLSX) sheet by sheet, in blocks of rows."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from connectors.extraction.result import ExtractionError, ExtractionResult, Size
 from connectors.extraction.zip_limits import check_zip_limits
 from connectors.text_cleaning import to_one_line
 
-_WHAT = "workbook"
+_FORMAT = "workbook"
 _LARGEST_PART = 500_000_000
 _MOST_CELLS = 20_000_000
 _MOST_CAPTION_LINES = 3
@@ -31,29 +31,29 @@ _LINES_A_BLOCK = 100
 @dataclass(frozen=True, slots=True)
 class _Row(TableRow):
     only_text: bool = True
-    """No numbers and no dates: it may be a header."""
+    """Without numbers and dates: it may be a header."""
 
-    def filled(self) -> list[int]:
+    def filled_columns(self) -> list[int]:
         return [i for i, text in enumerate(self.cells) if text]
 
 
 def read_xlsx(data: bytes) -> ExtractionResult:
-    """A section for each block of rows, a table under the header of its part of the sheet.
+    """Make a section of each block of rows, as a table under the header of its part of the sheet.
 
-    Empty rows part a sheet where what follows begins a table of its own; a few lines of one cell
-    above a table are its heading. Formulas are read as the values that were saved with them.
+    Empty rows divide a sheet where a new table starts; a few lines of one cell above a table are
+    its heading. Formulas are read as the values saved with them.
 
     Raises:
-        ExtractionError: broken, protected, without text, or beyond a limit.
+        ExtractionError: the file is broken, protected, without text, or beyond a limit.
     """
-    check_zip_limits(data, _WHAT, _LARGEST_PART)
+    check_zip_limits(data, _FORMAT, _LARGEST_PART)
     began = datetime.now(UTC)
-    with convert_parser_errors(_WHAT, InvalidFileException):
+    with convert_parser_errors(_FORMAT, InvalidFileException):
         workbook = openpyxl.load_workbook(
             BytesIO(data), read_only=True, data_only=True, keep_links=False
         )
         try:
-            sections = tuple(_sections(workbook))
+            sections = tuple(_iterate_sections(workbook))
         finally:
             workbook.close()
         if not sections:
@@ -62,32 +62,32 @@ def read_xlsx(data: bytes) -> ExtractionResult:
         return add_properties(found, stated, stated.creator, began)
 
 
-def _sections(workbook: Workbook) -> Iterator[Section]:
-    allowance = SizeLimit(_MOST_CELLS, f"it has more than {_MOST_CELLS:,} cells")
+def _iterate_sections(workbook: Workbook) -> Iterator[Section]:
+    limit = SizeLimit(_MOST_CELLS, f"it has more than {_MOST_CELLS:,} cells")
     for sheet in workbook.worksheets:
-        for part in _parts(_rows(sheet, allowance)):
-            yield from _part_sections(sheet.title, part)
+        for part in _split_tables(_iterate_rows(sheet, limit)):
+            yield from _make_sections(sheet.title, part)
 
 
-def _rows(sheet: ReadOnlyWorksheet, allowance: SizeLimit) -> Iterator[_Row]:
-    # The dimensions that a file states are often wrong.
+def _iterate_rows(sheet: ReadOnlyWorksheet, limit: SizeLimit) -> Iterator[_Row]:
+    # The dimensions stored in a file are often wrong.
     sheet.reset_dimensions()
     for number, cells in enumerate(sheet.rows, start=1):
-        # An empty row costs time as well.
-        allowance.take(len(cells) + 1)
-        yield _row(number, cells)
+        # Empty rows take time as well.
+        limit.add(len(cells) + 1)
+        yield _make_row(number, cells)
 
 
-def _row(number: int, cells: Iterable[Cell | MergedCell]) -> _Row:
+def _make_row(number: int, cells: Iterable[Cell | MergedCell]) -> _Row:
     values = list(cells)
     only_text = all(cell.value is None or isinstance(cell.value, str) for cell in values)
-    texts = [_text(cell) for cell in values]
+    texts = [_format_cell(cell) for cell in values]
     while texts and not texts[-1]:
         texts.pop()
     return _Row(number, texts, only_text=only_text)
 
 
-def _text(cell: Cell | MergedCell) -> str:
+def _format_cell(cell: Cell | MergedCell) -> str:
     match cell.value:
         case None:
             return ""
@@ -103,21 +103,21 @@ def _text(cell: Cell | MergedCell) -> str:
             return to_one_line(str(other))
 
 
-def _parts(rows: Iterable[_Row]) -> Iterator[Iterator[_Row]]:
-    """Cut the rows of a sheet into tables, without the empty rows."""
-    numbered = groupby(_numbered_parts(rows), key=lambda pair: pair[0])
+def _split_tables(rows: Iterable[_Row]) -> Iterator[Iterator[_Row]]:
+    """Split the rows of a sheet into tables, without empty rows."""
+    numbered = groupby(_number_tables(rows), key=lambda pair: pair[0])
     return ((row for _, row in part) for _, part in numbered)
 
 
-def _numbered_parts(rows: Iterable[_Row]) -> Iterator[tuple[int, _Row]]:
-    """Each row with the number of its table.
+def _number_tables(rows: Iterable[_Row]) -> Iterator[tuple[int, _Row]]:
+    """Yield each row with the number of its table.
 
-    After an empty row a new table begins, unless the row looks like the rows before: it starts in
-    the same column, and is no row of mere text below rows with numbers.
+    After an empty row a new table starts, unless the row looks like those before: it starts in the
+    same column, and is not a row of text below rows with numbers.
     """
     part, apart, numbers, column = 0, False, False, -1
     for row in rows:
-        if not (filled := row.filled()):
+        if not (filled := row.filled_columns()):
             apart = True
             continue
         like = filled[0] == column and len(filled) > 1 and (not row.only_text or not numbers)
@@ -127,11 +127,11 @@ def _numbered_parts(rows: Iterable[_Row]) -> Iterator[tuple[int, _Row]]:
         yield part, row
 
 
-def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
+def _make_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
     lines: list[_Row] = []
     header = None
     for row in rows:
-        if len(row.filled()) > 1:
+        if len(row.filled_columns()) > 1:
             header = row
             break
         lines.append(row)
@@ -139,13 +139,13 @@ def _part_sections(sheet: str, rows: Iterator[_Row]) -> Iterator[Section]:
     if header is not None and len(lines) <= _MOST_CAPTION_LINES:
         caption = " ".join("".join(line.cells) for line in lines)
     else:
-        yield from _text_blocks(sheet, lines)
+        yield from _make_text_sections(sheet, lines)
     if header is not None:
         place = Place(sheet=sheet, heading_path=(sheet, caption))
         yield from split_table(header, rows, place)
 
 
-def _text_blocks(sheet: str, lines: list[_Row]) -> Iterator[Section]:
+def _make_text_sections(sheet: str, lines: list[_Row]) -> Iterator[Section]:
     for block in batched(lines, _LINES_A_BLOCK):
         place = Place(sheet=sheet, heading_path=(sheet,), rows=(block[0].number, block[-1].number))
         yield make_section("\n".join("".join(line.cells) for line in block), place)

@@ -1,4 +1,4 @@
-"""Office files are zip archives of XML: what must hold before one is unpacked."""
+"""Limits of office files, which are zip archives of XML, checked before they are unpacked."""
 
 import zipfile
 from io import BytesIO
@@ -13,12 +13,13 @@ _PROLOGUE = 1024
 
 
 def check_zip_limits(data: bytes, what: str, largest_part: int) -> None:
-    """Refuse what is no archive, would unpack into too much, or declares entities.
+    """Refuse a file that is not an archive, would unpack to too much, or may define XML entities.
 
-    `largest_part` is a limit for each XML file in it, in bytes. The sizes are those that the archive states; unpacking stops there, so they are true limits.
+    `largest_part` limits each XML file, in bytes. The sizes are those that the archive declares:
+    unpacking stops there, so they hold.
 
     Raises:
-        ExtractionError: with the limit in words.
+        ExtractionError: the message names the limit.
     """
     if data.startswith(_OLE):
         raise ExtractionError(
@@ -37,9 +38,9 @@ def _check_sizes(members: list[zipfile.ZipInfo], largest_part: int) -> None:
     if len(members) > _MOST_MEMBERS:
         raise ExtractionError(f"it is an archive of more than {_MOST_MEMBERS:,} files")
     if sum(member.file_size for member in members) > _LARGEST_UNPACKED:
-        raise ExtractionError(f"it unpacks into more than {_LARGEST_UNPACKED:,} bytes")
+        raise ExtractionError(f"it unpacks to more than {_LARGEST_UNPACKED:,} bytes")
     if any(member.file_size > largest_part for member in members if _is_xml(member)):
-        raise ExtractionError(f"a part of it unpacks into more than {largest_part:,} bytes")
+        raise ExtractionError(f"a part of it unpacks to more than {largest_part:,} bytes")
 
 
 def _is_xml(member: zipfile.ZipInfo) -> bool:

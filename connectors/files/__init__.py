@@ -1,1 +1,1 @@
-"""Files of a folder or a repository: walking, glob patterns, paths and access.yaml."""
+"""Files of a folder or a repository: walker, glob patterns, paths and access rules."""

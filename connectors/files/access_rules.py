@@ -1,4 +1,4 @@
-"""Who may read what, as an owner writes it down in `access.yaml`.
+"""Parse `access.yaml`, in which the owner of a folder or repository defines who may read what.
 
     rules:
       - match: hr/**
@@ -6,7 +6,7 @@
       - match: "**"
         readers: [public]
 
-The first rule that matches a file decides; a file that no rule matches is readable by nobody.
+The first rule that matches a file decides; a file without a matching rule is readable by nobody.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class AccessRules:
     rules: tuple[Rule, ...]
 
     def find_access(self, path: Sequence[str]) -> Access:
-        """Who may read the file whose path from the root has these parts."""
+        """Return who may read a file, given by the parts of its path."""
         for rule in self.rules:
             if rule.match.matches(path):
                 return rule.access
@@ -50,18 +50,18 @@ class _RuleError(Exception):
 
 
 def parse_access_rules(data: bytes, name: str) -> AccessRules:
-    """The rules in the bytes of an access file; `name` is what its owner knows it by.
+    """Parse an access file; messages call it `name`.
 
     Raises:
         SourceError: the file is malformed; the message names it, the line, and what is wrong.
     """
     try:
-        return AccessRules(tuple(_rules(_root(_decoded(data, name), name))))
+        return AccessRules(tuple(_parse_rules(_compose(_decode(data, name), name))))
     except _RuleError as error:
         raise SourceError(f"{name}, line {error.line}: {error}") from error
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decode(data: bytes, name: str) -> str:
     if len(data) > _LARGEST:
         raise SourceError(f"{name}, line 1: the file is larger than {_LARGEST:,} bytes")
     try:
@@ -71,7 +71,7 @@ def _decoded(data: bytes, name: str) -> str:
         raise SourceError(f"{name}, line {line}: not UTF-8; save the file as UTF-8") from error
 
 
-def _root(text: str, name: str) -> yaml.Node:
+def _compose(text: str, name: str) -> yaml.Node:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -80,7 +80,7 @@ def _root(text: str, name: str) -> yaml.Node:
         raise SourceError(f"{name}, line {line}: not YAML: {error.problem}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise SourceError(f"{name}, line {line}: a character that YAML forbids") from error
+        raise SourceError(f"{name}, line {line}: a character that YAML does not allow") from error
     except RecursionError as error:
         raise SourceError(f"{name}, line 1: nested too deeply") from error
     if root is None:
@@ -88,14 +88,14 @@ def _root(text: str, name: str) -> yaml.Node:
     return root
 
 
-def _rules(root: yaml.Node) -> Iterator[Rule]:
-    fields = _fields(root, {"rules"}, "the file")
-    for node in _items(fields["rules"], "rules"):
-        rule = _fields(node, {"match", "readers"}, "a rule")
-        yield Rule(_glob(rule["match"]), _access(rule["readers"]))
+def _parse_rules(root: yaml.Node) -> Iterator[Rule]:
+    fields = _parse_fields(root, {"rules"}, "the file")
+    for node in _parse_items(fields["rules"], "rules"):
+        rule = _parse_fields(node, {"match", "readers"}, "a rule")
+        yield Rule(_parse_pattern(rule["match"]), _parse_access(rule["readers"]))
 
 
-def _fields(node: yaml.Node, names: set[str], what: str) -> Mapping[str, yaml.Node]:
+def _parse_fields(node: yaml.Node, names: set[str], what: str) -> Mapping[str, yaml.Node]:
     expected = " and ".join(sorted(names))
     if not isinstance(node, yaml.MappingNode):
         raise _RuleError(node, f"{what} must have the keys {expected}")
@@ -105,39 +105,41 @@ def _fields(node: yaml.Node, names: set[str], what: str) -> Mapping[str, yaml.No
         if name not in names:
             raise _RuleError(key, f"unknown key {name!r}; {what} has {expected}")
         if name in fields:
-            raise _RuleError(key, f"{name!r} stands here twice")
+            raise _RuleError(key, f"{name!r} is given twice")
         fields[name] = value
     if missing := names - fields.keys():
         raise _RuleError(node, f"{what} has no {' and no '.join(sorted(missing))}")
     return fields
 
 
-def _items(node: yaml.Node, name: str) -> list[yaml.Node]:
+def _parse_items(node: yaml.Node, name: str) -> list[yaml.Node]:
     if not isinstance(node, yaml.SequenceNode):
         raise _RuleError(node, f"{name!r} must be a list")
     return list(node.value)
 
 
-def _text(node: yaml.Node, what: str) -> str:
+def _parse_text(node: yaml.Node, what: str) -> str:
     if not isinstance(node, yaml.ScalarNode) or node.tag != _TEXT_TAG:
-        raise _RuleError(node, f"{what} must be text; a number or a date stands in quotes")
+        raise _RuleError(node, f"{what} must be text; put numbers and dates in quotes")
     return str(node.value)
 
 
-def _glob(node: yaml.Node) -> GlobPattern:
-    text = _text(node, "'match'")
+def _parse_pattern(node: yaml.Node) -> GlobPattern:
+    text = _parse_text(node, "'match'")
     try:
         return GlobPattern.parse(text)
     except ValueError as error:
         raise _RuleError(node, f"not a pattern: {error}") from error
 
 
-def _access(node: yaml.Node) -> Access:
-    return Access(frozenset(token for item in _items(node, "readers") for token in _reader(item)))
+def _parse_access(node: yaml.Node) -> Access:
+    return Access(
+        frozenset(token for item in _parse_items(node, "readers") for token in _parse_readers(item))
+    )
 
 
-def _reader(node: yaml.Node) -> frozenset[str]:
-    text = _text(node, "a reader")
+def _parse_readers(node: yaml.Node) -> frozenset[str]:
+    text = _parse_text(node, "a reader")
     try:
         return Access.to([text]).readers
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Paths within a source: as ids, and as people read them.
+"""Paths within a source, as ids and as text for people.
 
-Names are `str` as Python takes them from a file system: bytes that are no Unicode are kept as
-surrogates (`os.fsencode` gives them back).
+Names are `str` as Python reads them from a file system: bytes that are not Unicode are kept as
+surrogates (`os.fsencode` restores them).
 """
 
 import os
@@ -14,28 +14,28 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from connectors.text_cleaning import to_one_line
 
 PathParts: TypeAlias = tuple[str, ...]
-"""The names that lead from the root to a file or folder."""
+"""The names on the path from the root to a file or folder."""
 
 _ESCAPED = re.compile("[\ud800-\udfff]")
 _SUFFIX = re.compile(r"\.(?=\d*[A-Za-z])\w{1,8}$")
 
 
 def encode_path(parts: PathParts) -> str:
-    """The path from the root. One that is no Unicode is percent-encoded after a slash, with which
-    no other begins."""
+    """Encode a path as an id. One that is not Unicode is percent-encoded after a slash, with which
+    no other id starts."""
     path = "/".join(parts)
     return f"/{quote_from_bytes(os.fsencode(path))}" if _ESCAPED.search(path) else path
 
 
-def decode_path(own: str) -> PathParts | None:
-    """The way back from `encode_path`; nothing for what is no path within the root."""
-    path = os.fsdecode(unquote_to_bytes(own[1:])) if own.startswith("/") else own
+def decode_path(encoded: str) -> PathParts | None:
+    """Decode an id from `encode_path`; None if it is not a path below the root."""
+    path = os.fsdecode(unquote_to_bytes(encoded[1:])) if encoded.startswith("/") else encoded
     parts = tuple(path.split("/"))
     return None if {"", ".", ".."} & set(parts) or "\0" in path else parts
 
 
 def make_title(name: str) -> str:
-    """A title from the name of a file."""
+    """Make a title from a file name."""
     words = re.sub(r"[_-]+", " ", _SUFFIX.sub("", name))
     return format_path([words]) or format_path([name])
 

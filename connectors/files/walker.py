@@ -1,4 +1,4 @@
-"""The files below a root: walked in a stable order, and read without ever leaving the root."""
+"""Walk the files below a root in a stable order, and read them without leaving the root."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from connectors.files.paths import PathParts
 
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
-_READINGS = 3
+_READ_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class InaccessiblePath:
-    """A file or folder that could not be looked at."""
+    """A file or folder that could not be accessed."""
 
     parts: PathParts
     error: OSError
@@ -43,7 +43,7 @@ class FileChangedError(OSError):
 
 
 class NotRegularFileError(OSError):
-    """It is no longer a plain file."""
+    """It is no longer a regular file."""
 
 
 class FileTooLargeError(OSError):
@@ -53,22 +53,22 @@ class FileTooLargeError(OSError):
 def walk_files(
     root: Path, enter: Callable[[PathParts], bool], after: PathParts = ()
 ) -> Iterator[File | InaccessiblePath]:
-    """Yield the files below `root` that come after `after`, in the order of their parts.
+    """Yield the files below `root` that sort after `after`, in the order of their path parts.
 
-    Links are not followed, so there is no cycle, no way out, and no file twice. Only names are
-    held in memory, those of the folders that lead to the present file. `enter` says for each
-    file or folder whether to look at it.
+    Links are not followed: so there are no cycles, nothing outside the root, and no file twice.
+    Only the names in the folders above the current file are held in memory. `enter` decides for
+    each file or folder whether to visit it.
 
     Raises:
         OSError: the root itself cannot be listed.
     """
-    above = [_children(root, (), after)]
+    above = [_list_children(root, (), after)]
     while above:
         parts = next(above[-1], None)
         if parts is None:
             above.pop()
         elif enter(parts):
-            match _look(root, parts, after):
+            match _visit(root, parts, after):
                 case File() | InaccessiblePath() as found:
                     if parts != after:
                         yield found
@@ -78,13 +78,13 @@ def walk_files(
                     above.append(children)
 
 
-def _look(
+def _visit(
     root: Path, parts: PathParts, after: PathParts
 ) -> File | InaccessiblePath | Iterator[PathParts] | None:
     try:
         found = os.lstat(root.joinpath(*parts))
         if stat.S_ISDIR(found.st_mode):
-            return _children(root, parts, after)
+            return _list_children(root, parts, after)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -95,15 +95,15 @@ def _look(
 
 
 def find_file(root: Path, parts: PathParts) -> File | InaccessiblePath | None:
-    """The file there; nothing where there is none."""
-    match _look(root, parts, ()):
+    """Return the file at a path, or None if there is none."""
+    match _visit(root, parts, ()):
         case File() | InaccessiblePath() as found:
             return found
         case _:
             return None
 
 
-def _children(root: Path, folder: PathParts, after: PathParts) -> Iterator[PathParts]:
+def _list_children(root: Path, folder: PathParts, after: PathParts) -> Iterator[PathParts]:
     names = sorted(os.listdir(root.joinpath(*folder)))  # noqa: PTH208 (names, not paths: memory)
     depth = len(folder)
     if depth < len(after) and after[:depth] == folder:
@@ -112,25 +112,26 @@ def _children(root: Path, folder: PathParts, after: PathParts) -> Iterator[PathP
 
 
 def read_head(root: Path, parts: PathParts, size: int) -> bytes:
-    """The first `size` bytes of a file.
+    """Read the first `size` bytes of a file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
-    with _opened(root, parts) as descriptor:
+    with _hold_descriptor(root, parts) as descriptor:
         return _read(descriptor, size)
 
 
 def read_file(root: Path, parts: PathParts, largest: int) -> FileContent:
-    """The content of a file that nobody wrote to meanwhile.
+    """Read a file consistently: again if it was written to meanwhile.
 
     Raises:
-        OSError: it cannot be read; FileChangedError, NotRegularFileError and FileTooLargeError say what the system does not.
+        OSError: the file cannot be read; FileChangedError, NotRegularFileError and FileTooLargeError
+            where the system gives no reason.
     """
-    for _ in range(_READINGS):
-        with _opened(root, parts) as descriptor:
+    for _ in range(_READ_ATTEMPTS):
+        with _hold_descriptor(root, parts) as descriptor:
             before = os.fstat(descriptor)
-            # So many bytes are set aside before they are read: not the limit for every small file.
+            # `read` allocates this many bytes at once: with the limit, every small file would cost so much.
             data = _read(descriptor, min(before.st_size, largest) + 1)
             after = os.fstat(descriptor)
         if len(data) > largest:
@@ -141,25 +142,25 @@ def read_file(root: Path, parts: PathParts, largest: int) -> FileContent:
 
 
 def open_file(root: Path, parts: PathParts) -> BufferedReader:
-    """The file, to be read and closed.
+    """Open a file, for the caller to close.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
-    return open(_descriptor(root, parts), "rb")
+    return open(_open_descriptor(root, parts), "rb")
 
 
 @contextmanager
-def _opened(root: Path, parts: PathParts) -> Iterator[int]:
-    descriptor = _descriptor(root, parts)
+def _hold_descriptor(root: Path, parts: PathParts) -> Iterator[int]:
+    descriptor = _open_descriptor(root, parts)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _descriptor(root: Path, parts: PathParts) -> int:
-    """Open name by name: a folder exchanged for a link between the walk and now leads nowhere."""
+def _open_descriptor(root: Path, parts: PathParts) -> int:
+    """Open name by name: if a folder was replaced by a link since the walk, this fails."""
     above = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in parts[:-1]:

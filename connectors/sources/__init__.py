@@ -1,1 +1,1 @@
-"""One module for each kind of source. None imports another."""
+"""One package for each kind of source. None imports another."""

@@ -163,7 +163,7 @@ def test_what_failed_is_told_mended_and_tried_again(
         _settled(page, "failing")
         failure = page.locator(".failures li")
         expect(failure).to_contain_text("broken.pdf")
-        expect(failure).to_contain_text("it is not a whole PDF")
+        expect(failure).to_contain_text("it is not a valid PDF")
         page.screenshot(path=pictures / "source.png", full_page=True)
         page.get_by_role("button", name="Try broken.pdf again").click()
         expect(page.get_by_role("status")).to_contain_text(

@@ -96,8 +96,8 @@ def test_deleted_text_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"plain", "not a whole Word document"),
-        (word_document("x")[:2000], "not a whole Word document"),
+        (b"plain", "not a valid Word document"),
+        (word_document("x")[:2000], "not a valid Word document"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "password"),
         (word_document(), "no text"),
     ],

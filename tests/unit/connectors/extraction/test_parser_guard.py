@@ -11,7 +11,7 @@ from connectors.extraction.result import ExtractionError
     "error", [KeyError("x"), RecursionError("deep"), SyntaxError("xml"), OSError("x")]
 )
 def test_what_a_parser_raises_becomes_a_reason(error: Exception) -> None:
-    with pytest.raises(ExtractionError, match="not a whole PDF: "), convert_parser_errors("PDF"):
+    with pytest.raises(ExtractionError, match="not a valid PDF: "), convert_parser_errors("PDF"):
         raise error
 
 
@@ -20,7 +20,7 @@ def test_errors_of_its_own_are_named() -> None:
         pass
 
     with (
-        pytest.raises(ExtractionError, match="not a whole PDF: Strange"),
+        pytest.raises(ExtractionError, match="not a valid PDF: Strange"),
         convert_parser_errors("PDF", Strange),
     ):
         raise Strange

@@ -58,8 +58,8 @@ def test_tables_groups_charts_and_properties() -> None:
     ("data", "says"),
     [
         (slides(), "no text"),
-        (b"plain", "not a whole presentation"),
-        (slides(("a", "b", ""))[:5000], "not a whole presentation"),
+        (b"plain", "not a valid presentation"),
+        (slides(("a", "b", ""))[:5000], "not a valid presentation"),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, says: str) -> None:

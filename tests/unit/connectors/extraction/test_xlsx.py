@@ -91,8 +91,8 @@ def test_properties() -> None:
     [
         (workbook({"s": []}), "no text"),
         (workbook({"s": [[None, "  "]]}), "no text"),
-        (b"plain", "not a whole workbook"),
-        (workbook({"s": [["x"]]})[:2000], "not a whole workbook"),
+        (b"plain", "not a valid workbook"),
+        (workbook({"s": [["x"]]})[:2000], "not a valid workbook"),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, says: str) -> None:

@@ -285,10 +285,10 @@ def test_what_cannot_be_read_is_named_with_its_reason_and_ends_nothing(tmp_path:
     changes = run(folder(tmp_path, largest_file=300))
     assert [one.id for one in of(Document, changes)] == ["kb:e.md"]
     assert [(one.item, one.reason.split(":")[0]) for one in of(Unreadable, changes)] == [
-        ("a.pdf", "it is not a whole PDF"),
-        ("b.png", "image/png is not a format that Quarry reads yet"),
+        ("a.pdf", "it is not a valid PDF"),
+        ("b.png", "image/png is not a supported format"),
         ("c.md", "the file is empty"),
-        ("d.bin", "application/octet-stream is not a format that Quarry reads yet"),
+        ("d.bin", "application/octet-stream is not a supported format"),
         ("f.txt", "301 bytes; the limit is 300"),
     ]
     assert len(list(folder(tmp_path).listing())) == 6
