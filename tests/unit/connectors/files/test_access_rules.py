@@ -66,7 +66,7 @@ def test_without_a_file_everybody_reads_everything() -> None:
         ("rules:\n  - match: [a\n", 3, "not YAML"),
         ("rules:\n\t- match: a\n", 2, "not YAML"),
         ("rules: []\n---\nrules: []\n", 2, "not YAML"),
-        ("rules: []\n# \x01\n", 2, "forbids"),
+        ("rules: []\n# \x01\n", 2, "does not allow"),
         ("? [a, b]\n: c\n", 1, "unknown key"),
         ("[" * 2000, 1, "too deeply"),
     ],
