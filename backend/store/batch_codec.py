@@ -1,4 +1,4 @@
-"""What a source told, packed to be kept until it is indexed."""
+"""Changes of a source, encoded to be stored until they are indexed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from indexing.ingestion.batching import DocumentChange
 
 
 def encode_changes(changes: Sequence[DocumentChange]) -> bytes:
-    # Escapes keep what is not valid text: whether a document may hold it is for the planner to say.
+    # ASCII escapes preserve lone surrogates, which the planner refuses later with a reason.
     text = json.dumps([_fields(change) for change in changes], separators=(",", ":"))
     return zstandard.ZstdCompressor(level=1).compress(text.encode())
 

@@ -1,8 +1,9 @@
-"""Batches: what was read from a source and is to be indexed, each held by one worker at a time.
+"""Batches: changes that were fetched from a source and wait to be indexed, each by one worker at a time.
 
-A batch and the checkpoint behind it are saved in one transaction, which also checks that the run is still
-the saver's. A worker holds a batch under a lease, with a number that grows with every lease of it; whoever
-comes with an older number may say nothing of it any more.
+A batch and the checkpoint after it are saved in one transaction, which also checks that the run still belongs
+to the process: so a checkpoint never skips a change, and a process that lost its run saves nothing. A worker
+claims a batch under a lease with a fencing number that grows with every lease of the batch. A worker whose
+lease ran out may still be at work; its number is older by then, so that nothing it reports is accepted.
 """
 
 import random
@@ -39,7 +40,7 @@ from indexing.ingestion.ledger import BatchFinished, LeaseLostError
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 LEASE = timedelta(seconds=60)
-"""For which a batch, or a run, is held after its worker was heard of."""
+"""How long a batch, or a run, belongs to its worker after the last sign of life."""
 back_off = exponential_backoff(timedelta(seconds=10), timedelta(hours=1))
 
 
@@ -49,10 +50,10 @@ def save(
     changes: Sequence[DocumentChange],
     checkpoint: Checkpoint | None,
 ) -> None:
-    """Save what a run has read and how far that is, both or none.
+    """Save the changes that a run has fetched and the checkpoint after them, both or neither.
 
     Raises:
-        RunEndedError: the run is not the caller's any more; nothing is saved.
+        RunEndedError: the run does not belong to the caller any more; nothing is saved.
     """
     payload = encode_changes(changes)
     ids = [document_id(change) for change in changes]
@@ -85,10 +86,10 @@ def claim(
     source: str | None = None,
     lease: timedelta = LEASE,
 ) -> ClaimedBatch | None:
-    """Take the oldest batch of the source that has had the least lately, or of the one that is named.
+    """Claim the oldest batch of the source that was served least of late, or of this source.
 
-    A batch whose worker `is_dead`, or has not been heard of, is taken over. None is taken of a source that
-    is paused, whose run was cancelled, or is at something that batches would disturb.
+    A batch whose worker `is_dead`, or whose lease ran out, is claimed too. No batch is claimed of a source
+    that is paused, or whose run was cancelled or is in a stage that indexing would disturb.
     """
     now = datetime.now(UTC)
     if not _any_claimable(database, now, source):
@@ -116,14 +117,15 @@ def claim(
 
 
 def _cost(payload: bytes) -> int:
-    """What a batch counts for: its kilobytes. Those of a source that has just begun are small."""
+    """Return what a batch counts for in the queue: its kilobytes."""
     return 1 + len(payload) // 1_000
 
 
 def _join_queue(connection: Connection, source_id: int) -> None:
-    """Where nothing of a source waits, its turn begins anew, as start-time fair queueing has it (Goyal, Vin,
-    Cheng 1996): where those are who wait, or, where none does, where the last one was. So it neither catches up
-    on the time that it had nothing to do, nor pays for having been alone.
+    """Let a source without waiting batches join the queue, by start-time fair queueing (Goyal, Vin, Cheng 1996).
+
+    Its virtual time becomes that of the waiting sources or, if none waits, of the source served last. So it
+    neither catches up on idle time nor pays for having been served alone.
     """
     own = select(batches.c.id).where(batches.c.source_id == source_id)
     if connection.execute(own.limit(1)).first() is not None:
@@ -138,7 +140,7 @@ def _join_queue(connection: Connection, source_id: int) -> None:
 def renew(
     database: Database, held: Iterable[tuple[int, int]], lease: timedelta = LEASE
 ) -> set[tuple[int, int]]:
-    """Hold these (number and fence) for longer, and tell those that are still held."""
+    """Extend the leases of these batches (number and fence); return those that are still held."""
     until = datetime.now(UTC) + lease
     still = set()
     with database.writing() as connection:
@@ -150,14 +152,14 @@ def renew(
 
 
 def is_current(database: Database, number: int, fence: int) -> bool:
-    """Whether the lease is the latest one of its batch."""
+    """Return whether the lease is the latest one of its batch."""
     with database.reading() as connection:
         found = connection.execute(select(batches.c.id).where(_is_held(number, fence)))
         return found.first() is not None
 
 
 def release(database: Database, held: Iterable[tuple[int, int]]) -> None:
-    """Give these back, as if they had never been taken."""
+    """Give these batches back, for any worker to claim."""
     with database.writing() as connection:
         for number, fence in held:
             free = update(batches).where(_is_held(number, fence))
@@ -167,10 +169,10 @@ def release(database: Database, held: Iterable[tuple[int, int]]) -> None:
 def postpone(
     database: Database, held: Iterable[tuple[int, int]], next_try: datetime | None, reason: str
 ) -> None:
-    """Give these back, not to be taken before then; their runs say what is waited for.
+    """Give these batches back until `next_try`, with the reason on their runs.
 
-    Without a time each waits longer with every try, and not all of them as long: of those that were taken
-    together one may be at fault, and the others are not to be taken with it again.
+    Without a time each waits longer with every try, by a random factor: if one of several batches that failed
+    together is at fault, the others must not be claimed together with it again.
     """
     with database.writing() as connection:
         exclusive(connection)
@@ -187,7 +189,7 @@ def postpone(
 
 
 def list_ready_sources(database: Database) -> list[int]:
-    """The sources, by number, of which there may be a batch to take now."""
+    """Return the ids of the sources that may have a batch to claim now."""
     query = _indexable(select(batches.c.source_id)).where(_is_claimable(datetime.now(UTC)))
     query = query.distinct().order_by(batches.c.source_id)
     with database.reading() as connection:
@@ -195,10 +197,12 @@ def list_ready_sources(database: Database) -> list[int]:
 
 
 def finish(connection: Connection, finished: BatchFinished) -> None:
-    """Forget a batch that has been carried out, and count what came of it.
+    """Delete a batch that was indexed, and add its counts to its run.
+
+    It is part of the ledger's transaction: what a worker wrote after its lease was lost is rolled back.
 
     Raises:
-        LeaseLostError: it is another's by now.
+        LeaseLostError: another worker holds it by now.
     """
     mine = _is_held(finished.batch, finished.fence)
     run = connection.scalar(select(batches.c.run_id).where(mine))
@@ -209,14 +213,14 @@ def finish(connection: Connection, finished: BatchFinished) -> None:
 
 
 def count(database: Database, source: str) -> int:
-    """How many batches of the source are not carried out yet."""
+    """Count the open batches of a source."""
     query = select(func.count()).select_from(batches.join(sources))
     with database.reading() as connection:
         return connection.scalar(query.where(sources.c.name == source)) or 0
 
 
 def counts(database: Database, source: str | None = None) -> dict[str, int]:
-    """The same by source, of all or of one; those without any are left out."""
+    """Count the open batches of all sources, or of one; sources without any are left out."""
     query = select(sources.c.name, func.count()).select_from(batches.join(sources))
     with database.reading() as connection:
         found = connection.execute(query.where(*of_source(source)).group_by(sources.c.name))
@@ -224,7 +228,7 @@ def counts(database: Database, source: str | None = None) -> dict[str, int]:
 
 
 def is_idle(database: Database, source: str, is_dead: Callable[[Process], bool]) -> bool:
-    """Whether nobody works on a batch of the source. Leases that nobody keeps up are taken away."""
+    """Return whether no worker holds a batch of the source; leases that ran out are revoked."""
     now = datetime.now(UTC)
     leased = (
         select(batches)
@@ -246,14 +250,17 @@ def is_idle(database: Database, source: str, is_dead: Callable[[Process], bool])
 
 
 def delete_all(database: Database, source: str) -> None:
-    """Forget all batches of a source that is to be removed, and whoever holds one."""
+    """Delete all batches of a source that is about to be removed, claimed ones too."""
     with database.writing() as connection:
         exclusive(connection)
         connection.execute(delete(batches).where(batches.c.source_id == source_named(source)))
 
 
 def _last_batch_of(connection: Connection, source_id: int, ids: Sequence[str]) -> int:
-    """The last open batch that speaks of one of these documents; 0 where none does."""
+    """Return the last open batch with a change of one of these documents, or 0.
+
+    The new batch waits for it: two changes of one document are indexed in order.
+    """
     query = (
         select(batches.c.id, batches.c.document_ids)
         .where(batches.c.source_id == source_id)
@@ -267,7 +274,7 @@ def _last_batch_of(connection: Connection, source_id: int, ids: Sequence[str]) -
 
 
 def _any_claimable(database: Database, now: datetime, source: str | None) -> bool:
-    """A look that disturbs no writer: whether there may be one to take."""
+    """Return whether there may be a batch to claim, without locking out writers."""
     query = select(batches.c.id).join(sources).where(_is_claimable(now), *of_source(source))
     leased = (
         select(batches.c.id).join(sources).where(batches.c.lease_until > now, *of_source(source))
@@ -302,8 +309,8 @@ def _next(
 
 
 def _indexable(query: Select[Row]) -> Select[Row]:
-    """The query, of batches whose source and run let them be indexed: a new run of a source has all of its
-    batches."""
+    """Limit a query to batches whose source and run allow indexing. All batches of a source belong to its
+    latest run."""
     run_lets = or_(
         and_(runs.c.state == "running", runs.c.stage == "indexing"),
         runs.c.state.in_(("waiting", "done", "failed", "interrupted", "needs a decision")),

@@ -1,4 +1,4 @@
-"""The documents that could not be read or indexed, and why."""
+"""The documents that could not be read or indexed, why, and when they are tried again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ class Failure:
     source: str
     document_id: str
     item: str
-    """The name a person knows it by."""
+    """A name that people know it by."""
     link: str | None
     reason: str
     tries: int
     first_at: datetime
     last_at: datetime
     next_try: datetime | None = None
-    """`None`: at the next occasion."""
+    """None: with the next run."""
 
 
 def list_due(database: Database, source: str, now: datetime, limit: int) -> list[str]:
-    """The documents whose next try has come, longest due first."""
+    """Return the documents whose next try has come, longest due first."""
     come = or_(failures.c.next_try.is_(None), failures.c.next_try <= now)
     query = (
         select(failures.c.document_id)
@@ -45,7 +45,7 @@ def list_due(database: Database, source: str, now: datetime, limit: int) -> list
 
 
 def retry_now(database: Database, source: str, document_ids: Sequence[str] | None) -> int:
-    """Let the next try of these, or of all, be now; how many there are."""
+    """Set the next try of these documents, or of all, to now; return their number."""
     chosen = update(failures).where(failures.c.source_id == source_named(source))
     if document_ids is not None:
         chosen = chosen.where(failures.c.document_id.in_(document_ids))
@@ -62,7 +62,7 @@ def list_failures(database: Database, source: str | None = None) -> Iterator[Fai
 
 
 def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
-    """How many failures each source has, or one; those without any are left out."""
+    """Count the failures of all sources, or of one; sources without any are left out."""
     count = (
         select(sources.c.name, func.count())
         .join(failures, failures.c.source_id == sources.c.id)
@@ -75,7 +75,7 @@ def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
 def record(
     connection: Connection, failed: Sequence[Failed], source_ids: Mapping[str, int], now: datetime
 ) -> None:
-    """Enter failures, or count one more try."""
+    """Record failures, or count one more try of them."""
     ids = [failure.document_id for failure in failed]
     query = select(failures.c.document_id, failures.c.tries).where(failures.c.document_id.in_(ids))
     tries: dict[str, int] = dict(connection.execute(query).all())
@@ -100,13 +100,13 @@ def record(
 def record_pending(
     connection: Connection, unread: Sequence[Unread], source_ids: Mapping[str, int], now: datetime
 ) -> None:
-    """Enter what is to be read at the next occasion, but for what has failed already."""
+    """Record documents to be read with the next run, except those that have failed already."""
     rows = [
         {
             "document_id": each.document_id,
             "source_id": source_ids[each.source],
             "item": each.document_id.partition(":")[2],
-            "reason": "The source lists it, and it has not been read yet.",
+            "reason": "The source lists it, but it has not been read yet.",
             "tries": 0,
             "first_at": now,
             "last_at": now,

@@ -1,4 +1,4 @@
-"""The runs: what is being done to a source, by which process, and how it ended."""
+"""The runs of sources: what each does, in which process, and how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ RunState: TypeAlias = Literal[
     "waiting", "running", "needs a decision", "paused", "done", "failed", "cancelled", "interrupted"
 ]
 OPEN = frozenset({"running", "waiting"})
-"""States of a run that goes on, or will."""
+"""States of a run that is running or will continue."""
 LOST = "Its process ended before it was done."
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of one machine. Its number may be given again, its start tells them apart."""
+    """A process of a machine. The system reuses process ids; the start time tells them apart."""
 
     host: str
     number: int
     started: str
-    """Opaque; empty where the system does not tell."""
+    """Opaque; empty if the system does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,31 +42,31 @@ class Run:
     holder: Process
     started_at: datetime
     renewed_at: datetime
-    """When its process last said what it was doing."""
+    """When its process last reported progress."""
     finished_at: datetime | None
     lease_until: datetime | None = None
-    """Until then its process has said that it lives; where it says no such thing, `renewed_at` counts."""
+    """Until then its process counts as alive; without a lease, `renewed_at` counts."""
     is_fetched: bool = False
-    """The source has told all; what is left is to index it."""
+    """The source was read to its end; open batches are still to be indexed."""
     waiting_for: str | None = None
     next_try: datetime | None = None
     decision: Mapping[str, int] | None = None
-    """Where a person is to decide: `held` documents, `listed` ones, `missing` ones."""
+    """What a person must decide about: the numbers of `held`, `listed` and `missing` documents."""
     accepted: int | None = None
-    """How many documents a person has agreed to lose by this run."""
+    """How many documents a person allowed this run to delete."""
 
     @property
     def description(self) -> str:
-        """That it goes on, and where, for people."""
+        """Say since when the run is running and where."""
         since = self.started_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         return (
-            f"A run of {self.source!r} ({self.kind}) has been going on since {since}, in process"
+            f"A run of {self.source!r} ({self.kind}) has been running since {since}, in process"
             f" {self.holder.number} on {self.holder.host}"
         )
 
 
 class RunEndedError(TemporarilyUnavailableError):
-    """The run is no longer one of this process: it was taken over, paused or cancelled."""
+    """The run does not belong to this process any more: it was taken over, paused or cancelled."""
 
     def __init__(self, message: str, state: str) -> None:
         super().__init__(message, retry_after=timedelta(minutes=1))
@@ -74,14 +74,14 @@ class RunEndedError(TemporarilyUnavailableError):
 
 
 def any_in_stage(database: Database, stage: str) -> bool:
-    """Whether a run that goes on is in this stage."""
+    """Return whether any running run is in this stage."""
     query = select(runs.c.id).where(runs.c.state == "running", runs.c.stage == stage).limit(1)
     with database.reading() as connection:
         return connection.execute(query).first() is not None
 
 
 def find_last(database: Database, source: str, state: RunState) -> Run | None:
-    """The last run of a source that is in this state."""
+    """Return the last run of a source that is in this state."""
     query = SELECT_RUNS.where(sources.c.name == source, runs.c.state == state)
     with database.reading() as connection:
         row = connection.execute(query.order_by(runs.c.id.desc()).limit(1)).one_or_none()
@@ -110,7 +110,7 @@ def latest(database: Database, source: str | None = None) -> dict[str, Run]:
 
 
 def history(database: Database, source: str, limit: int = 20) -> list[Run]:
-    """The last runs of a source, newest first."""
+    """Return the last runs of a source, newest first."""
     query = SELECT_RUNS.where(sources.c.name == source).order_by(runs.c.id.desc()).limit(limit)
     with database.reading() as connection:
         return [to_run(row) for row in connection.execute(query)]
@@ -120,18 +120,18 @@ SELECT_RUNS = select(runs, sources.c.name.label("source")).join(sources)
 
 
 def ended_error(connection: Connection, run: int) -> RunEndedError:
-    """Why the run is not this process's any more."""
+    """Return the error that says why the run does not belong to this process any more."""
     found = connection.execute(SELECT_RUNS.where(runs.c.id == run)).one_or_none()
     if found is not None and found.error not in (None, LOST):
         return RunEndedError(str(found.error), found.state)
     return RunEndedError(
-        "Another process has taken over: this one had not been heard of for too long.",
+        "Another process has taken over the run, because this one was silent for too long.",
         "interrupted",
     )
 
 
 def holder_columns(holder: Process) -> dict[str, object]:
-    """The columns that name a holder, of runs and of batches."""
+    """Return the columns of a holder, in runs, batches and workers."""
     return {
         "host": holder.host,
         "process": holder.number,
@@ -140,7 +140,7 @@ def holder_columns(holder: Process) -> dict[str, object]:
 
 
 def read_holder(row: Any) -> Process:
-    """The way back, from a row of any query that has these columns."""
+    """Return the holder from a row with these columns."""
     return Process(row.host, row.process, row.process_started)
 
 

@@ -1,4 +1,4 @@
-"""The schedule: which runs a source is to have by itself, how often, and what was asked for."""
+"""The schedule: which runs of a source are due, by their intervals or by request."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from connectors.errors import NotFoundError
 Starts: TypeAlias = dict[str, datetime | None]
 
 CONTENT_KINDS = ("first", "incremental", "sync")
-"""Kinds of run that take over what changed; on the schedule all of them are `incremental`."""
+"""Kinds of run that sync content; in the schedule all of them are `incremental`."""
 LISTING_KINDS = ("permissions", "prune")
-"""Kinds that compare with all that a source lists."""
+"""Kinds of run that compare the index with the complete listing of a source."""
 _RESUMABLE = (*CONTENT_KINDS, *LISTING_KINDS, "retry")
 DEFAULT_INTERVALS: Mapping[str, timedelta] = MappingProxyType(
     {
@@ -29,12 +29,12 @@ DEFAULT_INTERVALS: Mapping[str, timedelta] = MappingProxyType(
         "prune": timedelta(hours=6),
     }
 )
-"""How long after one run of a kind the next one begins."""
+"""The time from the end of a run to the start of the next one of its kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A run that is to begin, or, where it has a number, to go on."""
+    """A run that is due to start or, with a number, to continue."""
 
     source: str
     kind: str
@@ -42,7 +42,7 @@ class Due:
     run: int | None = None
     accepted: int | None = None
     seen: int = 0
-    """The latest run of the source, if there is one: where there is a later one, this is not due any more."""
+    """The latest run of the source, or 0: once there is a later one, this run is not due any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +55,22 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """All that the schedule of one source depends on."""
+    """Everything that the schedule of one source depends on."""
 
     name: str
-    made_at: datetime
+    created_at: datetime
     paused: bool
-    lines: Mapping[str, _Entry]
+    entries: Mapping[str, _Entry]
     latest: Run | None
     retry_at: datetime | None
     open_batches: int
 
-    def line(self, kind: str) -> _Entry:
-        return self.lines.get(kind, _Entry())
+    def entry(self, kind: str) -> _Entry:
+        return self.entries.get(kind, _Entry())
 
 
 def request_run(database: Database, source: str, kind: str, accepted: int | None = None) -> None:
-    """Have a run of this kind begin as soon as can be.
+    """Have a run of this kind start as soon as possible.
 
     Raises:
         NotFoundError: there is no such source.
@@ -79,13 +79,16 @@ def request_run(database: Database, source: str, kind: str, accepted: int | None
 
 
 def set_interval(database: Database, source: str, kind: str, every: timedelta | None) -> None:
-    """How often; zero is never by itself, `None` as usual. As `ask`."""
+    """Set the interval; zero is never, None the default. Raises as `request_run`."""
     seconds = None if every is None else int(every.total_seconds())
     _set(database, source, kind, {"every": seconds})
 
 
 def record_end(database: Database, source: str, kinds: Sequence[str], began: datetime) -> None:
-    """A run that did these has ended: the next of them is counted from now."""
+    """Record that a run of these kinds has ended; their intervals and requests start anew.
+
+    A request that was made after the run began stays open.
+    """
     now = datetime.now(UTC)
     with database.writing() as connection:
         exclusive(connection)
@@ -103,9 +106,9 @@ def record_end(database: Database, source: str, kinds: Sequence[str], began: dat
 def list_due(
     database: Database, now: datetime, is_gone: Callable[[Run], bool], source: str | None = None
 ) -> list[Due]:
-    """What is to begin or to go on now, longest due first; at most one of each source, or of one.
+    """Return the runs that are due, longest due first: at most one for each source, or for one source.
 
-    A run whose process `is_gone` is taken over.
+    A run whose process `is_gone` is due again.
     """
     found = [
         replace(each, seen=state.latest.id if state.latest else 0)
@@ -116,7 +119,7 @@ def list_due(
 
 
 def next_starts(database: Database, source: str) -> Starts:
-    """When the next run of each kind begins; `None`: not by itself. Nothing begins while it is paused."""
+    """Return the next start of each kind of run; None where there is none, as while the source is paused."""
     return read_plans(database, source)[source].starts
 
 
@@ -124,11 +127,11 @@ def next_starts(database: Database, source: str) -> Starts:
 class Schedule:
     starts: Starts
     every: Mapping[str, timedelta]
-    """From the end of a run of a kind to the next one; zero is never by itself."""
+    """From the end of a run to the next one of its kind; zero is never."""
 
 
 def read_plans(database: Database, source: str | None = None) -> dict[str, Schedule]:
-    """By source, of all or of one."""
+    """Return the schedule of all sources, or of one, by name."""
     return {
         state.name: Schedule(
             {kind: None if state.paused else at for kind, at in _starts(state).items()},
@@ -139,12 +142,12 @@ def read_plans(database: Database, source: str | None = None) -> dict[str, Sched
 
 
 def schedule_kind(kind: str) -> str:
-    """What a kind of run is called on the schedule."""
+    """Return the kind under which the schedule has runs of this kind."""
     return "incremental" if kind in CONTENT_KINDS else kind
 
 
 def is_being_removed(database: Database, source: str) -> bool:
-    """Whether the source is to be removed."""
+    """Return whether the source is about to be removed."""
     asked = (
         select(schedule.c.asked_at)
         .join(sources)
@@ -155,7 +158,7 @@ def is_being_removed(database: Database, source: str) -> bool:
 
 
 def last_end(database: Database, source: str, kind: str) -> datetime | None:
-    """When the last run that did this ended."""
+    """Return when the last run of this kind ended."""
     query = (
         select(schedule.c.last_at)
         .join(sources)
@@ -166,7 +169,7 @@ def last_end(database: Database, source: str, kind: str) -> datetime | None:
 
 
 def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | None:
-    latest, removal = state.latest, state.line("removal").asked_at
+    latest, removal = state.latest, state.entry("removal").asked_at
     if latest is not None and latest.state == "running" and not is_gone(latest):
         return None
     if removal is not None:
@@ -175,7 +178,7 @@ def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | 
         return Due(source=state.name, kind="removal", since=removal)
     if state.paused:
         return None
-    asked = any(line.asked_at for line in state.lines.values())
+    asked = any(entry.asked_at for entry in state.entries.values())
     if latest is not None and not asked:
         if latest.state == "waiting":
             return _due_again(latest, now)
@@ -185,7 +188,7 @@ def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | 
 
 
 def _due_again(run: Run, now: datetime) -> Due | None:
-    """The same run goes on."""
+    """Continue the waiting run, once its next try has come."""
     if run.next_try is not None and run.next_try > now:
         return None
     since = run.next_try or run.renewed_at
@@ -193,7 +196,7 @@ def _due_again(run: Run, now: datetime) -> Due | None:
 
 
 def _due_restart(run: Run) -> Due:
-    """One that its process left in the middle is begun again at once."""
+    """Start a run again at once that its process did not finish."""
     kind = "incremental" if run.kind == "sync" else run.kind
     return Due(source=run.source, kind=kind, since=run.renewed_at, accepted=run.accepted)
 
@@ -203,43 +206,43 @@ def _earliest_due(state: _State, now: datetime) -> Due | None:
     if not starts:
         return None
     kind = min(starts, key=lambda each: starts[each])
-    accepted = state.line(kind).accepted
+    accepted = state.entry(kind).accepted
     if state.open_batches and kind in LISTING_KINDS:
-        # A listing is compared with all that was read: that is indexed first.
+        # A comparison needs an up-to-date index: what was fetched is indexed first.
         return Due(source=state.name, kind="incremental", since=starts[kind])
-    if kind == "incremental" and state.line(kind).last_at is None:
+    if kind == "incremental" and state.entry(kind).last_at is None:
         return Due(source=state.name, kind="first", since=starts[kind])
     return Due(source=state.name, kind=kind, since=starts[kind], accepted=accepted)
 
 
 def _starts(state: _State) -> dict[str, datetime | None]:
     starts = {kind: _start(state, kind) for kind in DEFAULT_INTERVALS}
-    asked = state.line("retry").asked_at
+    asked = state.entry("retry").asked_at
     return starts | {"retry": asked or state.retry_at}
 
 
 def _every(state: _State, kind: str) -> timedelta:
-    every = state.line(kind).every
+    every = state.entry(kind).every
     return DEFAULT_INTERVALS[kind] if every is None else every
 
 
 def _start(state: _State, kind: str) -> datetime | None:
-    line, every = state.line(kind), _every(state, kind)
-    if line.asked_at is not None:
-        return line.asked_at
+    entry, every = state.entry(kind), _every(state, kind)
+    if entry.asked_at is not None:
+        return entry.asked_at
     if not every:
         return None
-    if line.last_at is not None:
-        return line.last_at + every
-    # Before the first reading there is nothing to compare with a listing.
-    read = state.line("incremental").last_at
+    if entry.last_at is not None:
+        return entry.last_at + every
+    # Before the first sync there is nothing to compare with a listing.
+    read = state.entry("incremental").last_at
     if kind == "incremental":
-        return state.made_at
+        return state.created_at
     return None if read is None else read + every
 
 
 def _states(database: Database, name: str | None = None) -> list[_State]:
-    """Of all sources, or of the one that is named."""
+    """Read the state of all sources, or of one."""
     query = select(sources.c.id, sources.c.name, sources.c.created_at, sources.c.paused_at)
     query = query.where(*of_source(name))
     latest = runs.latest(database, name)
@@ -249,15 +252,15 @@ def _states(database: Database, name: str | None = None) -> list[_State]:
     waiting = select(batches.c.source_id, func.count()).group_by(batches.c.source_id)
     with database.reading() as connection:
         found = connection.execute(query).all()
-        lines = _entries(connection)
+        entries = _entries(connection)
         retry_at: dict[int, datetime | None] = dict(connection.execute(retries).all())
         open_batches: dict[int, int] = dict(connection.execute(waiting).all())
     return [
         _State(
             name=row.name,
-            made_at=row.created_at,
+            created_at=row.created_at,
             paused=row.paused_at is not None,
-            lines=lines.get(row.id, {}),
+            entries=entries.get(row.id, {}),
             latest=latest.get(row.name),
             retry_at=retry_at.get(row.id),
             open_batches=open_batches.get(row.id, 0),

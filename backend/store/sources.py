@@ -1,4 +1,4 @@
-"""The sources: what is connected, by which settings, and how far it has been read."""
+"""The sources: their settings, sealed credentials and checkpoints."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
 
 
 class Unchanged(Enum):
-    """What stays as it is, where None would take it away."""
+    """A value that stays as it is, where None would remove it."""
 
     UNCHANGED = "unchanged"
 
@@ -31,13 +31,13 @@ class Source:
     kind: str
     """As `connectors.registry` names it."""
     settings: Mapping[str, object]
-    """JSON values; what they mean is the connector's."""
+    """JSON values, as the settings model of the kind defines them."""
     checkpoint: Checkpoint | None
     created_at: datetime
     credential: str | None = field(default=None, repr=False)
-    """As `vault.Vault` sealed it."""
+    """As `credential_vault.Vault` sealed it."""
     paused_at: datetime | None = None
-    """Nothing of it begins from then on, until it is resumed."""
+    """No run of it starts from then on, until it is resumed."""
 
 
 def add(
@@ -47,10 +47,10 @@ def add(
     settings: Mapping[str, object],
     credential: str | None = None,
 ) -> Source:
-    """Enter a source; the credential is a sealed one.
+    """Add a source; the credential is sealed.
 
     Raises:
-        ValueError: a name that cannot begin the ids of documents.
+        ValueError: the name cannot be the prefix of document ids.
         ConflictError: there is one of this name.
     """
     row = {
@@ -78,8 +78,8 @@ def edit(
 ) -> Source:
     """Change the settings of a source and, if one is given, its sealed credential.
 
-    With other settings it is read from the beginning: what lies behind its checkpoint was chosen by the former ones.
-    A run that goes on ends, to begin again by what is stored now: it would save how far the former ones led it.
+    Other settings reset the checkpoint, because the former ones selected what lies before it. An open run is
+    interrupted and starts again, because it would save a checkpoint of the former settings.
 
     Raises:
         NotFoundError: there is none of this name.
@@ -97,7 +97,7 @@ def edit(
 
 
 def reencrypt_credentials(database: Database, rotate: Callable[[str], str]) -> int:
-    """Put each sealed credential's rotation in its place, all or none, and tell how many there are.
+    """Replace each sealed credential by its rotation, all or none, and return their number.
 
     Raises:
         NotConfiguredError: one of them cannot be decrypted; none is changed.
@@ -131,13 +131,13 @@ def check_not_paused(source: Source) -> None:
 
 
 def find_name(database: Database, number: int) -> str | None:
-    """The name of the source of this number, if there is one."""
+    """Return the name of the source with this id, if there is one."""
     with database.reading() as connection:
         return connection.scalar(select(sources.c.name).where(sources.c.id == number))
 
 
 def list_sources(database: Database) -> list[Source]:
-    """All sources by name, as code points go; a database would go by its own language."""
+    """Return all sources by name, in the order of code points: a database would use its own collation."""
     with database.reading() as connection:
         found = [_to_source(row) for row in connection.execute(select(sources))]
     return sorted(found, key=lambda source: source.name)
@@ -149,7 +149,7 @@ def set_paused(database: Database, name: str, at: datetime | None) -> None:
 
 
 def remove(database: Database, name: str) -> None:
-    """Forget a source whose documents and failures have been removed before, and its runs.
+    """Delete a source without documents and failures, and its runs.
 
     Raises:
         ConflictError: it still has documents.

@@ -1,4 +1,4 @@
-"""Which workers live: each says so now and then, and what keeps it from its work."""
+"""The live workers: each registers again and again, with what keeps it from its work."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from backend.store.runs import Process
 from backend.store.tables import workers
 
 FRESH = timedelta(seconds=45)
-"""Within which a worker that lives has said so again: three times over."""
+"""A live worker has registered within this time: three heartbeats."""
 _FORGOTTEN = timedelta(days=1)
 
 
@@ -19,13 +19,13 @@ _FORGOTTEN = timedelta(days=1)
 class LiveWorker:
     process: Process
     queue: str
-    """That it works on; `beat`: it tells the others what is due."""
+    """The queue that it works on; `beat` sends the messages to the others."""
     seen_at: datetime
     trouble: str | None
 
 
 def register(database: Database, process: Process, queue: str, trouble: str | None = None) -> None:
-    """Say that this process works on a queue. Those that have not been heard of for a day are forgotten."""
+    """Record that this process works on a queue, and delete workers that were silent for a day."""
     now = datetime.now(UTC)
     row = runs.holder_columns(process) | {"queue": queue, "seen_at": now, "trouble": trouble}
     with database.writing() as connection:
@@ -34,13 +34,13 @@ def register(database: Database, process: Process, queue: str, trouble: str | No
 
 
 def unregister(database: Database, process: Process) -> None:
-    """The process ends."""
+    """Delete the entry of a process that ends."""
     with database.writing() as connection:
         connection.execute(delete(workers).where(_is(process)))
 
 
 def list_live(database: Database) -> list[LiveWorker]:
-    """Those that were heard of a moment ago, by queue."""
+    """Return the workers with a recent heartbeat, by queue."""
     since = datetime.now(UTC) - FRESH
     query = select(workers).where(workers.c.seen_at > since)
     with database.reading() as connection:

@@ -190,7 +190,7 @@ def test_a_run_of_another_process_is_a_conflict(full: tuple[Container, Source]) 
     with client_of(container) as client:
         refused = client.post(f"/api/sources/{SOURCE}/sync")
     assert refused.status_code == 409
-    assert "has been going on since 20" in refused.json()["detail"]
+    assert "has been running since 20" in refused.json()["detail"]
     assert str(this_process().number) in refused.json()["detail"]
 
 

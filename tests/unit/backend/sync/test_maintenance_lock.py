@@ -35,7 +35,7 @@ def test_no_source_can_be_synced_within_the_block(store: Store) -> None:
         for source in ("desk", "web"):
             with pytest.raises(
                 TemporarilyUnavailableError,
-                match=rf"A run of '{source}' \(reindex\) has been going on",
+                match=rf"A run of '{source}' \(reindex\) has been running",
             ):
                 begin(store, source)
     assert states(store) == {"desk": ("reindex", "done"), "web": ("reindex", "done")}
@@ -48,7 +48,7 @@ def test_while_one_source_is_synced_none_is_held_and_nothing_is_noted(store: Sto
         with (
             pytest.raises(
                 TemporarilyUnavailableError,
-                match=r"A run of 'web' \(sync\) has been going on since 20.*: ",
+                match=r"A run of 'web' \(sync\) has been running since 20.*: ",
             ),
             hold_all_sources(store.database, "reindex"),
         ):
