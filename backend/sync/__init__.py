@@ -1,1 +1,1 @@
-"""How does Quarry stay in step with its sources?"""
+"""Syncs of sources: runs, leases, batches and worker threads."""

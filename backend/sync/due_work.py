@@ -1,8 +1,8 @@
-"""The work that is due, of all sources. The database says what that is: any number of workers, in any
-number of processes, may ask for it at once, and a worker that is lost loses nothing.
+"""The work that is due, as the database says: for any number of workers in any number of processes.
 
-`fetch_due` reads sources, `index_due` indexes what was read, `light_due` compares with listings and removes.
-Each takes one thing that is due, does it to its end, and tells whether there was any.
+`fetch_due` fetches from sources, `index_due` indexes batches, `light_due` compares with listings and removes
+sources. Each does one thing that is due to its end, and returns whether there was any. A worker that dies loses
+nothing: its leases run out, and its work is due again.
 """
 
 import threading
@@ -41,14 +41,14 @@ from indexing.ingestion.progress import ProgressMeter, RunCounters
 FETCH_KINDS = frozenset({"first", "incremental", "retry"})
 LIGHT_KINDS = frozenset({*LISTING_KINDS, "removal"})
 MOST_RETRIED = 1_000
-"""Failed documents that one run tries again."""
+"""Failed documents that one run retries at most."""
 _LATER = timedelta(minutes=5)
-"""Before what a person must mend is tried again by itself."""
-_STOPPED = "It was stopped; the next run goes on from there."
+"""The wait before work is retried that a person must repair first."""
+_STOPPED = "It was stopped; the next run continues from there."
 
 
 class SyncParts(Protocol):
-    """What the engine works with; made anew where the index was switched to another index version."""
+    """What the engine works with; created anew after a switch to another index version."""
 
     @property
     def database(self) -> Database: ...
@@ -75,29 +75,29 @@ class _RunWork:
 class Engine:
     home: Callable[[], SyncParts]
     stopping: threading.Event = field(default_factory=threading.Event)
-    """Once it is set, everything ends within seconds, to be gone on with later."""
+    """Once set, all work stops within seconds, to be continued later."""
     notifier: ChangeNotifier = field(default_factory=ChangeNotifier)
     bound: StallLimit = field(default_factory=StallLimit)
     measure: Measure = NO_MEASURE
     more: Callable[[], object] = lambda: None
-    """Told where more is due than the one that asked can do."""
+    """Called if more runs are due than the one that is taken."""
 
     def fetch_due(self, source: str | None = None) -> bool:
-        """Read one source, or this one if it is due, until what it told is indexed. Raises StoppedError."""
+        """Sync the content of a due source, or of this one if it is due. Raises StoppedError."""
         return self._first_due(FETCH_KINDS, source)
 
     def light_due(self, source: str | None = None) -> bool:
-        """Compare one source, or this one, with its listing, or remove it. Raises StoppedError."""
+        """Compare a due source, or this one, with its listing, or remove it. Raises StoppedError."""
         return self._first_due(LIGHT_KINDS, source)
 
     def index_due(self, *, along: bool = False) -> bool:
-        """Index what was read, of all sources in turn, until there is no more.
+        """Index open batches of all sources in turn, until there are no more.
 
         Args:
-            along: and until no source is being read any more.
+            along: continue until no source is being fetched any more.
 
         Raises:
-            StoppedError: what was begun is given back.
+            StoppedError: the claimed batches are given back.
         """
         home, tally = self.home(), RunCounters()
         database, measured = home.database, MeasuredCounters(self.measure, tally)
@@ -135,7 +135,7 @@ class Engine:
         return any(self._ran(home, due) for due in wanted)
 
     def _ran(self, home: SyncParts, due: Due) -> bool:
-        """Whether the run was this worker's to do."""
+        """Run what is due; return False if another worker was quicker."""
         try:
             run = _begin_run(home.database, due)
         except TemporarilyUnavailableError:
@@ -150,7 +150,7 @@ class Engine:
                 home.database, run, pipeline, heartbeat, self.notifier, self.measure
             )
             writer = ProgressWriter(home.database, run, tally)
-            context.wait_until(context.is_still, "another worker, to end what it is at")
+            context.wait_until(context.is_still, "another worker to finish")
             if due.kind == "removal":
                 heartbeat.record_progress("its documents were removed")
                 _exhaust(remove_documents(context, writer, tally), heartbeat)
@@ -168,16 +168,16 @@ def _carry_out(work: _RunWork) -> None:
 
 
 def _sync_content(work: _RunWork) -> None:
-    """What changed, or what has failed, until all of it is indexed."""
+    """Fetch what changed, or what failed before, until all of it is indexed."""
     context = work.context
     context.heartbeat.record_progress("the index was compared with the ledger")
     _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
     run_transitions.enter_stage(context.database, context.run, "indexing")
-    # What an earlier run has read comes first: the ledger is asked what is known.
-    context.wait_until(context.is_indexed, "the index, to take in what was read before")
+    # The connector asks the ledger for known versions, so that open batches must be indexed first.
+    context.wait_until(context.is_indexed, "earlier batches to be indexed")
     context.heartbeat.record_progress("the source was read, from where it was left")
     context.fetch(_changes(work))
-    context.wait_until(context.is_indexed, "the index, to take in what was read")
+    context.wait_until(context.is_indexed, "the batches of this run to be indexed")
 
 
 def _changes(work: _RunWork) -> Iterable[Change]:
@@ -206,7 +206,7 @@ def _compare_listing(work: _RunWork) -> None:
 def _while_owned(
     listing: Iterable[DocumentListing], heartbeat: Heartbeat
 ) -> Iterator[DocumentListing]:
-    """The same, as long as the run is this worker's: nothing is written of what comes late."""
+    """Yield the listing as long as the run belongs to this worker: nothing late is written."""
     for listed in listing:
         heartbeat.check()
         heartbeat.record_progress()
@@ -214,7 +214,7 @@ def _while_owned(
 
 
 def _exhaust(steps: Generator[object, None, None], heartbeat: Heartbeat) -> None:
-    """To its end; where that does not come, it has ended with its threads before the run is closed."""
+    """Run the steps to their end; after an error their threads have ended before the run is closed."""
     with closing(steps):
         for _ in steps:
             heartbeat.record_progress()
@@ -233,9 +233,9 @@ def _begin_run(database: Database, due: Due) -> int:
 
 
 class _RunCloser:
-    """Closes a run as it came out. A failure of the source's is the run's; a mistake is describe_error, and raised.
+    """Closes a run by how its block ended. Expected errors end the run alone; bugs are raised as well.
 
-    It is noted first: a worker that looked between the two would find the same due again.
+    The schedule comes first: between the two, a worker would find the same run due again.
     """
 
     def __init__(self, database: Database, due: Due, run: int) -> None:
@@ -245,7 +245,7 @@ class _RunCloser:
         self._began = datetime.now(UTC)
 
     def __enter__(self) -> None:
-        """Nothing is to be done until it ends."""
+        """Do nothing: the run is open already."""
 
     def __exit__(
         self,
@@ -253,7 +253,7 @@ class _RunCloser:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        """Whether the error, if there is one, is of those that are the run's."""
+        """Return whether the error, if any, ends the run alone."""
         del kind, trace
         report_reliably(partial(self._close_ours, error))
         return isinstance(
@@ -261,7 +261,7 @@ class _RunCloser:
         )
 
     def _close_ours(self, error: BaseException | None) -> None:
-        # A run that is another's by now, or has been ended, stays as it is.
+        # A run that belongs to another process by now, or was ended, stays as it is.
         with suppress(RunEndedError):
             self._close(error)
 

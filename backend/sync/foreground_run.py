@@ -1,4 +1,4 @@
-"""One run of one source in the foreground: repair, take over what changed, compare with the listing."""
+"""A sync of one source in the foreground: repair, content sync, comparison with the listing."""
 
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,15 +32,15 @@ def sync(
     pipeline: Pipeline,
     when_empty: EmptyListing = EmptyListing.REFUSE,
 ) -> Iterator[Progress | Report]:
-    """Bring the index in step with the source; the last thing yielded is the report.
+    """Sync a source; the report is yielded last.
 
-    Whatever ends it - an error, an interrupt, a closed generator, a killed process - the next run
-    goes on from the last checkpoint that was saved, with what was read and not indexed yet.
+    Whatever ends it (an error, an interrupt, a closed generator, a killed process), the next run continues
+    from the last checkpoint, with the batches that are still open.
 
     Raises:
-        TemporarilyUnavailableError: the source has a run already, or does not answer now; or this one was paused,
-            cancelled or taken over meanwhile.
-        ActionRequiredError: a person must mend something first; nothing is lost meanwhile.
+        TemporarilyUnavailableError: the source has a run already or does not answer, or this run was paused,
+            cancelled or taken over.
+        ActionRequiredError: a person must change something first; nothing is lost meanwhile.
     """
     sources.check_not_paused(source)
     kind = "first" if source.checkpoint is None else "incremental"
@@ -52,7 +52,7 @@ def sync(
     ):
         context = RunContext(database, run, pipeline, heartbeat, ChangeNotifier())
         writer = ProgressWriter(database, run, tally)
-        context.wait_until(context.is_still, "another worker, to end what it is at")
+        context.wait_until(context.is_still, "another worker to finish")
         yield from writer.steps(pipeline.repair(tally))
         run_transitions.enter_stage(database, run, "indexing")
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
@@ -63,7 +63,7 @@ def sync(
 
 
 def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[Progress | Report]:
-    """Delete a source with all its documents; the last thing yielded is the report.
+    """Delete a source with all its documents; the report is yielded last.
 
     Raises:
         TemporarilyUnavailableError: the source has a run.
@@ -80,7 +80,7 @@ def remove(database: Database, source: Source, pipeline: Pipeline) -> Iterator[P
 def remove_documents(
     context: RunContext, writer: ProgressWriter, tally: RunCounters
 ) -> ProgressSteps:
-    """All that the source brought, out of the index and the ledger."""
+    """Remove the documents of the source from the index and the ledger."""
     batches.delete_all(context.database, context.pipeline.source)
     writer.begin("removing")
     yield from writer.steps(context.pipeline.clear(tally))
@@ -88,7 +88,7 @@ def remove_documents(
 
 @dataclass(frozen=True, slots=True)
 class _FetchAndIndex:
-    """The source is read in a thread, while this one indexes what was read."""
+    """Fetches from the source in a thread of its own, while the calling thread indexes."""
 
     context: RunContext
     connector: Connector
@@ -107,14 +107,12 @@ class _FetchAndIndex:
         self.stopping.clear()
 
     def _fetch(self) -> None:
-        # What an earlier run has read comes first: the ledger is asked what is known.
-        self.context.wait_until(
-            self.context.is_indexed, "the index, to take in what was read before"
-        )
+        # The connector asks the ledger for known versions, so that open batches must be indexed first.
+        self.context.wait_until(self.context.is_indexed, "earlier batches to be indexed")
         self.context.fetch(self._changes())
 
     def _changes(self) -> Iterable[Change]:
-        # Read only now: what the repair could not mend, it asks to read from the beginning.
+        # Read only now: a repair may have reset the checkpoint.
         pipeline = self.context.pipeline
         since = sources.find(self.context.database, pipeline.source).checkpoint
         return self.connector.changes(since, pipeline.ledger.versions)
@@ -136,9 +134,9 @@ class _FetchAndIndex:
 
 
 def _is_fetched(fetching: "Future[None]") -> bool:
-    """Whether the source has told all that it will now; then what was saved is indexed to its end.
+    """Return whether fetching has ended; batches that were saved are still indexed.
 
-    Raises whatever is no failure of the source's: that ends the indexing as well.
+    Raises any error that is not the source's, which ends the indexing as well.
     """
     if not fetching.done():
         return False
@@ -153,7 +151,7 @@ def _is_source_error(error: BaseException) -> bool:
 
 
 def _report(database: Database, run: int, tally: RunCounters) -> Report:
-    """With what workers of other processes have done for this run."""
+    """Return the report, with what workers of other processes did for this run."""
     counts = runs.find(database, run).counts
     done: dict[str, Any] = {name: counts.get(name, 0) for name in get_args(Outcome)}
     return replace(tally.to_report(), **done, unreadable_count=counts.get("unreadable", 0))
@@ -161,12 +159,13 @@ def _report(database: Database, run: int, tally: RunCounters) -> Report:
 
 @contextmanager
 def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
-    """Close a run that reads, however the block ends. The schedule is told first: a worker that looked
-    between the two would find the same due again.
+    """Close the run, however the block ends.
+
+    The schedule comes first: between the two, a worker would find the same run due again.
     """
     began = datetime.now(UTC)
     state: RunState = "interrupted"
-    error: str | None = "It was stopped before it was done; the next sync goes on from there."
+    error: str | None = "It was stopped before its end; the next sync continues from there."
     kinds: tuple[str, ...] = ()
     try:
         yield
@@ -186,9 +185,9 @@ def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
 
 @contextmanager
 def _close_removal(database: Database, run: int) -> Iterator[None]:
-    """Close a run that fails; one that removes its source leaves nothing to close."""
+    """Close a run that fails; a removal that succeeds deletes its run too."""
     state: RunState = "interrupted"
-    error = "It was stopped before it was done; the next one goes on from there."
+    error = "It was stopped before its end; the next run continues from there."
     try:
         yield
     except (TemporarilyUnavailableError, ActionRequiredError) as failure:

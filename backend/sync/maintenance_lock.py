@@ -1,4 +1,4 @@
-"""Change the index as a whole: alone, and at its end with the runs of all sources held."""
+"""Locks for changes of the whole index: against other rebuilds, and against syncs."""
 
 import time
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ _SOON = timedelta(seconds=5)
 
 @contextmanager
 def lock_index(home: Path) -> Iterator[None]:
-    """A block in which no other process rebuilds or moves the index of this home.
+    """Hold off other rebuilds and moves of the index of this home during the block.
 
     Raises:
-        TemporarilyUnavailableError: one does.
+        TemporarilyUnavailableError: another process rebuilds or moves it.
     """
     lock = FileLock(home / "editions.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout as error:
         raise TemporarilyUnavailableError(
-            "The index is being rebuilt or moved by another process. How far it is:"
-            " quarry reindex --status.",
+            "Another process rebuilds or moves the index. To see its progress:"
+            " quarry reindex --status",
             retry_after=timedelta(minutes=1),
         ) from error
     try:
@@ -43,10 +43,10 @@ def lock_index(home: Path) -> Iterator[None]:
 
 @contextmanager
 def hold_all_sources(database: Database, kind: str) -> Iterator[KeepAlive]:
-    """A block in which no source is synced; all of them are held, or none.
+    """Hold off syncs of all sources during the block, or of none.
 
-    Nobody who holds one source waits for another, so nobody waits for ever: a sync that wants to begin
-    meanwhile is told what goes on, and to try again.
+    It never waits for a source while it holds another, so that no deadlock is possible. A sync that wants to
+    start meanwhile fails with the reason, to be tried again.
 
     Raises:
         TemporarilyUnavailableError: a source has a run.
@@ -61,7 +61,7 @@ def hold_all_sources(database: Database, kind: str) -> Iterator[KeepAlive]:
 
 
 def _check_idle(database: Database) -> None:
-    """So that trying again and again leaves no rows behind."""
+    """Check before any run is opened, so that repeated attempts leave no rows behind."""
     for source in sources.list_sources(database):
         _check_not_indexing(database, source.name)
     for run in runs.latest(database).values():
@@ -70,10 +70,10 @@ def _check_idle(database: Database) -> None:
 
 
 def _check_not_indexing(database: Database, source: str) -> None:
-    """What was read is not indexed while the source is held; what is being indexed comes to its end first."""
+    """Check that no worker is indexing a batch: it would write to the index in spite of the hold."""
     if not batches.is_idle(database, source, is_dead):
         raise TemporarilyUnavailableError(
-            f"What was read from {source!r} is being indexed.", retry_after=_SOON
+            f"Batches of {source!r} are being indexed.", retry_after=_SOON
         )
 
 
@@ -81,7 +81,7 @@ def _check_not_indexing(database: Database, source: str) -> None:
 def _hold_source(database: Database, source: str, kind: str) -> Iterator[int]:
     run = run_transitions.begin(database, source, kind, this_process(), is_gone)
     state: RunState = "interrupted"
-    error: str | None = "It was stopped before it was done."
+    error: str | None = "It was stopped before its end."
     try:
         _check_not_indexing(database, source)
         yield run

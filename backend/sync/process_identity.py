@@ -1,4 +1,4 @@
-"""Which process holds a run, and whether it still lives."""
+"""The identity of processes that hold runs, and whether they are alive."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 from backend.store.runs import Process, Run
 
 SILENCE_LIMIT = timedelta(minutes=10)
-"""After which a process of another machine, which cannot be looked at, is taken for dead."""
+"""A process of another machine, which cannot be checked from here, counts as dead after this silence."""
 
 _STARTED = 19
 
@@ -19,7 +19,7 @@ def this_process() -> Process:
 
 
 def is_gone(run: Run) -> bool:
-    """Whether the process that holds the run has ended, or is to be treated as if it had."""
+    """Return whether the process that holds the run has ended or lost its lease."""
     now = datetime.now(UTC)
     if run.lease_until is not None and run.lease_until < now:
         return True
@@ -29,14 +29,14 @@ def is_gone(run: Run) -> bool:
 
 
 def is_dead(process: Process) -> bool:
-    """Whether a process has ended, as far as that can be seen from here: of another machine it cannot."""
+    """Return whether a process of this machine has ended; one of another machine never counts as dead."""
     if process.host != socket.gethostname():
         return False
     return not _is_alive(process.number) or _start_time(process.number) != process.started
 
 
 def is_going_on(run: Run) -> bool:
-    """Whether a process works on the run at this moment."""
+    """Return whether a live process works on the run."""
     return run.state == "running" and not is_gone(run)
 
 
@@ -51,10 +51,13 @@ def _is_alive(number: int) -> bool:
 
 
 def _start_time(number: int) -> str:
-    """Clock ticks from the start of the machine, as proc(5) has it; empty on other systems."""
+    """Return the start time in clock ticks since boot, from proc(5); empty on other systems.
+
+    Ticks, because they do not change when the clock of the machine is set.
+    """
     try:
         status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    # The name in parentheses may hold anything; what follows the last one are numbers.
+    # The program name in parentheses may contain anything; only numbers follow the last parenthesis.
     return status.rpartition(")")[2].split()[_STARTED]

@@ -21,27 +21,27 @@ STAGES: Mapping[TimedStage, str] = MappingProxyType(
 
 class Measure(Protocol):
     def took(self, stage: str, seconds: float) -> None:
-        """So many seconds more of `fetch`, `cut`, `embed` or `write`."""
+        """Add seconds of `fetch`, `cut`, `embed` or `write`."""
         ...
 
     def did(self, outcome: str, count: int) -> None:
-        """So many more `documents`, `chunks` and what else `indexing.ingestion.progress.Outcome` has."""
+        """Add to an outcome: `documents`, `chunks` or another of `indexing.ingestion.progress.Outcome`."""
         ...
 
 
 class _NoMeasure:
     def took(self, stage: str, seconds: float) -> None:
-        """Nobody counts."""
+        """Count nothing."""
 
     def did(self, outcome: str, count: int) -> None:
-        """Nobody counts."""
+        """Count nothing."""
 
 
 NO_MEASURE: Measure = _NoMeasure()
 
 
 def measure_waiting(measure: Measure, stage: str, stream: Iterable[T]) -> Iterator[T]:
-    """The same; what each of them is waited for counts as the stage."""
+    """Yield the stream, and measure the wait for each item as the stage."""
     steps = iter(stream)
     while True:
         began = time.perf_counter()

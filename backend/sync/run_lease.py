@@ -1,7 +1,8 @@
-"""A worker says that it lives, every few seconds, in a thread of its own; and learns that it is to stop.
+"""The lease of a run: a heartbeat thread renews it every few seconds, and learns that the run was ended.
 
-A thread cannot be ended from outside. So where nothing moves for too long, it is its heartbeat that gives back
-what it holds, says why, and lets another take it up: what the thread says later is nobody's.
+A thread cannot be ended from outside. So if it makes no progress for too long, its heartbeat gives back what it
+holds, with the reason, for another worker to claim. The fencing numbers of runs and batches make sure that
+nothing is accepted of what the hung thread reports later.
 """
 
 import threading
@@ -22,25 +23,25 @@ from indexing.ingestion.batching import ClaimedBatch
 from indexing.runtime.deadline import DeadlineExceededError
 
 BEAT_SECONDS = 2.0
-"""Seconds between two signs of life; within so many a worker learns that its run was cancelled."""
+"""Seconds between two heartbeats; within this time a worker learns that its run was cancelled."""
 POLL_SECONDS = 0.05
-"""Seconds between two looks at the database, where those who change it are in this process."""
+"""Seconds between two queries of who waits for a change by this process."""
 IDLE_POLL_SECONDS = 0.25
-"""The same, where nothing has changed for a while: a look costs the processor some milliseconds."""
+"""The same after a while without changes: a query costs the processor some milliseconds."""
 STALL_TIME = timedelta(minutes=15)
-"""In which something moves, or the work is given up. A request to a source is given up within minutes, and so
-is one to the index; two batches are embedded within two minutes by the models that a processor can run at all."""
+"""Work without progress for this time is given up. Requests to sources and to the index time out within
+minutes, and the slowest models that a processor can run embed two batches in two minutes."""
 
 
 class StoppedError(Exception):
-    """The process is to end; what it works on is gone on with by the next."""
+    """The process is about to end; another one continues its work."""
 
 
 class ChangeNotifier:
-    """Wakes those who wait in this process for something that changed in the database.
+    """Wakes the threads of this process that wait for a change in the database.
 
     Args:
-        look: the seconds after which they look all the same: others change it too.
+        look: the seconds after which they query anyway, for changes by other processes.
         ring: called with every change, to wake other processes; it neither waits nor fails.
     """
 
@@ -59,7 +60,7 @@ class ChangeNotifier:
         self._ring()
 
     def wait(self) -> None:
-        """Until something changed here, but no longer than until the next look."""
+        """Wait for a change, or until the next query is due."""
         with self._changed:
             self._changed.wait(self._look)
 
@@ -68,19 +69,19 @@ class ChangeNotifier:
 
     @property
     def changes(self) -> int:
-        """How many there were."""
+        """The number of changes so far."""
         return self._changes
 
     def wait_beyond(self, changes: int, seconds: float) -> None:
-        """Until there were more, but no longer than that."""
+        """Wait until there were more changes, but no longer than so many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._changes > changes, seconds)
 
 
 class PollTimer:
-    """The waits of one who looks until something is so: no change here that came after the last look is missed.
+    """The waits of a thread that polls for a condition; a change between two polls ends the next wait at once.
 
-    The longer there is none, the rarer they are, down to four a second.
+    Without changes the polls become rarer, down to four a second.
     """
 
     def __init__(self, notifier: ChangeNotifier, first: float) -> None:
@@ -99,28 +100,27 @@ class PollTimer:
 
 
 def _ignore(thread: threading.Thread) -> None:
-    """Is told."""
     del thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallLimit:
-    """How long nothing may move, and who is told of a thread that does not come back even then."""
+    """How long work may go without progress, and what is called with a thread that stays hung."""
 
     still: timedelta = STALL_TIME
     stuck: Callable[[threading.Thread], object] = _ignore
 
     @property
     def grace(self) -> float:
-        """Seconds in which a thread that was given up may come back: half a minute, as a rule."""
+        """Seconds for a thread that was given up to notice it: half a minute by default."""
         return self.still.total_seconds() / 30
 
 
 class Heartbeat:
-    """Keeps up the lease of one run, where there is one, and of the batches that are taken meanwhile.
+    """Renews the leases of a run, if there is one, and of the batches that are claimed meanwhile.
 
     Args:
-        bound: without one, nothing need ever move.
+        bound: without it, work may go without progress for ever.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Heartbeat:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """What is held still is given back; after a mistake in the program, for a while."""
+        """Give back the batches that are still held; after a bug, to be claimed later only."""
         del kind, trace
         self._over.set()
         self._thread.join()
@@ -169,17 +169,17 @@ class Heartbeat:
             report_reliably(partial(batches.release, self._database, held), self._lease)
 
     def check(self) -> None:
-        """Raises RunEndedError, StoppedError: the work is to end here."""
+        """Raises RunEndedError, StoppedError: the work must end here."""
         if self._ended is not None:
             raise self._ended
         if self._stopping.is_set():
             raise StoppedError
 
     def record_progress(self, doing: str | None = None) -> None:
-        """Something came of the work.
+        """Record that the work made progress.
 
         Args:
-            doing: what comes next, as the rest of a sentence: Nothing moved while …
+            doing: what comes next, to complete the sentence `Nothing moved while …`.
         """
         self._progressed_at = time.monotonic()
         if doing is not None:
@@ -190,13 +190,13 @@ class Heartbeat:
             self._held.add((held.number, held.fence))
 
     def held(self) -> set[tuple[int, int]]:
-        """Numbers and fences of the batches that were taken and are, as far as is known, not finished."""
+        """Return number and fence of each batch that was claimed and, as far as known, not finished."""
         with self._lock:
             return set(self._held)
 
     def _go_on(self) -> None:
         while not self._over.is_set() and self._ended is None:
-            # What keeps the database from answering ends; a lease lasts longer than that may take.
+            # A lease outlasts the usual outage of the database, so that a failed heartbeat is no reason to stop.
             try:
                 self._beat()
             except RunEndedError as error:
@@ -228,7 +228,10 @@ class Heartbeat:
             run_transitions.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
 
     def _give_up(self, bound: StallLimit) -> None:
-        """Let others take up what the thread does not come to an end with."""
+        """Let other workers continue what the thread does not finish.
+
+        The batches come first: once the run is closed, another run could claim them at once, and hang as well.
+        """
         reason = f"Nothing moved for {_minutes(bound.still)} while {self._doing}."
         if held := self.held():
             batches.postpone(self._database, held, None, reason)
@@ -242,15 +245,15 @@ class Heartbeat:
 
 
 def report_reliably(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
-    """Tell the database how something ended: now, or as soon as it answers again, and before the lease is over.
+    """Record in the database how something ended: now, or as soon as it answers again within the lease.
 
-    Then it is told by the lease itself, and a word that comes later is nobody's.
+    After that the lease itself has ended it, and a later report would be refused.
     """
     try:
         tell()
     except TemporarilyUnavailableError:
         threading.Thread(
-            target=_retry_report, args=(tell, lease), name="telling", daemon=True
+            target=_retry_report, args=(tell, lease), name="report", daemon=True
         ).start()
 
 
@@ -264,19 +267,17 @@ def _retry_report(tell: Callable[[], object], lease: timedelta) -> None:
 
 
 def is_bug(error: BaseException) -> bool:
-    """Whether it is one of the program's, and none of the world's or of who stopped it."""
+    """Return whether the error is a bug, not an expected error or the end of the process."""
     told_by_design = StoppedError | TemporarilyUnavailableError | ActionRequiredError
     return isinstance(error, Exception) and not isinstance(error, told_by_design)
 
 
 def describe_error(error: BaseException) -> str:
-    """A mistake in the program, or a service that is too slow, for those who run it."""
+    """Describe a bug, or a service that is too slow, for the operator."""
     if isinstance(error, DeadlineExceededError):
-        return (
-            "The time for it was up: a service that was asked, such as the embedder, is too slow."
-        )
+        return "It timed out: a service, such as the embedding endpoint, is too slow."
     words = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"A mistake in the program ({words[:300]}). The log says more."
+    return f"Internal error ({words[:300]}). See the log."
 
 
 def _minutes(time: timedelta) -> str:

@@ -1,4 +1,4 @@
-"""The two halves of a run: what a source tells is saved as batches, and batches are taken to be indexed."""
+"""The two halves of a run: changes of a source are saved as batches, and batches are claimed for indexing."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from indexing.ingestion.batching import Batch, ClaimedBatch, describe_last_chang
 from indexing.ingestion.pipeline import Pipeline
 
 MOST_OPEN = 8
-"""Batches of a source that may wait to be indexed before reading it waits for them."""
+"""Open batches of a source at which fetching waits for indexing."""
 _PATIENCE = 0.5
 
 
@@ -31,11 +31,11 @@ class RunContext:
     measure: Measure = NO_MEASURE
 
     def fetch(self, changes: Iterable[Change]) -> None:
-        """Save all that the source tells, a batch and its checkpoint at a time, never far ahead of the index.
+        """Save all changes of the source, a batch and its checkpoint at a time, never far ahead of indexing.
 
         Raises:
-            RunEndedError, StoppedError: the run is over for this process; what was saved stays.
-            TemporarilyUnavailableError, ActionRequiredError: the source's.
+            RunEndedError, StoppedError: the run ended for this process; what was saved stays.
+            TemporarilyUnavailableError, ActionRequiredError: from the source.
         """
         with closing(self.pipeline.read_batches(changes)) as stream:
             for batch in measure_waiting(self.measure, "fetch", stream):
@@ -50,30 +50,30 @@ class RunContext:
         self.notifier.notify()
 
     def wait_until(self, done: Callable[[], bool], waiting_for: str) -> None:
-        """Wait, and say for what. Raises RunEndedError, StoppedError: as `fetch`."""
+        """Wait, and record for what. Raises RunEndedError, StoppedError: as `fetch`."""
         self.heartbeat.check()
         looks = self.notifier.looks()
         if done():
             return
         run_transitions.set_activity(self.database, self.run, waiting_for=waiting_for)
         while not done():
-            # Who waits and says for what does not stand still; what is waited for has a bound of its own.
+            # A recorded wait counts as progress; what is waited for has a time limit of its own.
             self.heartbeat.record_progress()
             looks.wait()
             self.heartbeat.check()
 
     def is_still(self) -> bool:
-        """Whether nobody works on a batch of the source."""
+        """Return whether no worker holds a batch of the source."""
         return batches.is_idle(self.database, self.pipeline.source, is_dead)
 
     def is_indexed(self) -> bool:
-        """Whether all that was saved of the source is in the index."""
+        """Return whether the source has no open batches."""
         return not batches.count(self.database, self.pipeline.source)
 
     def _wait_for_room(self) -> None:
         self.wait_until(
             lambda: batches.count(self.database, self.pipeline.source) < MOST_OPEN,
-            "the index, to take in what was read",
+            "earlier batches to be indexed",
         )
 
 
@@ -84,12 +84,13 @@ def claim_batches(
     is_over: Callable[[], bool],
     source: str | None = None,
 ) -> Iterator[ClaimedBatch | None]:
-    """Batches, of all sources or of one, as they can be had; `None` now and then while there is none.
+    """Yield batches of all sources, or of one, as they can be claimed; None now and then while there is none.
 
-    Ends when `is_over` had become true before a look that found none.
+    Ends when a query finds none after `is_over` was true. In this order, because the last batch may be saved
+    between the two.
 
     Raises:
-        RunEndedError, StoppedError: the work is to end here.
+        RunEndedError, StoppedError: the work must end here.
     """
     holder = this_process()
     told = time.monotonic()

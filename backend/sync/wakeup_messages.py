@@ -24,11 +24,11 @@ QUEUES: tuple[Queue, ...] = get_args(Queue)
 class WakeupMessage:
     queue: Queue
     source: int
-    """Its number. What was read is indexed of all sources in turn, whichever is named."""
+    """Its id. Indexing takes all sources in turn, whichever is named."""
 
 
 def list_due(database: Database) -> list[WakeupMessage]:
-    """One of each source that is due, longest due first, and one of each that has something to index."""
+    """Return a message for each source that is due, longest due first, and for each with batches to index."""
     numbers = {source.name: source.id for source in sources.list_sources(database)}
     found: list[WakeupMessage] = []
     for each in schedule.list_due(database, datetime.now(UTC), is_gone):
@@ -41,26 +41,26 @@ def list_due(database: Database) -> list[WakeupMessage]:
     ]
 
 
-_PATIENCE = timedelta(minutes=1)
-"""In which what is due begins, as a rule."""
+_USUAL_DELAY = timedelta(minutes=1)
+"""A run that is due usually starts within this time."""
 COMMANDS: Mapping[str, str] = {"beat": "quarry beat"} | {
     queue: f"quarry worker --queue {queue}" for queue in QUEUES
 }
-"""What starts the processes of each queue."""
+"""The command that starts the processes of each queue."""
 
 
 def explain_overdue(
     starts: Mapping[str, datetime | None], present: Sequence[LiveWorker], now: datetime
 ) -> str | None:
-    """Since when a run has been due, and what keeps it from beginning; `None` where none has been for long."""
+    """Say since when a run has been due and why it has not started; None if none has been due for long."""
     since = min((start for start in starts.values() if start), default=now)
-    if now - since < _PATIENCE:
+    if now - since < _USUAL_DELAY:
         return None
     return f"Due since {since.astimezone():%Y-%m-%d %H:%M}. {_reason(present)}"
 
 
 def missing_commands(queues: set[str]) -> list[str]:
-    """The commands to start, where these are served."""
+    """Return the commands to start, given the queues that have workers."""
     return [command for queue, command in COMMANDS.items() if queue not in queues]
 
 
@@ -70,8 +70,8 @@ def _reason(present: Sequence[LiveWorker]) -> str:
         return trouble
     if not queues:
         return (
-            "Nobody works: start quarry serve (with a broker: quarry worker and quarry beat), or"
-            " read it now with quarry sync."
+            "No worker is running. Start `quarry serve` (with a broker: `quarry worker` and"
+            " `quarry beat`), or sync now with `quarry sync`."
         )
     if SERVE not in queues and (commands := missing_commands(queues)):
         return f"Start {' and '.join(commands)}."

@@ -1,4 +1,4 @@
-"""A process that works says so, now and then, in a thread of its own."""
+"""The heartbeat of a worker process, in a thread of its own."""
 
 import threading
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from backend.sync.process_identity import this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 BEAT_SECONDS = 15.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 SERVE = "serve"
-"""What the threads of `quarry serve` sign for: all queues."""
+"""The queue name of the threads of `quarry serve`, which work on all queues."""
 
 
 class WorkerHeartbeat:
-    """From `start` until `stopping` is set; then it takes its name away.
+    """Registers the process from `start` until `stopping` is set, and unregisters it at the end.
 
     Args:
-        database: asked for each time; it may raise TemporarilyUnavailableError or ActionRequiredError.
+        database: called each time; it may raise TemporarilyUnavailableError or ActionRequiredError.
     """
 
     def __init__(
@@ -28,13 +28,13 @@ class WorkerHeartbeat:
         self._database = database
         self._queue = queue
         self._stopping = stopping
-        self._thread = threading.Thread(target=self._go_on, name="signing", daemon=True)
+        self._thread = threading.Thread(target=self._go_on, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def join(self, seconds: float) -> None:
-        """Wait for its end, and no longer than so many seconds."""
+        """Wait for its end, but no longer than so many seconds."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
 

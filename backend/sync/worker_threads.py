@@ -1,4 +1,4 @@
-"""The engine's work in threads of this process, for as long as it runs."""
+"""The threads of `quarry serve` that do the work that is due."""
 
 import logging
 import threading
@@ -17,16 +17,16 @@ from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
 
 PAUSE_SECONDS = 2.0
-"""Seconds between two looks for work, where nothing in this process tells of any."""
+"""Seconds between two checks for work, if nothing in this process announces any."""
 READERS = 8
-"""Sources that are read at once: one that answers slowly is not to keep the others waiting."""
+"""Sources that are fetched at once, so that a slow one does not delay the others."""
 
 LOG = logging.getLogger("quarry.workers")
 
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """What one thread does, and how it rests."""
+    """What a thread does, and how it waits for more."""
 
     name: str
     due: Callable[[], bool]
@@ -34,21 +34,20 @@ class _Role:
 
 
 class WorkerThreads:
-    """Threads that do what is due: they read, they index, and they compare with listings.
+    """Threads that fetch, index, and compare with listings.
 
-    One that does not come back from what it was at, long after that was given up, is left behind, and
-    another takes its place.
+    A thread that stays hung after its work was given up is abandoned, and a new one replaces it.
 
     Args:
-        is_ready: waited for before anything begins.
+        is_ready: waited for before any work starts.
     """
 
     def __init__(
         self, engine: Engine, is_ready: Callable[[float], bool], pause: float = PAUSE_SECONDS
     ) -> None:
         malloc.limit_arenas()  # before there are threads
-        self._lookout, self._more = threading.Lock(), threading.Event()
-        bound = replace(engine.bound, stuck=self._leave_behind)
+        self._checking, self._more = threading.Lock(), threading.Event()
+        bound = replace(engine.bound, stuck=self._replace)
         self._engine = engine = replace(engine, bound=bound, more=self._more.set)
         self._is_ready = is_ready
         self._pause = pause
@@ -57,7 +56,7 @@ class WorkerThreads:
         index = _Role("index worker", engine.index_due, self._rest_until_changed)
         light = _Role("light worker", engine.light_due, partial(engine.stopping.wait, pause))
         roles = (*(read for _ in range(READERS)), index, light)
-        self._threads = dict(map(self._staffed, roles))
+        self._threads = dict(map(self._make_thread, roles))
         self._left: list[threading.Thread] = []
         self._signing = WorkerHeartbeat(self._database, SERVE, engine.stopping)
 
@@ -67,7 +66,7 @@ class WorkerThreads:
         self._signing.start()
 
     def stop(self, seconds: float) -> bool:
-        """End between two steps; whether all had ended within so many seconds."""
+        """Stop between two steps; return whether all threads ended within so many seconds."""
         self._engine.stopping.set()
         self._engine.notifier.notify()
         self._more.set()
@@ -81,14 +80,14 @@ class WorkerThreads:
         return not any(thread.is_alive() for thread in threads)
 
     def _database(self) -> Database:
-        """Raises TemporarilyUnavailableError: it is not ready yet."""
+        """Raises TemporarilyUnavailableError: the process is not ready yet."""
         if not self._is_ready(self._pause):
             raise TemporarilyUnavailableError(
                 "Not ready yet.", retry_after=timedelta(seconds=self._pause)
             )
         return self._engine.home().database
 
-    def _staffed(self, role: _Role) -> tuple[threading.Thread, _Role]:
+    def _make_thread(self, role: _Role) -> tuple[threading.Thread, _Role]:
         thread = threading.Thread(target=self._work, args=(role,), name=role.name, daemon=True)
         return thread, role
 
@@ -98,21 +97,21 @@ class WorkerThreads:
             self._engine.notifier.wait_beyond(seen, self._pause)
 
     def _rest_in_turn(self) -> None:
-        """Of all that rest one looks after so long, or once there is more than the last one could do: any of
-        them can do what it finds, and a look at all sources costs the processor some milliseconds."""
-        with self._lookout:
+        """Let one of the idle threads check at a time: any of them can do what it finds, and a check of all
+        sources costs the processor some milliseconds."""
+        with self._checking:
             if not self._engine.stopping.is_set():
                 self._more.wait(self._pause)
                 self._more.clear()
 
-    def _leave_behind(self, thread: threading.Thread) -> None:
+    def _replace(self, thread: threading.Thread) -> None:
         with self._lock:
             role = self._threads.pop(thread, None)
             if role is None:
                 return
             self._left.append(thread)
-            LOG.error("The %s does not come back; another takes its place.", role.name)
-            successor, role = self._staffed(role)
+            LOG.error("The %s is hung; a new thread replaces it.", role.name)
+            successor, role = self._make_thread(role)
             self._threads[successor] = role
         successor.start()
 
@@ -132,11 +131,11 @@ class WorkerThreads:
                 TemporarilyUnavailableError,
                 DeadlineExceededError,
             ) as error:
-                LOG.warning("Nothing could be done: %s", error)
+                LOG.warning("A task failed: %s", error)
                 found = False
             except Exception:
-                # A mistake in the program. The work goes on: other sources are not to suffer from it.
-                LOG.exception("A worker met a mistake.")
+                # A bug. The thread continues, because other sources must not suffer from it.
+                LOG.exception("A task failed with an internal error.")
                 found = False
             if not found:
                 role.rest()

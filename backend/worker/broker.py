@@ -17,17 +17,17 @@ from backend.worker.process import LogOnChange
 from connectors.errors import ActionRequiredError, NotConfiguredError, TemporarilyUnavailableError
 
 BEAT_SECONDS = 15.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two messages of what is due."""
 POLL_SECONDS = 0.25
-"""Seconds between two looks at the database, of those who wait for a worker of another process."""
+"""Seconds between two queries of who waits for a worker of another process."""
 _EXPIRY = 300
-"""Seconds after which a message says nothing that has not been said anew. Clocks may differ by minutes."""
+"""Seconds after which a message is obsolete, because it was sent again. Clocks may differ by minutes."""
 _VISIBILITY = 3600
-"""Seconds after which Redis hands a message out again that nobody has acknowledged. A run may take longer: its
-message then comes twice, and finds the run going on. A shorter time would only bring more of these; a lost
-message need not be waited for, since what it told is told again within a quarter of a minute."""
+"""Seconds after which Redis delivers an unacknowledged message again. A run may take longer; its second message
+finds it running and does nothing. A shorter time is not needed for lost messages, because the beat sends what is
+due every 15 seconds."""
 _TIMEOUT = 5.0
-"""Seconds for the broker to answer, before whoever tells it something goes on with other work."""
+"""Seconds for the broker to answer a sender."""
 
 LOG = logging.getLogger("quarry.worker")
 
@@ -116,7 +116,7 @@ _CONFIGURATION: Mapping[str, object] = {
     "task_create_missing_queues": True,
     "task_default_queue": "light",
     "worker_prefetch_multiplier": 1,
-    # What goes on needs no broker; and a thread could not be ended anyway.
+    # Running tasks need no broker, and a thread could not be ended anyway.
     "worker_cancel_long_running_tasks_on_connection_loss": False,
     "worker_enable_prefetch_count_reduction": False,
     "worker_enable_remote_control": False,
@@ -127,26 +127,26 @@ _CONFIGURATION: Mapping[str, object] = {
 
 
 class IndexWakeup:
-    """Wakes the workers that index, from a thread of its own: whoever rings neither waits nor fails."""
+    """Wakes the index workers from a thread of its own, so that the caller neither waits nor fails."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._rung = threading.Event()
-        self._told = LogOnChange()
-        threading.Thread(target=self._work, name="bell", daemon=True).start()
+        self._requested = threading.Event()
+        self._trouble = LogOnChange()
+        threading.Thread(target=self._work, name="index wakeup", daemon=True).start()
 
     def ring(self) -> None:
-        self._rung.set()
+        self._requested.set()
 
     def _work(self) -> None:
-        while self._rung.wait():
-            self._rung.clear()
+        while self._requested.wait():
+            self._requested.clear()
             try:
                 self._broker.call([WakeupMessage("index", 0)])
-                self._told.note(None)
+                self._trouble.note(None)
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
-                # The beat makes up for it.
-                self._told.note(error)
+                # The beat sends the message later.
+                self._trouble.note(error)
             except Exception:
-                LOG.exception("A message could not be sent.")
+                LOG.exception("Sending a message failed with an internal error.")
             time.sleep(POLL_SECONDS)

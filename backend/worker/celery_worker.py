@@ -1,8 +1,8 @@
-"""The work over a broker: messages wake workers, and the database decides what they do.
+"""The processes of `quarry worker` and `quarry beat`: messages wake them, and the database decides what they do.
 
-The one module that speaks Celery. A task reads settings, calls one function of the engine, and reports. Its
-message carries the number of a source and nothing else: one that is lost, doubled or late does no harm, for
-`quarry beat` tells of what is due every quarter of a minute, and what is not due is not done.
+A task calls one function of the engine. Its message carries the id of a source and nothing else, so that a lost,
+doubled or late one does no harm: `quarry beat` sends what is due every 15 seconds, and what is not due is not
+done.
 """
 
 import logging
@@ -40,11 +40,11 @@ from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
 
 GRACE_SECONDS = 8.0
-"""Seconds for what is under way, once a worker is to end. Then its leases are left to run out."""
+"""Seconds for current work once a worker stops; after that its leases are left to run out."""
 _REST = 1.0
 _LOOK_UP = 0.5
 _STUCK = 70
-"""The exit code of a process with a thread that does not come back (EX_SOFTWARE)."""
+"""The exit code of a process with a hung thread (EX_SOFTWARE)."""
 
 MISCONFIGURED = 78
 """The exit code of a process that starting again does not help (EX_CONFIG)."""
@@ -53,7 +53,7 @@ LOG = logging.getLogger("quarry.worker")
 
 
 class Tasks:
-    """What the messages ask for."""
+    """The tasks that messages start."""
 
     def __init__(self, engine: Engine, containers: ContainerProvider) -> None:
         self._engine = engine
@@ -70,7 +70,7 @@ class Tasks:
         self._do(source, self._engine.light_due)
 
     def index(self, source: int) -> None:
-        """Of all sources, for as long as one is read: no message is needed meanwhile."""
+        """Index all sources for as long as one is fetched: no message is needed meanwhile."""
         del source
         stopping, going_on = self._engine.stopping, True
         while going_on and not stopping.is_set():
@@ -78,7 +78,7 @@ class Tasks:
             with log_errors():
                 self._engine.index_due(along=True)
             with log_errors():
-                # Something failed, and waits to be tried again.
+                # Fetching goes on, although indexing failed or found nothing more.
                 going_on = runs.any_in_stage(self._containers.database, "indexing")
             if going_on:
                 stopping.wait(_REST)
@@ -91,7 +91,7 @@ class Tasks:
 
 
 def _function(method: Callable[[int], None]) -> Callable[[int], None]:
-    """A function of its own: Celery notes things on it, which a bound method does not take."""
+    """Wrap a method as a function: Celery sets attributes, which a bound method does not allow."""
 
     def task(source: int) -> None:
         method(source)
@@ -101,20 +101,20 @@ def _function(method: Callable[[int], None]) -> Callable[[int], None]:
 
 @contextmanager
 def log_errors() -> Iterator[None]:
-    """Whatever ends a task is told here: its message is done with, and the beat sends another."""
+    """Log the error that ends a task; its message is done, and the beat sends another one."""
     try:
         yield
     except StoppedError:
-        LOG.info("Stopped; what was begun is given back.")
+        LOG.info("Stopped; claimed work is given back.")
     except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
-        LOG.warning("Nothing could be done: %s", error)
+        LOG.warning("A task failed: %s", error)
     except Exception:
-        # A mistake in the program. The work goes on: other sources are not to suffer from it.
-        LOG.exception("A worker met a mistake.")
+        # A bug. The process continues, because other sources must not suffer from it.
+        LOG.exception("A task failed with an internal error.")
 
 
 class WorkerProcess:
-    """A process that works on one queue, until it is told to end."""
+    """A process that works on one queue, until it is stopped."""
 
     def __init__(self, config: WorkerConfig) -> None:
         settings = Settings()
@@ -142,30 +142,30 @@ class WorkerProcess:
         self._worker = _worker(broker.app, config, self.end)
 
     def run(self) -> int:
-        """Until it is ended; the exit code."""
+        """Work until the process is stopped; return the exit code."""
         signing = WorkerHeartbeat(
             lambda: self._containers.database, self._config.queue, self._stopping
         )
         signing.start()
-        threading.Thread(target=self._watch_parent, name="tether", daemon=True).start()
+        threading.Thread(target=self._watch_parent, name="watch parent", daemon=True).start()
         self._worker.start()
         signing.join(GRACE_SECONDS)
         return self._worker.exitcode or 0
 
     def end(self, code: int = 0) -> None:
-        """Give back what was begun, and take nothing more; the process is gone within seconds."""
+        """Give back what was claimed, and take nothing more; the process ends within seconds."""
         state.should_stop = code
         threading.Thread(target=_exit_soon, args=(code,), daemon=True).start()
         self._stopping.set()
         self._notifier.notify()
 
     def _stuck(self, thread: threading.Thread) -> None:
-        """A thread cannot be ended, a process can: another one is started in its place."""
-        LOG.error("%s does not come back from what it was at; the process ends.", thread.name)
+        """End the process, because its hung thread cannot be ended; the supervisor starts another one."""
+        LOG.error("%s is hung; the process ends.", thread.name)
         self.end(_STUCK)
 
     def _watch_parent(self) -> None:
-        """Who started it may have been killed: nobody would end it then."""
+        """End when the supervisor was killed: nobody else would end this process."""
         parent = parent_process()
         if parent is not None:
             parent.join()
@@ -173,13 +173,15 @@ class WorkerProcess:
 
 
 def run_worker(config: WorkerConfig) -> None:
-    """The body of a worker process."""
+    """Run a worker process."""
     malloc.limit_arenas()  # before there are threads
     start_logging()
-    # It runs no code that a message brings: messages are JSON.
+    # Celery warns of running as root, which is harmless here: messages are JSON and carry no code.
     warnings.simplefilter("ignore", SecurityWarning)
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole terminal; it is ended by SIGTERM
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # sent to the whole terminal; the supervisor sends SIGTERM
     try:
         code = WorkerProcess(config).run()
     except NotConfiguredError as error:
@@ -192,9 +194,9 @@ def run_worker(config: WorkerConfig) -> None:
 
 
 def run_beat(settings: Settings, stopping: threading.Event, every: float = BEAT_SECONDS) -> None:
-    """Tell the workers what is list_due, again and again. Raises ActionRequiredError: no broker is set."""
+    """Send the workers what is due, again and again. Raises NotConfiguredError: no broker is set."""
     broker, container, told = Broker(settings), Container(settings), LogOnChange()
-    LOG.info("The workers are told what is due every %g seconds.", every)
+    LOG.info("Sending the workers what is due every %g seconds.", every)
     while not stopping.is_set():
         try:
             broker.call(list_due(container.database))
@@ -202,7 +204,7 @@ def run_beat(settings: Settings, stopping: threading.Event, every: float = BEAT_
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
             told.note(error)
         except Exception:
-            LOG.exception("What is due could not be told.")
+            LOG.exception("Sending what is due failed with an internal error.")
         with suppress(TemporarilyUnavailableError, ActionRequiredError):
             workers.register(container.database, this_process(), "beat", told.trouble)
         stopping.wait(every)
@@ -211,7 +213,7 @@ def run_beat(settings: Settings, stopping: threading.Event, every: float = BEAT_
 
 
 def _worker(app: Celery, config: WorkerConfig, end: Callable[[], None]) -> Worker:
-    # What is logged is ours to say.
+    # Celery must not replace the configuration of the log.
     signals.setup_logging.connect(_keep_logging, weak=False)
     unacknowledged = threading.Event()
     logging.getLogger("celery.worker.request").addFilter(_FailedAcknowledgements(unacknowledged))
@@ -232,7 +234,7 @@ def _worker(app: Celery, config: WorkerConfig, end: Callable[[], None]) -> Worke
 
 
 class _CeleryWorker(Worker):  # type: ignore[misc]
-    """Celery's own, which ends as we say: at once, with what was begun given back."""
+    """Celery's worker, but SIGTERM gives the work back at once, where Celery would wait for its end."""
 
     end: Callable[[], None]
     looking: Any = None
@@ -243,7 +245,7 @@ class _CeleryWorker(Worker):  # type: ignore[misc]
         signal.signal(signal.SIGTERM, self._terminate)
 
     def on_consumer_ready(self, consumer: Any) -> None:
-        """After each connection that was made: its loop would sleep for seconds over the end."""
+        """Check often after each new connection: the event loop would sleep for seconds otherwise."""
         super().on_consumer_ready(consumer)
         if self.looking is not None:
             self.looking.cancel()
@@ -251,7 +253,7 @@ class _CeleryWorker(Worker):  # type: ignore[misc]
         self.looking = consumer.hub.call_repeatedly(_LOOK_UP, self.look_up)
 
     def look_up(self) -> None:
-        """A message that could not be acknowledged would hold its place for ever: a new connection frees it."""
+        """Reconnect after a failed acknowledgement: the message would block its slot for ever otherwise."""
         if self.unacknowledged.is_set():
             raise ConnectionError("A message could not be acknowledged.")
 
@@ -261,7 +263,7 @@ class _CeleryWorker(Worker):  # type: ignore[misc]
 
 
 class _FailedAcknowledgements(logging.Filter):
-    """Notices that a message could not be acknowledged, which Celery says in its log alone."""
+    """Notices failed acknowledgements, which Celery reports in its log alone."""
 
     def __init__(self, noticed: threading.Event) -> None:
         super().__init__()
@@ -280,5 +282,5 @@ def _keep_logging(**options: object) -> None:
 
 def _exit_soon(code: int) -> None:
     time.sleep(GRACE_SECONDS)
-    LOG.error("Something did not come to an end; its leases run out.")
+    LOG.error("Work did not stop in time; its leases will run out.")
     os._exit(code)

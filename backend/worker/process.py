@@ -1,4 +1,4 @@
-"""What a process that works over a broker needs, whatever the broker: its config, its home, and a log."""
+"""What a worker process needs besides the broker: its configuration, its container and a log."""
 
 import logging
 import threading
@@ -13,23 +13,23 @@ from backend.version import describe_version
 from backend.worker.logs import configure_logging
 
 CONCURRENCY: Mapping[Queue, int] = {"fetch": 8, "index": 1, "light": 2}
-"""Sources read at once; one model, which uses the processors by itself; sources compared at once."""
+"""Tasks at once. Indexing has one, because the model uses all processors by itself."""
 
 LOG = logging.getLogger("quarry.worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """One process that works on one queue."""
+    """The configuration of a process that works on one queue."""
 
     queue: Queue
     concurrency: int
     metrics: tuple[str, int] | None = None
-    """The address on which its metrics are told."""
+    """The address on which it serves metrics."""
 
 
 class LogOnChange:
-    """What keeps from working is logged once, and again only when it has changed."""
+    """Logs what prevents work once, and again only when it changes."""
 
     def __init__(self) -> None:
         self.trouble: str | None = None
@@ -39,12 +39,12 @@ class LogOnChange:
         if trouble and trouble != self.trouble:
             LOG.warning("%s", trouble)
         if self.trouble and not trouble:
-            LOG.info("It goes on.")
+            LOG.info("Work continues.")
         self.trouble = trouble
 
 
 class ContainerProvider:
-    """The Quarry of a worker: a new one, once its index was switched to another index version."""
+    """The container of a worker: a new one after a switch to another index version."""
 
     def __init__(self, settings: Settings) -> None:
         self._lock = threading.Lock()
@@ -56,13 +56,13 @@ class ContainerProvider:
             return self._container.database
 
     def __call__(self) -> Container:
-        """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be had."""
+        """Raises TemporarilyUnavailableError, ActionRequiredError: a part of it cannot be opened."""
         with self._lock:
             container = self._container
             active = container.engine.versions.active()
             if active is not None and active.embedder != container.engine.version.embedder:
                 container = container.reopen()
-            # Made once, before several threads ask for them.
+            # Opened here, once, before several threads use them.
             for part in (container.database, container.ledger, container.engine.writer):
                 del part
             self._container = container

@@ -203,7 +203,7 @@ def test_reading_never_gets_far_ahead_of_indexing_and_says_what_it_waits_for(
     engine = office.engine()
     reader = threading.Thread(target=engine.fetch_due)
     reader.start()
-    wait_for(lambda: _latest_waits_for(office, "the index"))
+    wait_for(lambda: _latest_waits_for(office, "batches"))
     assert batches.count(office.database, "desk") == MOST_OPEN
     while reader.is_alive():
         engine.index_due()
@@ -563,7 +563,7 @@ def test_an_index_that_hangs_holds_up_neither_its_batch_nor_the_other_threads(
         wait_for(lambda: office.state() == "done")
         assert office.agrees()
         back.set()
-    assert "The index worker does not come back" in caplog.text
+    assert "The index worker is hung" in caplog.text
     assert office.store.ledger.count("desk") == 6
     assert office.agrees()
 
@@ -589,7 +589,7 @@ def test_a_mistake_in_the_program_waits_longer_each_time_and_is_told(
         with pytest.raises(KeyError):
             engine.index_due()
         run = office.latest()
-        assert run.waiting_for == "A mistake in the program (KeyError: 'tags'). The log says more."
+        assert run.waiting_for == "Internal error (KeyError: 'tags'). See the log."
         assert run.next_try is not None
         assert 0 <= (run.next_try - before).total_seconds() - seconds < 5
         assert not engine.index_due()
@@ -614,7 +614,7 @@ def test_a_mistake_while_a_source_is_read_is_told_and_tried_again_later(office: 
     waiting, failed = runs.history(office.database, "desk")
     assert failed.state == "failed"
     assert failed.error == waiting.waiting_for
-    assert str(failed.error).startswith("A mistake in the program (KeyError: 0)")
+    assert str(failed.error).startswith("Internal error (KeyError: 0)")
     assert not office.engine().fetch_due()
 
 
@@ -623,7 +623,7 @@ def test_who_waits_for_the_index_does_not_stand_still(office: Office) -> None:
     engine = office.engine(STILL)
     reader = threading.Thread(target=engine.fetch_due)
     reader.start()
-    wait_for(lambda: _latest_waits_for(office, "the index"))
+    wait_for(lambda: _latest_waits_for(office, "batches"))
     time.sleep(3 * STILL)
     assert office.state() == "running"
     while reader.is_alive():

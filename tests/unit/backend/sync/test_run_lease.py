@@ -61,7 +61,7 @@ def test_after_the_lease_is_over_nothing_is_said(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(run_lease, "BEAT_SECONDS", 0.01)
     away = Away(1_000_000)
     report_reliably(away.tell, lease=timedelta(seconds=0.1))
-    (thread,) = (one for one in threading.enumerate() if one.name == "telling")
+    (thread,) = (one for one in threading.enumerate() if one.name == "report")
     thread.join(SOON)
     assert not thread.is_alive()
     assert 1 < away.asked <= 11
@@ -133,7 +133,7 @@ def test_a_mistake_is_what_nobody_has_named(error: BaseException, is_one: bool) 
 
 def test_a_mistake_is_told_in_one_line_that_is_not_too_long() -> None:
     words = describe_error(ValueError("a\nb " + "c" * 1000))
-    assert words.startswith("A mistake in the program (ValueError: a b ccc")
+    assert words.startswith("Internal error (ValueError: a b ccc")
     assert "\n" not in words
     assert len(words) < 400
     assert "too slow" in describe_error(DeadlineExceededError("late"))

@@ -41,7 +41,7 @@ def test_what_has_not_been_due_for_long_says_nothing(starts: dict[str, datetime 
 @pytest.mark.parametrize(
     ("signed", "words"),
     [
-        (present(), "Nobody works: start quarry serve"),
+        (present(), "No worker is running. Start `quarry serve`"),
         (present("serve"), "busy with other sources"),
         (present(*QUEUES), "busy with other sources"),
         (present("beat", "index", "light"), "Start quarry worker --queue fetch."),

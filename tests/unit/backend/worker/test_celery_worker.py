@@ -104,7 +104,7 @@ def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixtu
     told, away = LogOnChange(), ActionRequiredError("It is away.")
     for error in (None, away, away, None, None):
         told.note(error)
-    assert [record.getMessage() for record in caplog.records] == ["It is away.", "It goes on."]
+    assert [record.getMessage() for record in caplog.records] == ["It is away.", "Work continues."]
     assert told.trouble is None
 
 
