@@ -64,7 +64,7 @@ def _filters(filters: Filters) -> list[Body]:
         "sets": filters.sets,
         "tags": filters.tags,
         "people": filters.people,
-        "key": None if filters.document_ids is None else _document_keys(filters.document_ids),
+        "key": None if filters.document_ids is None else _keys(filters.document_ids),
     }
     ranges = [_date_range("created", filters.created), _date_range("updated", filters.updated)]
     return [any_of(field, values) for field, values in named.items() if values is not None] + [
@@ -72,7 +72,7 @@ def _filters(filters: Filters) -> list[Body]:
     ]
 
 
-def _document_keys(ids: Iterable[str]) -> list[str]:
+def _keys(ids: Iterable[str]) -> list[str]:
     return [document_key(each) for each in ids if is_storable(each)]
 
 
@@ -81,7 +81,7 @@ def any_of(field: str, values: Iterable[str]) -> Body:
     wanted = sorted(filter(is_storable, values))
     if len(wanted) <= MAX_TERMS:
         return {"terms": {field: wanted}}
-    return _any_condition([{"terms": {field: some}} for some in batched(wanted, MAX_TERMS)])
+    return _any([{"terms": {field: some}} for some in batched(wanted, MAX_TERMS)])
 
 
 def none_of(field: str, values: Iterable[str]) -> Body:
@@ -95,7 +95,7 @@ def _date_range(field: str, dates: DateRange) -> Body:
     return {"range": {field: bounded}} if bounded else {}
 
 
-def _any_condition(parts: Sequence[Body]) -> Body:
+def _any(parts: Sequence[Body]) -> Body:
     return {"bool": {"should": parts, "minimum_should_match": 1}}
 
 
@@ -116,10 +116,10 @@ def any_word(words: Sequence[str]) -> Body:
     Of more distinct words than the cluster accepts, only the first are used.
     """
     times = Counter(words)
-    return _any_condition([_word_condition(word, times[word]) for word in islice(times, MAX_WORDS)])
+    return _any([_word(word, times[word]) for word in islice(times, MAX_WORDS)])
 
 
-def _word_condition(word: str, times: int) -> Body:
+def _word(word: str, times: int) -> Body:
     return {"term": {"words": {"value": word, "boost": float(times)} if times > 1 else word}}
 
 
@@ -159,10 +159,9 @@ def exact_query(
 ) -> Body:
     """Find chunks with their texts: those with most phrases first, then those with most of the words."""
     matches = [
-        {"constant_score": {"filter": phrase_condition(each), "boost": PHRASE_BOOST}}
-        for each in phrases
+        {"constant_score": {"filter": phrase(each), "boost": PHRASE_BOOST}} for each in phrases
     ]
-    query: Body = {"must": [_any_condition(matches)], "filter": conditions}
+    query: Body = {"must": [_any(matches)], "filter": conditions}
     if words:
         query["should"] = [any_word(words)]
     return {
@@ -174,7 +173,7 @@ def exact_query(
     }
 
 
-def phrase_condition(words: Sequence[str]) -> Body:
+def phrase(words: Sequence[str]) -> Body:
     """Accept what contains the words one after the other."""
     if len(words) == 1:
         return {"term": {"plain": words[0]}}
@@ -184,7 +183,7 @@ def phrase_condition(words: Sequence[str]) -> Body:
 def term_count_query(words: Sequence[str], plain: Sequence[str]) -> Body:
     """Count all chunks with these words and with the plain ones in a row, whoever may see them."""
     return _count_query(
-        [phrase_condition(plain), *[{"term": {"words": word}} for word in dict.fromkeys(words)]]
+        [phrase(plain), *[{"term": {"words": word}} for word in dict.fromkeys(words)]]
     )
 
 
@@ -201,15 +200,13 @@ def _count_query(conditions: Sequence[Body]) -> Body:
 
 def chunks_and_records_query(ids: Sequence[str], keys: Sequence[str], readers: Readers) -> Body:
     """Find chunks by their ids, and the records of those documents `keys` that `readers` may see."""
-    return _source_query(
-        _any_condition([{"ids": {"values": ids}}, _visible_records(keys, readers)]),
-        len(ids) + len(keys),
-    )
+    chunks: Body = {"ids": {"values": ids}}
+    return _sources(_any([chunks, _records(keys, readers)]), len(ids) + len(keys))
 
 
 def records_query(keys: Sequence[str], readers: Readers) -> Body:
     """Find the records of those documents that `readers` may see."""
-    return _source_query(_visible_records(keys, readers), len(keys))
+    return _sources(_records(keys, readers), len(keys))
 
 
 def positions_query(wanted: Mapping[str, Sequence[Interval]], readers: Readers, size: int) -> Body:
@@ -217,14 +214,8 @@ def positions_query(wanted: Mapping[str, Sequence[Interval]], readers: Readers, 
 
     Returns an arbitrary selection of `size` hits if there are more.
     """
-    positions = [
-        _interval_condition(key, interval)
-        for key, intervals in wanted.items()
-        for interval in intervals
-    ]
-    return _source_query(
-        _any_condition([*positions, _visible_records(list(wanted), readers)]), size
-    )
+    positions = [_interval(key, each) for key, intervals in wanted.items() for each in intervals]
+    return _sources(_any([*positions, _records(list(wanted), readers)]), size)
 
 
 def restrict_to_versions(body: Body, versions: Iterable[str]) -> Body:
@@ -233,7 +224,7 @@ def restrict_to_versions(body: Body, versions: Iterable[str]) -> Body:
     return body | {"query": {"bool": {"filter": both}}}
 
 
-def _interval_condition(key: str, interval: Interval) -> Body:
+def _interval(key: str, interval: Interval) -> Body:
     start, end = (min(position, MAX_POSITION) for position in interval)
     return {
         "bool": {
@@ -246,7 +237,7 @@ def _interval_condition(key: str, interval: Interval) -> Body:
     }
 
 
-def _visible_records(keys: Sequence[str], readers: Readers) -> Body:
+def _records(keys: Sequence[str], readers: Readers) -> Body:
     return {
         "bool": {
             "filter": [
@@ -258,7 +249,7 @@ def _visible_records(keys: Sequence[str], readers: Readers) -> Body:
     }
 
 
-def _source_query(condition: Body, size: int) -> Body:
+def _sources(condition: Body, size: int) -> Body:
     return {
         "size": size,
         "query": {"bool": {"filter": [condition]}},

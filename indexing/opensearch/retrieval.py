@@ -132,12 +132,9 @@ class Retriever:
             body = query_bodies.keyword_query(prepared.words, prepared.conditions, size)
             yield ("keyword", number), body
         if prepared.vector is not None and query.alpha > 0.0:
-            build = (
-                query_bodies.graph_vector_query
-                if self.search == "graph"
-                else query_bodies.full_vector_query
-            )
-            yield ("vector", number), build(prepared.vector, prepared.conditions, size)
+            in_graph = self.search == "graph"
+            find = query_bodies.graph_vector_query if in_graph else query_bodies.full_vector_query
+            yield ("vector", number), find(prepared.vector, prepared.conditions, size)
         yield from _exact_search(number, prepared, self.common_terms)
 
     def _repeated_exact_searches(self, common: frozenset[str]) -> Iterator[tuple[SearchKey, Body]]:

@@ -62,12 +62,9 @@ class MultiSearch:
         if not bodies:
             return {}
         with errors.translate_errors(self.deadline):
-            found = self.client.msearch(
-                body=self._lines(bodies.values()), params=request_timeout(self.deadline)
-            )
-        return {
-            key: _to_response(each) for key, each in zip(bodies, found["responses"], strict=True)
-        }
+            lines, timeout = self._lines(bodies.values()), request_timeout(self.deadline)
+            found = self.client.msearch(body=lines, params=timeout)["responses"]
+        return {key: _to_response(each) for key, each in zip(bodies, found, strict=True)}
 
     def _lines(self, bodies: Iterable[Body]) -> str:
         header = _encode(self.header)
@@ -96,17 +93,16 @@ def point_in_time_search(
     client: OpenSearch, index: str, deadline: Deadline
 ) -> Iterator[MultiSearch]:
     """Search so that all searches see one state of the index, and the parts that answer are enough."""
-    seconds = min(ceil(deadline.remaining()) + KEEP_ALIVE_SECONDS, MAX_KEEP_ALIVE_SECONDS)
-    keep_alive = f"{seconds}s"
+    remaining = ceil(deadline.remaining())
+    keep_alive = f"{min(remaining + KEEP_ALIVE_SECONDS, MAX_KEEP_ALIVE_SECONDS)}s"
     with errors.translate_errors(deadline):
-        created = client.create_pit(
-            index=index, params={"keep_alive": keep_alive, **request_timeout(deadline)}
-        )
-    point = {"pit": {"id": created["pit_id"], "keep_alive": keep_alive}}
+        params = {"keep_alive": keep_alive, **request_timeout(deadline)}
+        pit = client.create_pit(index=index, params=params)["pit_id"]
+    point = {"pit": {"id": pit, "keep_alive": keep_alive}}
     try:
         yield MultiSearch(client, deadline, {}, point | _time_limit(deadline))
     finally:
-        _delete_point(client, created["pit_id"])
+        _delete_point(client, pit)
 
 
 def _delete_point(client: OpenSearch, point: str) -> None:

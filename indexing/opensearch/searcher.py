@@ -86,9 +86,8 @@ class OpenSearchIndex(Closing):
         with cancel_on(deadline):
             prepared = [PreparedQuery.of(query, readers, self._vectors) for query in queries]
             retriever = Retriever(prepared, self._vectors.search, self._load_scales(deadline))
-            return self._find_quickly(retriever, readers, deadline) or self._find_consistently(
-                retriever, readers, deadline
-            )
+            found = self._find_quickly(retriever, readers, deadline)
+            return found or self._find_consistently(retriever, readers, deadline)
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
