@@ -54,7 +54,7 @@ def nothing() -> None:
     """Nothing happens."""
 
 
-class House:
+class Setup:
     """A ledger filled with an old model, and an empty new index version."""
 
     def __init__(self, *documents: Document) -> None:
@@ -65,7 +65,7 @@ class House:
         self.before: list[Callable[[], None]] = []
         """Calls to make when syncs are paused, one each time."""
         self.switched = 0
-        self.went_on = 0
+        self.kept_alive = 0
         for each in documents:
             self.store(each)
 
@@ -87,20 +87,20 @@ class House:
         if self.before:
             self.before.pop(0)()
 
-        def go_on() -> None:
-            self.went_on += 1
+        def keep_alive() -> None:
+            self.kept_alive += 1
 
-        yield go_on
+        yield keep_alive
 
     def switch(self) -> None:
         self.switched += 1
 
-    def reindexing(self, limit: RateLimit | None = None) -> Iterator[RebuildEvent]:
+    def run(self, limit: RateLimit | None = None) -> Iterator[RebuildEvent]:
         run = Reindexer(self.new, self.writer, self.ledger, limit)
         return run.run(self.pause_syncs, self.switch)
 
-    def rebuilt(self) -> RebuildResult:
-        *_, last = self.reindexing()
+    def run_to_end(self) -> RebuildResult:
+        *_, last = self.run()
         assert isinstance(last, RebuildResult)
         assert self.switched == 1
         return last
@@ -136,125 +136,125 @@ LONG = "The manager approves all travel beyond the border. " * 12
 
 
 def test_all_documents_of_all_sources_are_cut_and_embedded_anew() -> None:
-    house = House(document("desk:a", LONG), document("web:b", access=HR), document("desk:c", ""))
-    before = house.ledger.rows["desk:a"]
-    done = house.rebuilt()
-    assert house.agrees()
-    after = house.writer.held["desk:a"]
+    setup = Setup(document("desk:a", LONG), document("web:b", access=HR), document("desk:c", ""))
+    before = setup.ledger.rows["desk:a"]
+    done = setup.run_to_end()
+    assert setup.agrees()
+    after = setup.writer.held["desk:a"]
     assert len(after.chunks) > before.chunks
     assert (after.generation, after.content_hash) == (1, before.content_hash)
     assert after.vectors.shape == (len(after.chunks), 64)
-    assert house.writer.held["web:b"].chunks[0].access == HR
+    assert setup.writer.held["web:b"].chunks[0].access == HR
     assert (done.documents, done.deleted, done.amended, done.missing) == (2, 0, 0, ())
-    assert done.chunks == len(house.new.texts)
+    assert done.chunks == len(setup.new.texts)
 
 
 def test_of_the_ledger_only_the_numbers_of_chunks_change() -> None:
-    house = House(document("desk:a", LONG), document("desk:b"))
-    long, short = house.ledger.rows["desk:a"], house.ledger.rows["desk:b"]
-    saves = house.ledger.saves
-    house.rebuilt()
-    chunks = len(house.writer.held["desk:a"].chunks)
-    assert house.ledger.rows == {"desk:a": replace(long, chunks=chunks), "desk:b": short}
-    assert house.ledger.saves == saves + 1
+    setup = Setup(document("desk:a", LONG), document("desk:b"))
+    long, short = setup.ledger.rows["desk:a"], setup.ledger.rows["desk:b"]
+    saves = setup.ledger.saves
+    setup.run_to_end()
+    chunks = len(setup.writer.held["desk:a"].chunks)
+    assert setup.ledger.rows == {"desk:a": replace(long, chunks=chunks), "desk:b": short}
+    assert setup.ledger.saves == saves + 1
 
 
 def test_the_ledger_is_written_only_after_the_switch() -> None:
     """Until then it describes the old index version, in which a repair would otherwise find too few chunks."""
-    house = House(document("desk:a", LONG))
-    before = house.ledger.rows["desk:a"].chunks
+    setup = Setup(document("desk:a", LONG))
+    before = setup.ledger.rows["desk:a"].chunks
     seen: list[int] = []
-    run = Reindexer(house.new, house.writer, house.ledger)
-    for _ in run.run(house.pause_syncs, lambda: seen.append(house.ledger.rows["desk:a"].chunks)):
+    run = Reindexer(setup.new, setup.writer, setup.ledger)
+    for _ in run.run(setup.pause_syncs, lambda: seen.append(setup.ledger.rows["desk:a"].chunks)):
         pass
     assert seen == [before]
-    assert house.ledger.rows["desk:a"].chunks > before
+    assert setup.ledger.rows["desk:a"].chunks > before
 
 
-def test_an_empty_house_is_switched_too() -> None:
-    assert House().rebuilt().documents == 0
+def test_an_empty_index_version_is_activated_too() -> None:
+    assert Setup().run_to_end().documents == 0
 
 
 def test_what_was_stopped_goes_on_with_what_is_left() -> None:
-    house = House(*(document(f"desk:{n:04}", f"note {n}") for n in range(300)))
-    steps = house.reindexing(RateLimit(chunks_per_second=1e6))
-    while not house.writer.held:
+    setup = Setup(*(document(f"desk:{n:04}", f"note {n}") for n in range(300)))
+    steps = setup.run(RateLimit(chunks_per_second=1e6))
+    while not setup.writer.held:
         next(steps)
     steps.close()  # type: ignore[attr-defined]
-    held = len(house.writer.held)
+    held = len(setup.writer.held)
     assert 0 < held <= 300
-    done = house.rebuilt()
+    done = setup.run_to_end()
     assert done.documents == 300 - held
-    assert len(house.new.texts) == 300
-    assert house.agrees()
+    assert len(setup.new.texts) == 300
+    assert setup.agrees()
 
 
 def test_changes_before_the_sync_pause_are_taken_over() -> None:
-    house = House(
+    setup = Setup(
         document("desk:same"),
         document("desk:edited"),
         document("desk:deleted"),
         document("desk:narrowed"),
         document("desk:again"),
     )
-    house.store(document("desk:again", "second"))  # generation 2
+    setup.store(document("desk:again", "second"))  # generation 2
 
     def change() -> None:
-        assert len(house.writer.held) == 5
-        house.store(document("desk:edited", LONG))
-        house.store(document("desk:new", "brand new"))
-        house.ledger.save([Removed("desk:deleted"), AccessAmended("desk:narrowed", HR)])
-        house.ledger.save([Removed("desk:again")])
-        house.store(document("desk:again", "third"))  # generation 1 once more
+        assert len(setup.writer.held) == 5
+        setup.store(document("desk:edited", LONG))
+        setup.store(document("desk:new", "brand new"))
+        setup.ledger.save([Removed("desk:deleted"), AccessAmended("desk:narrowed", HR)])
+        setup.ledger.save([Removed("desk:again")])
+        setup.store(document("desk:again", "third"))  # generation 1 once more
 
-    house.before = [change]
-    done = house.rebuilt()
-    assert house.agrees()
-    assert house.written(Amend) == ["desk:narrowed"]
-    assert set(house.written(Delete)) == {"desk:deleted", "desk:again"}
-    assert house.written(Replace).count("desk:same") == 1
+    setup.before = [change]
+    done = setup.run_to_end()
+    assert setup.agrees()
+    assert setup.written(Amend) == ["desk:narrowed"]
+    assert set(setup.written(Delete)) == {"desk:deleted", "desk:again"}
+    assert setup.written(Replace).count("desk:same") == 1
     assert (done.amended, done.deleted) == (1, 2)
-    assert house.went_on > 0
+    assert setup.kept_alive > 0
 
 
 def test_many_changes_are_taken_over_while_sources_may_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reindex, "MAX_LAST_DIFFERENCES", 5)
-    house = House(*(document(f"desk:{n}") for n in range(20)))
+    setup = Setup(*(document(f"desk:{n}") for n in range(20)))
     standing: list[int] = []
 
     def change_many() -> None:
-        standing.append(len(house.writer.log))
+        standing.append(len(setup.writer.log))
         for n in range(20):
-            house.store(document(f"desk:{n}", f"changed {n}"))
+            setup.store(document(f"desk:{n}", f"changed {n}"))
 
-    house.before = [change_many, lambda: standing.append(len(house.writer.log))]
-    house.rebuilt()
+    setup.before = [change_many, lambda: standing.append(len(setup.writer.log))]
+    setup.run_to_end()
     assert standing == [20, 40]  # the second time they stood still, all had been written
-    assert house.agrees()
+    assert setup.agrees()
 
 
 def test_a_source_that_is_synced_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("indexing.rebuild.events.RETRY_SECONDS", 0.01)
-    house = House(document("desk:a"))
+    setup = Setup(document("desk:a"))
 
     def busy() -> None:
         raise TemporarilyUnavailableError(
             "A sync of 'desk' is going on.", retry_after=timedelta(seconds=5)
         )
 
-    house.before = [busy, busy]
-    steps = list(house.reindexing())
+    setup.before = [busy, busy]
+    steps = list(setup.run())
     told = [step for step in steps if isinstance(step, WaitingForSync)]
     assert told == [WaitingForSync("A sync of 'desk' is going on.")] * 2
     assert isinstance(steps[-1], RebuildResult)
-    assert house.switched == 1
+    assert setup.switched == 1
 
 
 def test_nothing_is_switched_after_the_sync_pause_was_lost() -> None:
-    house = House(document("desk:a"))
-    house.before = [lambda: house.store(document("desk:b"))]
+    setup = Setup(document("desk:a"))
+    setup.before = [lambda: setup.store(document("desk:b"))]
 
     def over() -> None:
         raise TemporarilyUnavailableError(
@@ -263,89 +263,89 @@ def test_nothing_is_switched_after_the_sync_pause_was_lost() -> None:
 
     @contextmanager
     def lost() -> Iterator[KeepAlive]:
-        with house.pause_syncs():
+        with setup.pause_syncs():
             yield over
 
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
-        list(Reindexer(house.new, house.writer, house.ledger).run(lost, house.switch))
-    assert house.switched == 0
-    assert "desk:b" not in house.writer.held
-    assert house.rebuilt().documents == 1
+        list(Reindexer(setup.new, setup.writer, setup.ledger).run(lost, setup.switch))
+    assert setup.switched == 0
+    assert "desk:b" not in setup.writer.held
+    assert setup.run_to_end().documents == 1
 
 
 def test_what_cannot_be_had_is_named_and_stops_nothing() -> None:
-    house = House(*(document(f"desk:{name}") for name in ("a", "b", "c", "d", "e")))
-    house.store(document("desk:poisoned", "this is poison"))
-    house.ledger.lose_content("desk:b")
-    house.ledger.save([ContentLost("desk:c")])
-    done = house.rebuilt()
+    setup = Setup(*(document(f"desk:{name}") for name in ("a", "b", "c", "d", "e")))
+    setup.store(document("desk:poisoned", "this is poison"))
+    setup.ledger.lose_content("desk:b")
+    setup.ledger.save([ContentLost("desk:c")])
+    done = setup.run_to_end()
     refused = "it could not be indexed: the model refuses poison"
     assert done.missing == (
         MissingDocument("desk:b", CONTENT_GONE),
         MissingDocument("desk:c", CONTENT_GONE),
         MissingDocument("desk:poisoned", refused),
     )
-    assert set(house.writer.held) == {"desk:a", "desk:d", "desk:e"}
+    assert set(setup.writer.held) == {"desk:a", "desk:d", "desk:e"}
     assert done.documents == 3
 
 
 def test_a_version_that_fails_does_not_leave_the_one_before_it() -> None:
     """Otherwise it might be shown to users who may no longer read it."""
-    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
-    house.before = [lambda: house.store(document("desk:b", "now poison", access=HR))]
-    done = house.rebuilt()
+    setup = Setup(document("desk:a"), document("desk:b"), document("desk:c"))
+    setup.before = [lambda: setup.store(document("desk:b", "now poison", access=HR))]
+    done = setup.run_to_end()
     assert [each.document_id for each in done.missing] == ["desk:b"]
-    assert set(house.writer.held) == {"desk:a", "desk:c"}
+    assert set(setup.writer.held) == {"desk:a", "desk:c"}
 
 
 def test_what_failed_and_was_mended_is_not_missing() -> None:
-    house = House(document("desk:a"), document("desk:b", "poison"))
-    house.before = [lambda: house.store(document("desk:b", "mended"))]
-    assert house.rebuilt().missing == ()
-    assert house.agrees()
-    house = House(document("desk:a"), document("desk:b", "poison"))
-    house.before = [lambda: house.ledger.save([Removed("desk:b")])]
-    assert house.rebuilt().missing == ()
+    setup = Setup(document("desk:a"), document("desk:b", "poison"))
+    setup.before = [lambda: setup.store(document("desk:b", "mended"))]
+    assert setup.run_to_end().missing == ()
+    assert setup.agrees()
+    setup = Setup(document("desk:a"), document("desk:b", "poison"))
+    setup.before = [lambda: setup.ledger.save([Removed("desk:b")])]
+    assert setup.run_to_end().missing == ()
 
 
-def test_an_edition_that_would_lack_most_is_not_switched_to() -> None:
-    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
+def test_an_index_version_that_would_lack_most_documents_is_not_activated() -> None:
+    setup = Setup(document("desk:a"), document("desk:b"), document("desk:c"))
     for each in ("desk:a", "desk:b"):
-        house.ledger.lose_content(each)
+        setup.ledger.lose_content(each)
     with pytest.raises(ActionRequiredError, match="2 of 3 documents cannot be indexed again"):
-        house.rebuilt()
-    assert house.switched == 0
+        setup.run_to_end()
+    assert setup.switched == 0
 
 
 def test_what_was_gone_and_came_back_as_it_was_is_not_missing() -> None:
-    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
-    house.ledger.lose_content("desk:a")
+    setup = Setup(document("desk:a"), document("desk:b"), document("desk:c"))
+    setup.ledger.lose_content("desk:a")
 
     def read_again() -> None:
-        house.ledger.save([Removed("desk:a")])
-        house.store(document("desk:a"))
+        setup.ledger.save([Removed("desk:a")])
+        setup.store(document("desk:a"))
 
-    house.before = [read_again]
-    assert house.rebuilt().missing == ()
-    assert house.agrees()
+    setup.before = [read_again]
+    assert setup.run_to_end().missing == ()
+    assert setup.agrees()
 
 
 def test_what_is_damaged_is_missing() -> None:
-    house = House(document("desk:a"), document("desk:b"), document("desk:c"))
-    house.ledger.damage_content("desk:a")
-    (missing,) = house.rebuilt().missing
+    setup = Setup(document("desk:a"), document("desk:b"), document("desk:c"))
+    setup.ledger.damage_content("desk:a")
+    (missing,) = setup.run_to_end().missing
     assert missing.document_id == "desk:a"
 
 
 def test_progress_counts_towards_all_documents() -> None:
-    house = House(*(document(f"desk:{n:03}", f"note {n}") for n in range(200)))
-    told = [step for step in house.reindexing() if isinstance(step, RebuildProgress)]
+    setup = Setup(*(document(f"desk:{n:03}", f"note {n}") for n in range(200)))
+    told = [step for step in setup.run() if isinstance(step, RebuildProgress)]
     assert (told[0].documents, told[0].total, told[0].seconds_left) == (0, 200, None)
     assert (told[-1].documents, told[-1].chunks, told[-1].seconds_left) == (200, 200, 0)
     assert [each.documents for each in told] == sorted(each.documents for each in told)
 
 
-def test_a_pace_is_kept_on_average() -> None:
+def test_a_rate_limit_holds_on_average() -> None:
     limit = RateLimit(chunks_per_second=10.0)
     assert limit.seconds_to_wait(chunks=50, seconds=2.0) == 3.0  # 50 chunks at 10 a second take 5 s
     assert limit.seconds_to_wait(chunks=50, seconds=6.0) == 0.0
@@ -357,8 +357,8 @@ def test_a_pace_is_kept_on_average() -> None:
 def test_a_throttled_run_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(reindex.time, "sleep", pauses.append)  # type: ignore[attr-defined]
-    house = House(*(document(f"desk:{n:02}", LONG) for n in range(20)))
-    *_, done = house.reindexing(RateLimit(chunks_per_second=2.0))
+    setup = Setup(*(document(f"desk:{n:02}", LONG) for n in range(20)))
+    *_, done = setup.run(RateLimit(chunks_per_second=2.0))
     assert isinstance(done, RebuildResult)
     assert max(pauses) == pytest.approx(done.chunks / 2.0, abs=2.0)
     assert sum(pause > 0 for pause in pauses) >= 4  # a little at a time, not all at once
@@ -374,18 +374,18 @@ STEPS = st.lists(
 )
 
 
-def _change(house: House, kind: str, name: str, number: int) -> None:
+def _change(setup: Setup, kind: str, name: str, number: int) -> None:
     match kind:
         case "edit":
-            house.store(document(name, f"text {number} " * (1 + 20 * number)))
+            setup.store(document(name, f"text {number} " * (1 + 20 * number)))
         case "delete":
-            house.ledger.save([Removed(name)])
+            setup.ledger.save([Removed(name)])
         case "narrow":
-            house.ledger.save([AccessAmended(name, NOBODY)])
+            setup.ledger.save([AccessAmended(name, NOBODY)])
         case "widen":
-            house.ledger.save([AccessAmended(name, EVERYBODY)])
+            setup.ledger.save([AccessAmended(name, EVERYBODY)])
         case _:
-            house.ledger.lose_content(name)
+            setup.ledger.lose_content(name)
 
 
 @settings(max_examples=80, deadline=None)
@@ -396,32 +396,32 @@ def _change(house: House, kind: str, name: str, number: int) -> None:
     late=[("delete", "desk:a", 0), ("edit", "desk:a", 0)],
     cut=0,
 )
-def test_whatever_changes_and_wherever_it_is_stopped_the_edition_becomes_what_the_ledger_says(
+def test_whatever_changes_and_wherever_it_stops_the_index_version_agrees_with_the_ledger(
     first: list[tuple[str, str, int]],
     during: list[tuple[str, str, int]],
     late: list[tuple[str, str, int]],
     cut: int,
 ) -> None:
-    house = House(*(document(f"desk:{n}", f"stays {n}") for n in range(9)))
+    setup = Setup(*(document(f"desk:{n}", f"stays {n}") for n in range(9)))
     for step in first:
-        _change(house, *step)
-    steps = house.reindexing()
+        _change(setup, *step)
+    steps = setup.run()
     coming = iter(during)
     for _, _told in zip(range(cut), steps, strict=False):
         if change := next(coming, None):
-            _change(house, *change)
+            _change(setup, *change)
     steps.close()  # type: ignore[attr-defined]
-    house.switched = 0
+    setup.switched = 0
     for change in coming:
-        _change(house, *change)
+        _change(setup, *change)
 
     def change_late() -> None:
         for change in late:
-            _change(house, *change)
+            _change(setup, *change)
 
-    house.before = [change_late]
-    for missing in house.rebuilt().missing:
-        assert house.ledger.rows[missing.document_id].content == "gone"
-        assert missing.document_id not in house.writer.held
-        house.ledger.save([Removed(missing.document_id)])
-    assert house.agrees()
+    setup.before = [change_late]
+    for missing in setup.run_to_end().missing:
+        assert setup.ledger.rows[missing.document_id].content == "gone"
+        assert missing.document_id not in setup.writer.held
+        setup.ledger.save([Removed(missing.document_id)])
+    assert setup.agrees()
