@@ -196,6 +196,8 @@ class Trial:
             try:
                 self.crew = self.site.crew
                 self.workers = [start() for start in self.crew]
+                # A kill before the first run would leave nothing to continue once the schedule is off.
+                _until(lambda: SOURCE in runs.latest(database))
                 for _ in range(kills):
                     self.kill_one()
                 self.come_to_rest()
