@@ -1,7 +1,7 @@
-"""Server-sent events: what happens, as it happens, to a client who may be slow, or gone.
+"""Server-sent events to a client that may be slow or gone.
 
-What makes the events runs in a thread of its own and waits when the client does not keep up: a few
-events lie in memory, never a whole answer. When nobody listens any more, both ends are told.
+The events are produced in a thread of their own, which waits when the client does not keep up: a few events
+are in memory, never a whole answer. When the client goes away, the producer is stopped.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -23,17 +24,15 @@ from backend.api.problem_details import problem
 from backend.api.request_context import Visit, visit_in
 
 KEEP_ALIVE = 15.0
-"""Seconds of silence after which a comment is sent, so that no proxy takes the stream for dead."""
+"""Seconds of silence after which a comment is sent, so that no proxy closes the stream."""
 PATIENCE = 60.0
-"""Seconds that a client may take for what lies ready; after that it is taken for gone."""
+"""Seconds that a client may take to read what is sent; after that its stream is closed."""
 MOST_WAITING = 64
 """Events of one stream that lie in memory."""
 MOST_STREAMS = 100
-"""At once; each has a thread."""
+"""At the same time; each has a thread."""
 
 LOG = logging.getLogger("quarry.events")
-
-_COMMENT = b": still here\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,9 @@ class Event:
         return self.name in {"done", "error"}
 
     def encoded(self, number: int) -> bytes:
-        # JSON escapes line breaks, so that the data is one line.
-        return f"id: {number}\nevent: {self.name}\ndata: {self.data.model_dump_json()}\n\n".encode()
+        return format_sse_event(
+            data_str=self.data.model_dump_json(), event=self.name, id=str(number)
+        )
 
 
 Events: TypeAlias = AsyncGenerator[Event, None]
@@ -55,7 +55,7 @@ MakesEvents: TypeAlias = Callable[[], Generator[Event, None, None]]
 
 STOPPING = Event("error", problem(503, "The server is stopping.", "Ask again when it is back."))
 BROKEN = Event(
-    "error", problem(500, "Something went wrong within Quarry. Its log says more.", "Ask again.")
+    "error", problem(500, "An internal error occurred. The log says more.", "Ask again.")
 )
 
 
@@ -89,7 +89,7 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._streams.enter():
-            full = problem(503, "Too many answers are being written at once.", "Try again soon.")
+            full = problem(503, "Too many streams are open.", "Try again soon.")
             return await problem_details.response(full, {"Retry-After": "5"})(scope, receive, send)
         try:
             return await self._stream(send, visit_in(scope))
@@ -134,7 +134,7 @@ async def _encoded(events: Events, visit: Visit) -> AsyncGenerator[bytes, None]:
                         yield STOPPING.encoded(next(numbers))
                     return
                 if not coming.done():
-                    yield _COMMENT
+                    yield KEEPALIVE_COMMENT
                     continue
                 if (event := coming.result()) is None:
                     return
@@ -170,8 +170,8 @@ def _pour(make: MakesEvents, pipe: "Pipe") -> None:
                     return
                 last = event
     except Exception:
-        # A mistake in the program. The thread ends here: the log is told, and nobody waits in vain.
-        LOG.exception("A stream of events broke off.")
+        # An error in the program. The thread ends here; the client must not wait for more.
+        LOG.exception("A stream of events failed.")
     finally:
         if last is None or not last.is_last:
             pipe.put(BROKEN)
@@ -179,7 +179,7 @@ def _pour(make: MakesEvents, pipe: "Pipe") -> None:
 
 
 class Pipe:
-    """From a thread to the event loop, a few events at a time."""
+    """A bounded queue of events from a thread to the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, patience: float = PATIENCE) -> None:
         self._loop = loop
@@ -191,12 +191,12 @@ class Pipe:
         self._ended = False
 
     def put(self, event: Event) -> bool:
-        """Wait for room, and say whether anybody still wants it. For the thread."""
+        """Wait for space; whether the client still reads. Called by the producing thread."""
         with self._moved:
-            roomy = self._moved.wait_for(
+            has_space = self._moved.wait_for(
                 lambda: self._closed or len(self._waiting) < MOST_WAITING, self._patience
             )
-            if self._closed or not roomy:
+            if self._closed or not has_space:
                 self._closed = True
                 return False
             self._waiting.append(event)
@@ -204,13 +204,13 @@ class Pipe:
         return True
 
     def end(self) -> None:
-        """No more will come. For the thread."""
+        """No more events follow. Called by the producing thread."""
         with self._moved:
             self._ended = True
         self._wake()
 
     async def take(self) -> Event | None:
-        """The next one, or nothing at the end. For the event loop."""
+        """The next event; None at the end. Called by the event loop."""
         while True:
             with self._moved:
                 if self._waiting:
@@ -222,7 +222,7 @@ class Pipe:
             await self._arrived.wait()
 
     def close(self) -> None:
-        """Nobody wants more."""
+        """The client reads no more."""
         with self._moved:
             self._closed = True
             self._waiting.clear()

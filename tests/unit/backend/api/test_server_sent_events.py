@@ -117,7 +117,7 @@ def test_silence_is_filled_with_comments(monkeypatch: pytest.MonkeyPatch) -> Non
 
     client = Client()
     asyncio.run(_streamed(_from(make), client))
-    assert client.body.count(": still here\n\n") >= 2
+    assert client.body.count(": ping\n\n") >= 2
     assert client.names == ["done"]
 
 
