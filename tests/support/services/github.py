@@ -194,9 +194,9 @@ class GitHub(FaultyService):
         """List the comments on all issues by the time of their change."""
         since = request.param("since")
         found = [
-            _format_comment(repo, issue, said)
+            _format_comment(repo, issue, comment)
             for issue in repo.issues.values()
-            for said in (issue.comments if kind == "issues" else issue.line_comments)
+            for comment in (issue.comments if kind == "issues" else issue.line_comments)
         ]
         lost = [Issue(number=number, title="", at=at) for number, at in repo.orphaned_comments]
         found += [
@@ -335,17 +335,17 @@ def _format_pull(repo: Repo, issue: Issue) -> Json:
     return raw | {"head": {"ref": "change"}}
 
 
-def _format_comment(repo: Repo, issue: Issue, said: Comment) -> Json:
-    anchor = hashlib.sha256(json.dumps([said.by, said.body]).encode()).hexdigest()[:6]
+def _format_comment(repo: Repo, issue: Issue, comment: Comment) -> Json:
+    anchor = hashlib.sha256(json.dumps([comment.by, comment.body]).encode()).hexdigest()[:6]
     raw: Json = {
-        "user": {"login": said.by},
-        "body": said.body,
+        "user": {"login": comment.by},
+        "body": comment.body,
         "html_url": f"https://github.test/{repo.name}/issues/{issue.number}#said-{anchor}",
     }
-    if said.state:
-        return raw | {"state": said.state, "submitted_at": format_time(said.at)}
-    raw |= {"created_at": format_time(said.at), "updated_at": format_time(said.at)}
+    if comment.state:
+        return raw | {"state": comment.state, "submitted_at": format_time(comment.at)}
+    raw |= {"created_at": format_time(comment.at), "updated_at": format_time(comment.at)}
     about = f"https://api.github.test/repos/{repo.name}"
-    if said.path:
-        return raw | {"path": said.path, "pull_request_url": f"{about}/pulls/{issue.number}"}
+    if comment.path:
+        return raw | {"path": comment.path, "pull_request_url": f"{about}/pulls/{issue.number}"}
     return raw | {"issue_url": f"{about}/issues/{issue.number}"}

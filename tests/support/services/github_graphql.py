@@ -174,27 +174,27 @@ def _with_status(one: Discussion, page: Json) -> Json:
 
 
 def _comment(repo: Repo, one: Discussion, place: int) -> Json:
-    said = one.comments[place]
+    comment = one.comments[place]
     own = f"{repo.id}_{one.number}_{place}"
     replies = [
-        _list_comments(repo, one, each, f"{own}_{number}")
-        for number, each in enumerate(said.replies)
+        _format_reply(repo, one, each, f"{own}_{number}")
+        for number, each in enumerate(comment.replies)
     ]
     return {
-        **_list_comments(repo, one, said, own),
+        **_format_reply(repo, one, comment, own),
         "isAnswer": one.answer == place,
         "replies": lambda _, **request: _page_in_order(replies, **request),
     }
 
 
-def _list_comments(repo: Repo, one: Discussion, said: Comment, own: str) -> Json:
+def _format_reply(repo: Repo, one: Discussion, comment: Comment, own: str) -> Json:
     return {
         "__typename": "DiscussionComment",
         "id": f"DC_{own}",
-        "author": _actor(said.by),
-        "body": said.body,
-        "createdAt": format_time(said.at),
-        "updatedAt": format_time(said.at),
+        "author": _actor(comment.by),
+        "body": comment.body,
+        "createdAt": format_time(comment.at),
+        "updatedAt": format_time(comment.at),
         "isAnswer": False,
         "replies": lambda _, **request: _page_in_order([], **request),
         "url": f"{_url(repo, one)}#discussioncomment-{own}",

@@ -124,13 +124,13 @@ class SlackService:
         """Add a message, or a reply to one, and return its `ts`."""
         ts = str(more.pop("ts", "")) or self.create_ts(at)
         message = {"type": "message", "user": "U1", "text": text, "ts": ts, **more}
-        place = self.conversations[channel]
+        conversation = self.conversations[channel]
         if to:
-            place.replies.setdefault(to, []).append({**message, "thread_ts": to})
+            conversation.replies.setdefault(to, []).append({**message, "thread_ts": to})
         else:
-            assert isinstance(place.messages, list)
-            place.messages.append(message)
-            place.messages.sort(key=_sort_key)
+            assert isinstance(conversation.messages, list)
+            conversation.messages.append(message)
+            conversation.messages.sort(key=_sort_key)
         return ts
 
     def edit(self, channel: str, ts: str, text: str) -> None:
@@ -140,17 +140,17 @@ class SlackService:
 
     def delete(self, channel: str, ts: str) -> None:
         """Delete a message; one with replies becomes a tombstone."""
-        place = self.conversations[channel]
-        if place.replies.get(ts):
-            (tombstone,) = [one for one in place.messages if one["ts"] == ts]
+        conversation = self.conversations[channel]
+        if conversation.replies.get(ts):
+            (tombstone,) = [one for one in conversation.messages if one["ts"] == ts]
             tombstone.clear()
             tombstone |= {"type": "message", "subtype": "tombstone", "ts": ts, "user": "USLACKBOT"}
             tombstone["text"] = "This message was deleted."
             return
-        place.messages = [one for one in place.messages if one["ts"] != ts]
-        place.replies = {
+        conversation.messages = [one for one in conversation.messages if one["ts"] != ts]
+        conversation.replies = {
             root: [one for one in replies if one["ts"] != ts]
-            for root, replies in place.replies.items()
+            for root, replies in conversation.replies.items()
         }
 
     def __call__(self, request: ReceivedRequest) -> Reply:
@@ -167,10 +167,10 @@ class SlackService:
         params = {name: values[-1] for name, values in request.query.items()}
         self.calls.append((method, params))
         try:
-            told = self._call(method, params, request)
+            result = self._call(method, params, request)
         except SlackApiError as error:
-            told = error.body
-        return reply_json(told, headers={"X-OAuth-Scopes": self.scopes.replace(" ", ",")})
+            result = error.body
+        return reply_json(result, headers={"X-OAuth-Scopes": self.scopes.replace(" ", ",")})
 
     def _call(self, method: str, params: Mapping[str, str], request: ReceivedRequest) -> Json:
         if request.headers.get("authorization") != f"Bearer {self.token}":
@@ -226,10 +226,10 @@ class SlackService:
         return {"members": members, **more}
 
     def _history(self, params: Mapping[str, str]) -> Json:
-        place = self._find_channel(params, "history")
+        conversation = self._find_channel(params, "history")
         number = next(self._histories)
         self.before_history(number)
-        messages = place.messages
+        messages = conversation.messages
         low, high = _find_range(messages, params)
         if "cursor" in params:
             high = min(high, bisect_left(messages, _parse_cursor(params["cursor"]), key=_sort_key))
@@ -239,38 +239,38 @@ class SlackService:
         first = max(low, high - size)
         page = [messages[i] for i in range(first, high)][::-1]
         again = messages[high : high + self.overlap][::-1] if "latest" in params else []
-        told = [place.with_replies(one) for one in [*again, *page]]
+        result = [conversation.with_replies(one) for one in [*again, *page]]
         has_more = first > low
         following = messages[first]["ts"] if has_more and first < len(messages) else "9" * 10
         more = _cursor_metadata(f"{following}#{number}" if has_more else "")
-        return {"messages": told, "has_more": has_more, **more}
+        return {"messages": result, "has_more": has_more, **more}
 
     def _replies(self, params: Mapping[str, str]) -> Json:
-        place = self._find_channel(params, "history")
+        conversation = self._find_channel(params, "history")
         ts = params["ts"]
         if ts in self.failing_threads:
             raise SlackApiError("fatal_error")
-        root = next((one for one in place.messages if one["ts"] == ts), None)
+        root = next((one for one in conversation.messages if one["ts"] == ts), None)
         if root is None:
             raise SlackApiError("thread_not_found")
-        replies = place.replies.get(ts, [])
+        replies = conversation.replies.get(ts, [])
         low, high = _find_range(replies, params)
         if "cursor" in params:
             low = max(low, bisect_left(replies, _parse_cursor(params["cursor"]), key=_sort_key))
         last = min(high, low + max(1, min(int(params.get("limit", 1000)), self.max_page_size) - 1))
-        told = [place.with_replies(root), *replies[low:last]]
+        result = [conversation.with_replies(root), *replies[low:last]]
         following = replies[last]["ts"] if last < high else ""
-        return {"messages": told, "has_more": bool(following), **_cursor_metadata(following)}
+        return {"messages": result, "has_more": bool(following), **_cursor_metadata(following)}
 
     def _find_channel(self, params: Mapping[str, str], right: str) -> Conversation:
         own = params["channel"]
-        place = self.conversations.get(own)
-        if place is None or (own[0] == "G" and not place.raw["is_member"]):
+        conversation = self.conversations.get(own)
+        if conversation is None or (own[0] == "G" and not conversation.raw["is_member"]):
             raise SlackApiError("channel_not_found")
         self._require_scope(f"{_NEEDED[own[0]]}:{right}")
-        if right == "history" and self.is_app and not place.raw["is_member"]:
+        if right == "history" and self.is_app and not conversation.raw["is_member"]:
             raise SlackApiError("not_in_channel")
-        return place
+        return conversation
 
     def _require_scope(self, scope: str) -> None:
         if scope not in self.scopes.split():
@@ -284,15 +284,15 @@ class SlackService:
         return Reply(body=self.files[request.path])
 
     def _all(self, channel: str) -> Iterable[Json]:
-        place = self.conversations[channel]
-        yield from place.messages
-        for replies in place.replies.values():
+        conversation = self.conversations[channel]
+        yield from conversation.messages
+        for replies in conversation.replies.values():
             yield from replies
 
 
 def rate_limited(retry_after: str) -> Reply:
-    told = {"ok": False, "error": "ratelimited"}
-    return reply_json(told, status=429, headers={"Retry-After": retry_after})
+    result = {"ok": False, "error": "ratelimited"}
+    return reply_json(result, status=429, headers={"Retry-After": retry_after})
 
 
 def _flags(own: str) -> Json:
@@ -353,14 +353,14 @@ def _parse_cursor(cursor: str) -> tuple[int, int]:
 def build_export(service: SlackService) -> dict[str, bytes]:
     """Return the files of an export of the workspace, by their names in the zip."""
     lists = {"C": "channels.json", "G": "groups.json", "M": "mpims.json", "D": "dms.json"}
-    told: dict[str, list[Json]] = {
+    result: dict[str, list[Json]] = {
         "users.json": service.users,
         **{name: [] for name in lists.values()},
     }
-    for own, place in service.conversations.items():
-        told[lists[own[0]]].append({**place.raw, "members": place.members})
-        folder = own if own[0] == "D" else place.raw["name"]
+    for own, conversation in service.conversations.items():
+        result[lists[own[0]]].append({**conversation.raw, "members": conversation.members})
+        folder = own if own[0] == "D" else conversation.raw["name"]
         for message in service._all(own):
             day = time.strftime("%Y-%m-%d", time.gmtime(_sort_key(message)[0]))
-            told.setdefault(f"{folder}/{day}.json", []).append(place.with_replies(message))
-    return {name: json.dumps(value).encode() for name, value in told.items()}
+            result.setdefault(f"{folder}/{day}.json", []).append(conversation.with_replies(message))
+    return {name: json.dumps(value).encode() for name, value in result.items()}

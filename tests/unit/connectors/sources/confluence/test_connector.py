@@ -97,8 +97,8 @@ def only(source: ConfluenceConnector) -> Document:
 def readers(source: ConfluenceConnector) -> dict[str, Access]:
     """Of the listing; a run says the same."""
     listed = {one.document_id.removeprefix("wiki:"): one.access for one in source.listing()}
-    told = documents(run(source, Held()))
-    assert listed == {one.id.removeprefix("wiki:"): one.access for one in told}
+    actual = documents(run(source, Held()))
+    assert listed == {one.id.removeprefix("wiki:"): one.access for one in actual}
     return listed
 
 
@@ -175,8 +175,8 @@ def test_an_attachment_is_a_document_of_its_own_below_its_page(
     assert plan.parents == ("Space HB", "Lathe")
     assert plan.access == people("ann")
     assert plan.metadata["kind"] == "attachment"
-    for number, told in {"32": "photo.png (Lathe)", "33": "large.txt (Lathe)"}.items():
-        assert [each.text for each in held.documents[f"wiki:att{number}"].sections] == [told]
+    for number, actual in {"32": "photo.png (Lathe)", "33": "large.txt (Lathe)"}.items():
+        assert [each.text for each in held.documents[f"wiki:att{number}"].sections] == [actual]
     (broken,) = held.unreadable.values()
     assert (broken.document_id, broken.item) == ("wiki:att34", "broken.pdf")
     assert again == [plan, Deletion("wiki:att99")]
@@ -278,8 +278,8 @@ def test_a_configured_address_takes_precedence_over_the_profile(
     space.people = ["ann", "dee"]
     with served(kind(space)) as place:
         own = "557058:" if place.service.is_cloud else ""
-        told = (f"{own}DEE=Dee@acme.example", f"{own}ann=ann@acme.example")
-        found = readers(place.connect(accounts=told))
+        actual = (f"{own}DEE=Dee@acme.example", f"{own}ann=ann@acme.example")
+        found = readers(place.connect(accounts=actual))
     assert found["1"] == Access.to(["user:dee@acme.example", "user:ann@acme.example"])
 
 

@@ -62,11 +62,11 @@ def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_n
         for before in range(request):
             service.requests_before_fault, service.fault = before, Once(instead)
             try:
-                told = {one.document_id: one.access.readers for one in source.listing()}
+                actual = {one.document_id: one.access.readers for one in source.listing()}
             except (ActionRequiredError, TemporarilyUnavailableError):
                 continue
-            assert told.keys() == right.keys(), before
-            assert all(told[one] <= right[one] for one in right), before
+            assert actual.keys() == right.keys(), before
+            assert all(actual[one] <= right[one] for one in right), before
 
 
 @pytest.mark.parametrize("instead", [not_found(), denied()], ids=["404", "403"])
@@ -102,10 +102,10 @@ def test_denied_access_when_refetching_is_not_a_deletion(
     service = kind(handbook(lathe(files=(Attachment(id=31, title="a.txt", data=b"x"),))))
     with served(service) as place:
         service.requests_before_fault, service.fault = 2, lambda _: denied()
-        (told,) = place.connect().refetch([f"wiki:{own}"])
-    assert isinstance(told, Unreadable)
-    assert told.document_id == f"wiki:{own}"
-    assert "may not read" in told.reason
+        (actual,) = place.connect().refetch([f"wiki:{own}"])
+    assert isinstance(actual, Unreadable)
+    assert actual.document_id == f"wiki:{own}"
+    assert "may not read" in actual.reason
 
 
 def test_what_changed_and_is_refused_meanwhile_is_tried_again(

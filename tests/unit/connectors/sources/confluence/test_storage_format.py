@@ -21,10 +21,10 @@ def text(stored: str) -> str:
 
 
 def macro(kind: str, inside: str = "", **parameters: str) -> str:
-    told = "".join(
+    expected = "".join(
         f'<ac:parameter ac:name="{key}">{value}</ac:parameter>' for key, value in parameters.items()
     )
-    return f'<ac:structured-macro ac:name="{kind}">{told}{inside}</ac:structured-macro>'
+    return f'<ac:structured-macro ac:name="{kind}">{expected}{inside}</ac:structured-macro>'
 
 
 def rich(inside: str) -> str:
@@ -57,7 +57,7 @@ def test_code_is_kept_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "told"),
+    ("stored", "expected"),
     [
         (macro("info", rich("<p>Read this.</p>")), "Info\n\nRead this."),
         (macro("warning", rich("<p>Stop.</p>"), title="Hot"), "Warning: Hot\n\nStop."),
@@ -72,12 +72,12 @@ def test_code_is_kept_unchanged() -> None:
         (macro("warning", rich(macro("code", plain("x = 1")))), "Warning\n\nx = 1"),
     ],
 )
-def test_macros_say_what_they_show(stored: str, told: str) -> None:
-    assert text(stored) == told
+def test_macros_say_what_they_show(stored: str, expected: str) -> None:
+    assert text(stored) == expected
 
 
 @pytest.mark.parametrize(
-    ("inside", "told"),
+    ("inside", "expected"),
     [
         ('<ri:page ri:content-title="Travel" ri:space-key="HR"/>', "Travel"),
         ('<ri:attachment ri:filename="plan.pdf"/>', "plan.pdf"),
@@ -96,8 +96,8 @@ def test_macros_say_what_they_show(stored: str, told: str) -> None:
         ),
     ],
 )
-def test_links_and_mentions_have_names(inside: str, told: str) -> None:
-    assert text(f"<p>See <ac:link>{inside}</ac:link>.</p>") == f"See {told}."
+def test_links_and_mentions_have_names(inside: str, expected: str) -> None:
+    assert text(f"<p>See <ac:link>{inside}</ac:link>.</p>") == f"See {expected}."
 
 
 def test_tasks_say_whether_they_are_done() -> None:

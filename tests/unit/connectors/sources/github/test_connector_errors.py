@@ -62,11 +62,11 @@ def test_a_listing_with_one_failed_response_is_complete_or_an_error_and_grants_n
         for before in range(1, request):
             service.requests_before_fault, service.fault = before, Once(make())
             try:
-                told = readers(source)
+                actual = readers(source)
             except (ActionRequiredError, TemporarilyUnavailableError):
                 continue
-            assert told.keys() == right.keys(), before
-            assert all(told[one].readers <= right[one].readers for one in right), before
+            assert actual.keys() == right.keys(), before
+            assert all(actual[one].readers <= right[one].readers for one in right), before
 
 
 @FAILING

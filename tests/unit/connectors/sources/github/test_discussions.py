@@ -93,8 +93,8 @@ def test_a_discussion_is_a_document_with_its_comments_and_their_replies() -> Non
 
 def test_an_unanswered_question_differs_from_a_discussion_that_needs_no_answer() -> None:
     request = Discussion(number=1, title="Why?", category="Q&A", by=None)
-    told = Discussion(number=2, title="News", category="Announcements")
-    with serve_github(GitHub(handbook(request, told))) as place:
+    actual = Discussion(number=2, title="News", category="Announcements")
+    with serve_github(GitHub(handbook(request, actual))) as place:
         first, second = read(talk(place))
     assert first.metadata["answered"] == "no"
     assert "answered" not in second.metadata
@@ -110,9 +110,9 @@ def test_all_comments_and_replies_are_read_although_both_come_in_pages() -> None
         GitHub(handbook(Discussion(number=1, title="Long", comments=tuple(comments))))
     ) as place:
         found = only(talk(place))
-    told = [f"Comment {number}." for number in range(120)]
-    told[71:71] = [f"Reply {number}." for number in range(130)]
-    assert [each.text for each in found.sections] == told
+    actual = [f"Comment {number}." for number in range(120)]
+    actual[71:71] = [f"Reply {number}." for number in range(130)]
+    assert [each.text for each in found.sections] == actual
 
 
 def test_a_later_run_goes_back_to_where_the_last_one_began() -> None:
@@ -190,9 +190,9 @@ def test_one_whose_comments_cannot_be_had_is_unreadable_by_itself() -> None:
     with serve_github(GitHub(handbook(bad, Discussion(number=2, title="Good")))) as place:
         held = Held()
         changes = run(talk(place), held)
-    (told,) = [one for one in changes if isinstance(one, Unreadable)]
-    assert (told.document_id, told.item) == ("hub:1/discussions/1", "acme/handbook#1 Bad")
-    assert told.link == "https://github.test/acme/handbook/discussions/1"
+    (actual,) = [one for one in changes if isinstance(one, Unreadable)]
+    assert (actual.document_id, actual.item) == ("hub:1/discussions/1", "acme/handbook#1 Bad")
+    assert actual.link == "https://github.test/acme/handbook/discussions/1"
     assert held.documents.keys() == {"hub:1/discussions/2"}
 
 

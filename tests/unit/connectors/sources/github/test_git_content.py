@@ -277,8 +277,8 @@ def test_the_token_is_in_no_address_no_argument_no_file_and_no_message(
             read(connector(server.url, "acme/handbook", **settings))
     assert any(b"git-remote-http" in words for words in seen)
     kept = [one.read_bytes() for one in (tmp_path / "mirror").rglob("*") if one.is_file()]
-    told = [*seen, *kept, str(caught.value).encode()]
-    assert not [one for one in told if TOKEN.encode() in one or b"Z2hwX3JpZ2h0" in one]
+    actual = [*seen, *kept, str(caught.value).encode()]
+    assert not [one for one in actual if TOKEN.encode() in one or b"Z2hwX3JpZ2h0" in one]
 
 
 def test_git_connects_to_allowed_addresses_only(code: Repository, service: GitHub) -> None:

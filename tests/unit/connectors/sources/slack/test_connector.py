@@ -560,7 +560,7 @@ def test_an_old_state_is_not_trusted_from_the_future(service: SlackService, url:
     held = Held()
     run(slack(url), held)
     assert held.since is not None
-    told = re.sub(r'"began": [\d.]+', '"began": 99999999999.0', held.since.value)
-    held.since = Checkpoint(told)
+    actual = re.sub(r'"began": [\d.]+', '"began": 99999999999.0', held.since.value)
+    held.since = Checkpoint(actual)
     service.post("C1", "world")
     assert texts(run(slack(url), held)) == ["Ann Lee: world"]

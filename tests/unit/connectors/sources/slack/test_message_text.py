@@ -10,7 +10,7 @@ from connectors.sources.slack.models import Message
 _NAMES = NameLookup({"U1": "Ann Lee"}.get, {"C1": "general"}.get)  # type: ignore[arg-type]
 
 
-def told(**raw: Any) -> str:
+def convert(**raw: Any) -> str:
     return get_message_text(Message.parse({"ts": "1700000000.000100", **raw}), _NAMES)
 
 
@@ -33,12 +33,12 @@ def told(**raw: Any) -> str:
     ],
 )
 def test_markup_becomes_plain_text(text: str, reads: str) -> None:
-    assert told(text=text) == reads
+    assert convert(text=text) == reads
 
 
 def test_rich_text_equal_to_the_text_is_not_repeated() -> None:
     blocks = [_rich({"type": "text", "text": "hello"})]
-    assert told(text="hello", blocks=blocks) == "hello"
+    assert convert(text="hello", blocks=blocks) == "hello"
 
 
 def test_rich_text_replaces_a_missing_text() -> None:
@@ -55,13 +55,13 @@ def test_rich_text_replaces_a_missing_text() -> None:
         {"type": "date", "fallback": "today"},
     ]
     reads = "see @Ann Lee in #general, there (https://a.example):tada:@here@grouptoday"
-    assert told(text="", blocks=[_rich(*elements)]) == reads
+    assert convert(text="", blocks=[_rich(*elements)]) == reads
 
 
 def test_a_list_of_rich_text_has_an_item_a_line() -> None:
     items = [{"elements": [{"type": "text", "text": one}]} for one in ("saw", "wire")]
     block = {"type": "rich_text", "elements": [{"type": "rich_text_list", "elements": items}]}
-    assert told(blocks=[block]) == "• saw\n• wire"
+    assert convert(blocks=[block]) == "• saw\n• wire"
 
 
 def test_blocks_of_programs_are_read_beside_their_text() -> None:
@@ -80,13 +80,13 @@ def test_blocks_of_programs_are_read_beside_their_text() -> None:
     ]
     parts = ["Deploy", "Deploy 12", "by @Ann Lee\n*State* done", "a chart", "Load\nrises"]
     # "Deploy" stands in none of the parts before it; each later part is new.
-    assert told(text="Deploy", blocks=blocks) == "\n\n".join([*parts, "**ends**", "a | b"])
+    assert convert(text="Deploy", blocks=blocks) == "\n\n".join([*parts, "**ends**", "a | b"])
 
 
 def test_repeated_text_is_kept_once() -> None:
     block = {"type": "section", "text": {"type": "mrkdwn", "text": "the  disk\nis full"}}
     attachment = {"fallback": "disk", "text": "is full"}
-    assert told(text="Alert: the disk is full", blocks=[block], attachments=[attachment]) == (
+    assert convert(text="Alert: the disk is full", blocks=[block], attachments=[attachment]) == (
         "Alert: the disk is full"
     )
 
@@ -101,7 +101,7 @@ def test_attachments_are_read() -> None:
         "fields": [{"title": "Saw", "value": "C40"}, {"value": "urgent"}],
         "footer": "Tickets",
     }
-    assert told(attachments=[attachment]).splitlines() == [
+    assert convert(attachments=[attachment]).splitlines() == [
         "New ticket",
         "Bo",
         "Wire breaks (https://t.example/7)",
@@ -114,8 +114,8 @@ def test_attachments_are_read() -> None:
 def test_an_attachment_of_blocks_and_one_of_a_fallback() -> None:
     section = {"type": "section", "text": {"type": "plain_text", "text": "inside"}}
     shared = {"message_blocks": [{"message": {"blocks": [section]}}], "fallback": "[no preview]"}
-    assert told(attachments=[shared]) == "inside"
-    assert told(attachments=[{"fallback": "a <https://a.example|page>"}]) == (
+    assert convert(attachments=[shared]) == "inside"
+    assert convert(attachments=[{"fallback": "a <https://a.example|page>"}]) == (
         "a page (https://a.example)"
     )
 
@@ -130,7 +130,7 @@ def test_an_attachment_of_blocks_and_one_of_a_fallback() -> None:
     ],
 )
 def test_blocks_of_another_shape_have_no_text(raw: dict[str, Any]) -> None:
-    assert told(**raw) == ""
+    assert convert(**raw) == ""
 
 
 def _rich(*elements: dict[str, Any]) -> dict[str, Any]:
