@@ -15,7 +15,7 @@ class Write:
     path: str | bytes
     content: bytes
     mode: str = "100644"
-    """100755 a program, 120000 a link to what the content says."""
+    """100755: an executable file; 120000: a symbolic link to the path in the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Repository:
         folder.mkdir(parents=True)
         self.git("init", "--quiet", "--bare", "--initial-branch=main")
 
-    def git(self, *arguments: str, told: bytes = b"") -> str:
-        """What git says. Nothing of this machine's configuration steers it."""
+    def git(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Run git without the configuration of this machine, and return its output."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.folder,
-            input=told,
+            input=stdin,
             capture_output=True,
             check=True,
             env={
@@ -64,14 +64,14 @@ class Repository:
         says: str = "A commit.",
         branch: str = "main",
     ) -> str:
-        """Commit on top of the branch, and give the commit's id. `at` is in seconds since 1970."""
+        """Commit to the branch, and return the id of the commit. `at` is in seconds since 1970."""
         moment = int(time.time()) if at is None else at
         head = f"commit refs/heads/{branch}\ncommitter {by} {moment} +0000\n".encode()
         onto = f"from refs/heads/{branch}^0\n".encode() if self._has(branch) else b""
-        return self.import_([head, data(says.encode()), onto, *_told(steps)], branch)
+        return self.import_([head, data(says.encode()), onto, *_to_commands(steps)], branch)
 
     def import_(self, stream: Iterable[bytes], branch: str = "main") -> str:
-        """Take a stream as git fast-import reads it."""
+        """Import a stream of `git fast-import`, and return the id of the last commit."""
         process = subprocess.Popen(
             ["git", "fast-import", "--quiet", "--force"], cwd=self.folder, stdin=subprocess.PIPE
         )
@@ -85,7 +85,7 @@ class Repository:
         return bool(self.git("for-each-ref", f"refs/heads/{branch}"))
 
 
-def _told(steps: Iterable[Step]) -> Iterator[bytes]:
+def _to_commands(steps: Iterable[Step]) -> Iterator[bytes]:
     for step in steps:
         match step:
             case Write(path, content, mode):
@@ -101,7 +101,7 @@ def data(content: bytes) -> bytes:
 
 
 def quoted(path: str | bytes) -> bytes:
-    """As git fast-import wants a path: in quotes, with bytes as octal numbers."""
+    """Quote a path for git fast-import."""
     raw = path.encode() if isinstance(path, str) else path
     plain = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./-_ ")
     return b'"' + b"".join(bytes([one]) if one in plain else b"\\%03o" % one for one in raw) + b'"'

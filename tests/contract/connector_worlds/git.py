@@ -1,4 +1,4 @@
-"""A git repository behind a server of git's own over HTTP, which wants a token."""
+"""A git repository behind git's own HTTP server, which requires a token."""
 
 import time
 from collections.abc import Iterator
@@ -46,17 +46,17 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self._ahead = timedelta()
+        self._clock_offset = timedelta()
         self._repository = Repository(root / "served/handbook.git")
         self._repository.git("config", "uploadpack.allowFilter", "true")
         self._commit(
             Write("access.yaml", _RULES.encode()),
-            *(self._written(number, text(number)) for number in range(ITEMS)),
+            *(self._write_item(number, text(number)) for number in range(ITEMS)),
         )
         self._commit(Write(_path(UNREADABLE), b""))
-        self._door = GitHttp(root / "served")
+        self._server = GitHttp(root / "served")
         self._open = ExitStack()
-        self._url = self._open.enter_context(serve(self._door)).url
+        self._url = self._open.enter_context(serve(self._server)).url
 
     def connect(self) -> Connector:
         settings = GitSettings(
@@ -68,7 +68,7 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
         return Access.to(["group:three"]) if number % 7 == 3 else EVERYBODY
 
     def edit(self, number: int) -> None:
-        self._commit(self._written(number, edited_text(number)))
+        self._commit(self._write_item(number, edited_text(number)))
 
     def remove(self, number: int) -> None:
         self._commit(Delete(_path(number)))
@@ -78,31 +78,37 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
         self._commit(Move(_path(number), f"{folder}/moved {name}"))
 
     def skew(self, by: timedelta) -> None:
-        self._ahead = by
+        self._clock_offset = by
 
     def limit(self, after: int) -> None:
         retry = {"Retry-After": str(int(self.wait.total_seconds()))}
-        self._door.left, self._door.trouble = after, Reply(status=429, headers=retry)
+        self._server.requests_before_error, self._server.error_reply = (
+            after,
+            Reply(status=429, headers=retry),
+        )
 
     def relent(self) -> None:
-        self._door.trouble = None
+        self._server.error_reply = None
 
     def expire(self, after: int) -> None:
         basic = {"WWW-Authenticate": 'Basic realm="git"'}
-        self._door.left, self._door.trouble = after, Reply(status=401, headers=basic)
+        self._server.requests_before_error, self._server.error_reply = (
+            after,
+            Reply(status=401, headers=basic),
+        )
 
     def renew(self) -> None:
-        self._door.trouble = None
+        self._server.error_reply = None
 
     def garble(self, how: str, after: int) -> None:
-        self._door.left = after
+        self._server.requests_before_error = after
         if how == "html":
-            self._door.trouble = web_page()
+            self._server.error_reply = web_page()
         else:
-            self._door.cut = 100
+            self._server.truncate_to = 100
 
     def mend(self) -> None:
-        self._door.trouble = self._door.cut = None
+        self._server.error_reply = self._server.truncate_to = None
 
     def crowd(self, items: int) -> Connector:
         repository = Repository(self.root / "crowd.git")
@@ -114,11 +120,11 @@ class GitWorld(World, Moves, Skews, Limits, Expires, Garbles, Crowds):
         self._open.close()
 
     def _commit(self, *steps: Write | Delete | Move) -> None:
-        at = time.time() + self._ahead.total_seconds()
+        at = time.time() + self._clock_offset.total_seconds()
         self._repository.commit(*steps, at=int(at))
 
-    def _written(self, number: int, says: str) -> Write:
-        return Write(_path(number), f"# {title(number)}\n\n{says}".encode())
+    def _write_item(self, number: int, content: str) -> Write:
+        return Write(_path(number), f"# {title(number)}\n\n{content}".encode())
 
 
 def _path(number: int) -> str:

@@ -1,4 +1,4 @@
-"""A mailbox on a real mail server, with a line in the middle that may fail."""
+"""A mailbox on a real mail server, behind a proxy that injects errors."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -25,14 +25,21 @@ from tests.contract.connector_worlds.world import (
     text,
     title,
 )
-from tests.support.services.imap import HOST, PASSWORD, Instead, Meddler, dovecot, message
+from tests.support.services.imap import (
+    HOST,
+    PASSWORD,
+    ImapProxy,
+    InjectedResponse,
+    dovecot,
+    message,
+)
 
 _LARGEST = 20_000
-_GARBLED = {
-    "html": Instead(b"<html><body>502</body></html>\r\n", hangs_up=True),
-    "cut": Instead(b"* 1 FETCH (UID 1 BODY[] {5000}\r\nFrom: a", hangs_up=True),
-    "another shape": Instead(b"* 1 FETCH (FLAGS (\\Seen))\r\n{tag} OK done\r\n"),
-    "empty": Instead(b"{tag} OK done\r\n"),
+_GARBLED_RESPONSES = {
+    "html": InjectedResponse(b"<html><body>502</body></html>\r\n", disconnects=True),
+    "cut": InjectedResponse(b"* 1 FETCH (UID 1 BODY[] {5000}\r\nFrom: a", disconnects=True),
+    "another shape": InjectedResponse(b"* 1 FETCH (FLAGS (\\Seen))\r\n{tag} OK done\r\n"),
+    "empty": InjectedResponse(b"{tag} OK done\r\n"),
 }
 
 
@@ -41,23 +48,23 @@ class ImapWorld(World, Moves, Limits, Expires, Garbles, Shifts):
     id_on_move = IdOnMove.KEPT
     wait = timedelta(minutes=15)
     mending = "quarry sources edit 源"
-    garblings = tuple(_GARBLED)
+    garblings = tuple(_GARBLED_RESPONSES)
     shifts = (Shift.REMOVED, Shift.ADDED)
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self._maildir = dovecot().maildir()
-        self._meddler = Meddler(dovecot().plain)
+        self._proxy = ImapProxy(dovecot().plain)
         self._files = {number: self._put(number) for number in range(ITEMS)}
         self._answers: dict[int, Path] = {}
 
     def close(self) -> None:
-        self._meddler.close()
+        self._proxy.close()
 
     def connect(self) -> Connector:
         settings = ImapSettings(
             host=HOST,
-            port=self._meddler.port,
+            port=self._proxy.port,
             security="plain",
             user=self._maildir.user,
             largest_message=_LARGEST,
@@ -92,31 +99,31 @@ class ImapWorld(World, Moves, Limits, Expires, Garbles, Shifts):
         self._files[number] = self._maildir.move(self._files[number], "Archive")
 
     def limit(self, after: int) -> None:
-        refusal = Instead(b"{tag} NO [THROTTLED] Too many commands\r\n")
-        self._meddler.after(after, lambda _: refusal)
+        refusal = InjectedResponse(b"{tag} NO [THROTTLED] Too many commands\r\n")
+        self._proxy.inject_after(after, lambda _: refusal)
 
     def relent(self) -> None:
-        self._meddler.relent()
+        self._proxy.stop_injecting()
 
     def expire(self, after: int) -> None:
-        self._meddler.after(after, _ended)
+        self._proxy.inject_after(after, _deny_access)
 
     def renew(self) -> None:
-        self._meddler.relent()
+        self._proxy.stop_injecting()
 
     def garble(self, how: str, after: int) -> None:
-        self._meddler.after(after, lambda _: _GARBLED[how])
+        self._proxy.inject_after(after, lambda _: _GARBLED_RESPONSES[how])
 
     def mend(self) -> None:
-        self._meddler.relent()
+        self._proxy.stop_injecting()
 
     def shift(self, how: Shift) -> frozenset[int]:
         if how is Shift.REMOVED:
             act, numbers = self.remove, range(3, 6)
         else:
             act, numbers = self._add, range(ITEMS, ITEMS + 3)
-        # The headers are the first page; then the messages themselves are asked for.
-        self._meddler.before(b"BODY.PEEK[]", lambda: _each(act, numbers))
+        # Headers are fetched first, then the messages.
+        self._proxy.run_before(b"BODY.PEEK[]", lambda: _each(act, numbers))
         return frozenset(numbers)
 
     def _add(self, number: int) -> None:
@@ -138,7 +145,7 @@ def _each(act: Callable[[int], None], numbers: Iterable[int]) -> None:
         act(number)
 
 
-def _ended(command: bytes) -> Instead:
+def _deny_access(command: bytes) -> InjectedResponse:
     if command in (b"LOGIN", b"AUTHENTICATE"):
-        return Instead(b"{tag} NO [AUTHENTICATIONFAILED] Authentication failed.\r\n")
-    return Instead(b"{tag} NO [EXPIRED] Your password has ended.\r\n")
+        return InjectedResponse(b"{tag} NO [AUTHENTICATIONFAILED] Authentication failed.\r\n")
+    return InjectedResponse(b"{tag} NO [EXPIRED] Your password has ended.\r\n")

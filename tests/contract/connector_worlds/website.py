@@ -1,4 +1,4 @@
-"""A website on a server of this machine, behind a password: a start page, lists, and items."""
+"""A website with a password: a start page, lists, and items."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,14 +30,16 @@ from tests.contract.connector_worlds.world import (
 from tests.support.services.serving import reply_text, serve
 from tests.support.services.website import UNINDEXED, Resource, Site, page
 
-_A_LIST = ITEMS // 4
+_LIST_SIZE = ITEMS // 4
 _PASSWORD = "open sesame"
-_BY_SCRIPT = Resource(body=b"<!doctype html><html><body><script src=/x.js></script></body></html>")
+_SCRIPT_ONLY_PAGE = Resource(
+    body=b"<!doctype html><html><body><script src=/x.js></script></body></html>"
+)
 
 
 class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
-    """Lists lead to the items and are not to be found themselves. By its number an item has an ETag,
-    a Last-Modified, or neither; items at 0, 10, 20 … lead to others."""
+    """Lists link to the items and have a noindex tag. Depending on its number an item has an ETag, a
+    Last-Modified, or neither; items 0, 10, 20 … have links."""
 
     name = "web"
     id_on_move = IdOnMove.CHANGED
@@ -51,11 +53,11 @@ class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
         self._site.authorization = Authorization.basic("http://x", "ann", _PASSWORD).headers[
             "Authorization"
         ]
-        self._begun = self._site.now() - 7200
+        self._created = self._site.now() - 7200
         for number in range(ITEMS):
-            self._say(number, text(number), self._begun)
-        self._site.pages[self._paths[UNREADABLE]] = _BY_SCRIPT
-        self._lists()
+            self._write_item(number, text(number), self._created)
+        self._site.pages[self._paths[UNREADABLE]] = _SCRIPT_ONLY_PAGE
+        self._write_lists()
         self._open = ExitStack()
         self._url = self._open.enter_context(serve(self._site)).url
 
@@ -73,67 +75,67 @@ class WebsiteWorld(World, Moves, Fails, Skews, Limits, Expires):
         return Access.to(["group:three"])
 
     def edit(self, number: int) -> None:
-        self._say(number, edited_text(number), self._site.now())
+        self._write_item(number, edited_text(number), self._site.now())
 
     def remove(self, number: int) -> None:
         del self._site.pages[self._paths.pop(number)]
-        self._lists()
+        self._write_lists()
 
     def move(self, number: int) -> None:
         found = self._site.pages.pop(self._paths[number])
         self._paths[number] = f"/moved/{number}"
         self._site.pages[self._paths[number]] = found
-        self._lists()
+        self._write_lists()
 
     def fail(self, number: int) -> None:
-        self._site.pages[self._paths[number]] = replace(self._of(number), status=500)
+        self._site.pages[self._paths[number]] = replace(self._page(number), status=500)
 
     def heal(self, number: int) -> None:
-        self._site.pages[self._paths[number]] = replace(self._of(number), status=200)
+        self._site.pages[self._paths[number]] = replace(self._page(number), status=200)
 
     def skew(self, by: timedelta) -> None:
-        self._site.ahead = by.total_seconds()
+        self._site.clock_offset = by.total_seconds()
 
     def limit(self, after: int) -> None:
         seconds = str(int(self.wait.total_seconds()))
-        self._trouble(after, 429, {"Retry-After": seconds})
+        self._inject_error(after, 429, {"Retry-After": seconds})
 
     def relent(self) -> None:
-        self._site.trouble = None
+        self._site.error_reply = None
 
     def expire(self, after: int) -> None:
-        self._trouble(after, 401, {"WWW-Authenticate": "Basic"})
+        self._inject_error(after, 401, {"WWW-Authenticate": "Basic"})
 
     def renew(self) -> None:
-        self._site.trouble = None
+        self._site.error_reply = None
 
     def close(self) -> None:
         self._open.close()
 
-    def _trouble(self, after: int, status: int, headers: dict[str, str]) -> None:
-        self._site.answered = after
-        self._site.trouble = reply_text("No.", status=status, headers=headers)
+    def _inject_error(self, after: int, status: int, headers: dict[str, str]) -> None:
+        self._site.requests_before_error = after
+        self._site.error_reply = reply_text("No.", status=status, headers=headers)
 
-    def _of(self, number: int) -> Resource:
+    def _page(self, number: int) -> Resource:
         return self._site.pages[self._paths[number]]
 
-    def _say(self, number: int, says: str, at: float) -> None:
+    def _write_item(self, number: int, content: str, at: float) -> None:
         stamp = datetime.fromtimestamp(at, UTC).isoformat()
         is_bare = number % 4 == 2
         self._site.pages[self._paths[number]] = page(
             title(number),
-            says,
+            content,
             links=["/", "/items/1"] if number % 10 == 0 else [],
             head=f'<meta property="article:modified_time" content="{stamp}">' if is_bare else "",
             etag=number % 4 in (0, 3),
             modified=None if is_bare else at,
         )
 
-    def _lists(self) -> None:
+    def _write_lists(self) -> None:
         paths = list(self._paths.values())
-        lists = range(0, ITEMS, _A_LIST)
+        lists = range(0, ITEMS, _LIST_SIZE)
         for first in lists:
-            links = paths[first : first + _A_LIST]
+            links = paths[first : first + _LIST_SIZE]
             self._site.pages[f"/lists/{first}"] = page("A list", links=links, head=UNINDEXED)
         self._site.pages["/"] = page(
             "The site", links=[f"/lists/{first}" for first in lists], head=UNINDEXED

@@ -1,9 +1,9 @@
-"""Repositories over HTTP, by git's own `git http-backend`, behind a door that can be shut."""
+"""Repositories over HTTP by `git http-backend`, with authentication and injected errors."""
 
 import base64
 import re
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,34 +14,39 @@ USER, TOKEN = "x-access-token", "right-token"
 
 @dataclass
 class GitHttp:
-    """All repositories below a folder: `/handbook.git` is the one in `folder/handbook.git`."""
+    """Serves the repositories below a folder: `/handbook.git` is `folder/handbook.git`."""
 
     folder: Path
-    wants_token: bool = True
+    requires_token: bool = True
     token: str = TOKEN
-    trouble: Reply | None = None
-    """Answered instead, once `left` more requests were answered properly."""
-    left: int = 0
-    cut: int | None = field(default=None)
-    """Bytes that are left of a body, once `left` more requests were answered properly."""
+    error_reply: Reply | None = None
+    """Sent after `requests_before_error` further requests."""
+    requests_before_error: int = 0
+    truncate_to: int | None = None
+    """The number of bytes of each body that are sent after `requests_before_error` further requests."""
 
     def __call__(self, request: ReceivedRequest) -> Reply:
-        self.left -= 1
-        if self.left < 0 and self.trouble is not None:
-            return self.trouble
-        if self.wants_token and request.headers.get("authorization") != self._right:
+        self.requests_before_error -= 1
+        if self.requests_before_error < 0 and self.error_reply is not None:
+            return self.error_reply
+        if (
+            self.requires_token
+            and request.headers.get("authorization") != self._expected_authorization
+        ):
             return Reply(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
-        reply = self._answered(request)
-        if self.left < 0 and self.cut is not None:
+        reply = self._run_backend(request)
+        if self.requests_before_error < 0 and self.truncate_to is not None:
             assert isinstance(reply.body, bytes)
-            return Reply(status=reply.status, headers=reply.headers, body=reply.body[: self.cut])
+            return Reply(
+                status=reply.status, headers=reply.headers, body=reply.body[: self.truncate_to]
+            )
         return reply
 
     @property
-    def _right(self) -> str:
+    def _expected_authorization(self) -> str:
         return "Basic " + base64.b64encode(f"{USER}:{self.token}".encode()).decode()
 
-    def _answered(self, request: ReceivedRequest) -> Reply:
+    def _run_backend(self, request: ReceivedRequest) -> Reply:
         done = subprocess.run(
             ["git", "http-backend"],
             input=request.body,
@@ -68,5 +73,5 @@ class GitHttp:
 
 
 def web_page() -> Reply:
-    """What a proxy puts in the place of an answer."""
+    """Return a page as a captive portal sends it instead of the response."""
     return reply_text("<html><h1>Sign in to the network</h1></html>", media_type="text/html")

@@ -1,7 +1,7 @@
-"""Mail servers: a real one (Dovecot), one that meddles between it and the client, and a scripted one.
+"""Mail servers: a real one (Dovecot), a proxy that injects responses, and a scripted one.
 
-Dovecot is of Debian's package dovecot-imapd. It is started once, in 30 ms, with a configuration and
-folders of its own, and ended with the process of the tests; every test has a mailbox of its own.
+Dovecot is from Debian's package dovecot-imapd. It is started once, in 30 ms, with its own configuration and
+folders, and stopped with the test process; every test has its own mailbox.
 """
 
 import atexit
@@ -45,7 +45,7 @@ disable_plaintext_auth = no
 ssl = yes
 ssl_cert = <{root}/server.pem
 ssl_key = <{root}/server.pem
-# No one waits for having been refused before.
+# No delay after failed sign-ins.
 service anvil {{
   unix_listener anvil-auth-penalty {{
     mode = 0
@@ -69,11 +69,11 @@ service imap-login {{
   }}
 }}
 """
-_AS_ROOT = """
+_ROOT_CONFIGURATION = """
 first_valid_uid = 1
 first_valid_gid = 1
 """
-_AS_ONESELF = """
+_USER_CONFIGURATION = """
 default_internal_user = {user}
 default_internal_group = {group}
 default_login_user = {user}
@@ -87,7 +87,7 @@ service imap-login {{
 
 
 def message(subject: str, text: str, number: str, **headers: str) -> bytes:
-    """A message whose Message-ID holds `number`; other headers with _ for -."""
+    """Make a message with `number` in its Message-ID; headers are written with _ for -."""
     made = EmailMessage()
     made["From"] = headers.pop("From", "Ann Lee <ann@example.com>")
     made["Date"] = headers.pop("Date", "Mon, 05 Jan 2026 10:00:00 +0000")
@@ -100,16 +100,16 @@ def message(subject: str, text: str, number: str, **headers: str) -> bytes:
 
 
 class Maildir:
-    """The mailbox of one user, as the server keeps it on disk."""
+    """The mailbox of one user on the server's disk."""
 
     def __init__(self, root: Path, user: str, owner: tuple[int, int]) -> None:
         self.user = user
         self._root = root
         self._owner = owner
-        self._made: set[str] = set()
+        self._created: set[str] = set()
 
     def put(self, data: bytes, folder: str = "INBOX") -> Path:
-        """Keep a message; the path of its file."""
+        """Store a message, and return the path of its file."""
         number = next(_NUMBERS)
         path = self._folder(folder) / f"{1_700_000_000 + number}.M{number}P1.quarry:2,S"
         path.write_bytes(data.replace(b"\r\n", b"\n"))
@@ -120,23 +120,23 @@ class Maildir:
         name = f"{1_700_000_000 + number}.M{number}P1.quarry:2,S"
         return path.rename(self._folder(folder) / name)
 
-    def forget_uids(self) -> None:
-        """The server begins to count anew: another UIDVALIDITY."""
+    def reset_uids(self) -> None:
+        """Make the server assign new UIDs, with another UIDVALIDITY."""
         for path in (*self._root.rglob("dovecot*"),):
             path.unlink()
 
     def _folder(self, name: str) -> Path:
         top = self._root if name == "INBOX" else self._root / f".{name}"
-        if name not in self._made:
+        if name not in self._created:
             for path in (self._root, top, *(top / one for one in ("cur", "new", "tmp"))):
                 path.mkdir(exist_ok=True)
                 os.chown(path, *self._owner)
-            self._made.add(name)
+            self._created.add(name)
         return top / "cur"
 
 
 class Dovecot:
-    """A server of this process; to be ended."""
+    """A server for this process; call `stop` at the end."""
 
     def __init__(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="quarry-imap-"))
@@ -155,16 +155,16 @@ class Dovecot:
         self._process = subprocess.Popen(
             [_program(), "-F", "-c", self.root / "dovecot.conf"], stderr=subprocess.DEVNULL
         )
-        self._await()
+        self._wait_until_ready()
 
     def maildir(self) -> Maildir:
-        """An empty mailbox of a new user."""
+        """Return an empty mailbox of a new user."""
         user = f"user{next(_NUMBERS)}@example.com"
         made = Maildir(self.root / "mail" / user, user, self._owner)
         made._folder("INBOX")
         return made
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         try:
             self._process.wait(10)
@@ -181,32 +181,34 @@ class Dovecot:
             root=self.root,
             host=HOST,
             password=PASSWORD,
-            users=_AS_ROOT if is_root else _AS_ONESELF.format(user=user, group=group),
+            users=_ROOT_CONFIGURATION
+            if is_root
+            else _USER_CONFIGURATION.format(user=user, group=group),
             uid=uid,
             gid=gid,
             plain=self.plain,
             tls=self.tls,
         )
 
-    def _await(self) -> None:
-        ends = time.monotonic() + _START_SECONDS
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
         while True:
             try:
                 socket.create_connection((HOST, self.plain), 1).close()
                 return
             except OSError:
-                if time.monotonic() > ends or self._process.poll() is not None:
+                if time.monotonic() > deadline or self._process.poll() is not None:
                     log = self.root / "log"
-                    said = log.read_text() if log.exists() else ""
-                    raise RuntimeError(f"Dovecot does not start: {said}") from None
+                    output = log.read_text() if log.exists() else ""
+                    raise RuntimeError(f"Dovecot does not start: {output}") from None
                 time.sleep(0.005)
 
 
 @cache
 def dovecot() -> Dovecot:
-    """The one server of all tests of this process."""
+    """Return the server that all tests of this process share."""
     server = Dovecot()
-    atexit.register(server.end)
+    atexit.register(server.stop)
     return server
 
 
@@ -218,7 +220,7 @@ def _program() -> str:
 
 
 def _owner() -> tuple[int, int]:
-    """Of the mail: root may not read mail."""
+    """Return the owner of the mail: Dovecot does not let root read mail."""
     if os.getuid() != 0:
         return os.getuid(), os.getgid()
     nobody = pwd.getpwnam("nobody")
@@ -232,25 +234,25 @@ def _free_port() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Instead:
-    """What is answered in place of the server."""
+class InjectedResponse:
+    """Sent to the client in place of the server's response."""
 
-    said: bytes
-    """`{tag}` in it is the command's."""
-    hangs_up: bool = False
+    data: bytes
+    """`{tag}` is replaced by the tag of the command."""
+    disconnects: bool = False
 
 
-class Meddler:
-    """A line in the middle: it lets so many commands through, then answers in the server's place."""
+class ImapProxy:
+    """Forwards a number of commands, then responds in place of the server."""
 
     def __init__(self, port: int) -> None:
-        self._server = _Threads((HOST, 0), _Meddling)
-        self._server.meddler = self
+        self._server = _Threads((HOST, 0), _ProxyHandler)
+        self._server.proxy = self
         self._port = port
         self._lock = threading.Lock()
-        self._left: int | None = None
-        self._instead: Callable[[bytes], Instead] = lambda _: Instead(b"")
-        self._before: dict[bytes, Callable[[], None]] = {}
+        self._remaining: int | None = None
+        self._respond: Callable[[bytes], InjectedResponse] = lambda _: InjectedResponse(b"")
+        self._actions: dict[bytes, Callable[[], None]] = {}
         self.commands: list[bytes] = []
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.01,), daemon=True
@@ -261,18 +263,18 @@ class Meddler:
     def port(self) -> int:
         return int(self._server.server_address[1])
 
-    def after(self, commands: int, instead: Callable[[bytes], Instead]) -> None:
+    def inject_after(self, commands: int, respond: Callable[[bytes], InjectedResponse]) -> None:
         with self._lock:
-            self._left, self._instead = commands, instead
+            self._remaining, self._respond = commands, respond
 
-    def relent(self) -> None:
+    def stop_injecting(self) -> None:
         with self._lock:
-            self._left = None
+            self._remaining = None
 
-    def before(self, command: bytes, act: Callable[[], None]) -> None:
-        """Do that once, before a command that holds these bytes is passed on."""
+    def run_before(self, command: bytes, action: Callable[[], None]) -> None:
+        """Run the action once, before a command that contains these bytes is forwarded."""
         with self._lock:
-            self._before[command] = act
+            self._actions[command] = action
 
     def close(self) -> None:
         self._server.shutdown()
@@ -282,60 +284,60 @@ class Meddler:
     def upstream(self) -> socket.socket:
         return socket.create_connection((HOST, self._port), 10)
 
-    def judged(self, line: bytes) -> Instead | None:
-        """What is answered in place of the server, if anything. Capabilities are always told."""
+    def find_response(self, line: bytes) -> InjectedResponse | None:
+        """Return the response to inject, if any. CAPABILITY and LOGOUT are always forwarded."""
         words = line.split()
         if len(words) < 2 or words[1] in (b"CAPABILITY", b"LOGOUT"):
             return None
         with self._lock:
             self.commands.append(line)
-            acts = [self._before.pop(one) for one in list(self._before) if one in line]
-        for act in acts:
-            act()
+            actions = [self._actions.pop(one) for one in list(self._actions) if one in line]
+        for action in actions:
+            action()
         with self._lock:
-            is_over = self._left is not None and self._left <= 0
-            if self._left is not None and not is_over:
-                self._left -= 1
-            instead = self._instead
-        return instead(words[1]) if is_over else None
+            is_injecting = self._remaining is not None and self._remaining <= 0
+            if self._remaining is not None and not is_injecting:
+                self._remaining -= 1
+            respond = self._respond
+        return respond(words[1]) if is_injecting else None
 
 
 class _Threads(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = True
     allow_reuse_address = True
-    meddler: Meddler
+    proxy: ImapProxy
 
     def handle_error(self, *_: object) -> None:
-        """Of a connection that fails the client alone tells."""
+        """Do nothing: the client reports connections that fail."""
 
 
-class _Meddling(socketserver.StreamRequestHandler):
+class _ProxyHandler(socketserver.StreamRequestHandler):
     server: _Threads
 
     def handle(self) -> None:
-        with self.server.meddler.upstream() as upstream:
-            back = threading.Thread(target=self._pass_back, args=(upstream,), daemon=True)
+        with self.server.proxy.upstream() as upstream:
+            back = threading.Thread(target=self._forward_responses, args=(upstream,), daemon=True)
             back.start()
             with suppress(OSError):
-                self._pass_on(upstream)
+                self._forward_commands(upstream)
             with suppress(OSError):
                 upstream.shutdown(socket.SHUT_RDWR)
             with suppress(OSError):
                 self.connection.shutdown(socket.SHUT_RDWR)
             back.join()
 
-    def _pass_on(self, upstream: socket.socket) -> None:
+    def _forward_commands(self, upstream: socket.socket) -> None:
         for line in self.rfile:
-            instead = self.server.meddler.judged(line)
-            if instead is None:
+            response = self.server.proxy.find_response(line)
+            if response is None:
                 upstream.sendall(line)
                 continue
-            self.wfile.write(instead.said.replace(b"{tag}", line.split()[0]))
-            if instead.hangs_up:
+            self.wfile.write(response.data.replace(b"{tag}", line.split()[0]))
+            if response.disconnects:
                 return
 
-    def _pass_back(self, upstream: socket.socket) -> None:
+    def _forward_responses(self, upstream: socket.socket) -> None:
         with suppress(OSError):
             while data := upstream.recv(65_536):
                 self.wfile.write(data)
@@ -345,26 +347,26 @@ class _Meddling(socketserver.StreamRequestHandler):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Answers by the first pattern that matches a command (without its tag)."""
+    """Responds by the first pattern that matches a command (without its tag)."""
 
     greeting: bytes = b"* OK ready\r\n"
     answers: Sequence[tuple[str, bytes]] = ()
-    """`{tag}` in an answer is the command's; one that is empty hangs up."""
+    """Pairs of a pattern and a response; `{tag}` is replaced; an empty response disconnects."""
     continued: Mapping[bytes, bytes] = field(default_factory=dict)
-    """Answers to the line that follows an answer of `+`."""
+    """Responses to the line that the client sends after `+`."""
     pause: float = 0.0
-    """Seconds between two bytes of an answer."""
+    """Seconds between two bytes of a response."""
     seen: list[bytes] = field(default_factory=list)
 
     def answer(self, command: bytes) -> bytes:
         text = command.decode("latin-1")
-        for pattern, answer in (*self.answers, *_USUAL):
+        for pattern, answer in (*self.answers, *_DEFAULT_ANSWERS):
             if re.match(pattern, text):
                 return answer
         return b"{tag} BAD unknown\r\n"
 
 
-_USUAL = (
+_DEFAULT_ANSWERS = (
     ("CAPABILITY", b"* CAPABILITY IMAP4rev1\r\n{tag} OK done\r\n"),
     ("LOGIN", b"{tag} OK in\r\n"),
     ("LOGOUT", b"* BYE\r\n{tag} OK out\r\n"),
@@ -376,34 +378,34 @@ _USUAL = (
 
 @contextmanager
 def scripted(script: Script) -> Iterator[int]:
-    """A server that says what the script says; gives its port."""
+    """Run a server that responds as the script says, and give its port."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             with suppress(OSError):
                 self.wfile.write(script.greeting)
-                self._converse()
+                self._respond_to_commands()
 
-        def _converse(self) -> None:
-            tag, said = b"", b""
+        def _respond_to_commands(self) -> None:
+            tag, response = b"", b""
             for line in self.rfile:
                 text = line.rstrip(b"\r\n")
-                if said.startswith(b"+"):
-                    said = script.continued.get(text, b"{tag} BAD what?\r\n")
+                if response.startswith(b"+"):
+                    response = script.continued.get(text, b"{tag} BAD what?\r\n")
                 else:
                     tag, _, command = text.partition(b" ")
                     script.seen.append(command)
-                    said = script.answer(command)
-                if not said:
+                    response = script.answer(command)
+                if not response:
                     return
-                self._say(said.replace(b"{tag}", tag))
+                self._send(response.replace(b"{tag}", tag))
 
-        def _say(self, said: bytes) -> None:
+        def _send(self, response: bytes) -> None:
             if not script.pause:
-                self.wfile.write(said)
+                self.wfile.write(response)
                 return
-            for at in range(len(said)):
-                self.wfile.write(said[at : at + 1])
+            for at in range(len(response)):
+                self.wfile.write(response[at : at + 1])
                 time.sleep(script.pause)
 
     server = _Threads((HOST, 0), Handler)

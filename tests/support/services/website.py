@@ -4,7 +4,7 @@
     with running(site) as service:
         ...
 
-A page that is not there is a 404. What lies in `site.robots` is its robots.txt.
+Other URLs return status 404. `site.robots` is the robots.txt.
 """
 
 import html
@@ -19,16 +19,16 @@ from tests.support.services.serving import ReceivedRequest, Reply, reply_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What stands at one address."""
+    """What is served at one URL."""
 
     body: bytes
     media_type: str = "text/html; charset=utf-8"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     etag: bool = False
-    """Whether the server tells a hash of the body."""
+    """Whether the server sends an ETag."""
     modified: float | None = None
-    """Seconds since 1970; none where the server does not tell."""
+    """Seconds since 1970, for Last-Modified; None: the server does not send it."""
 
 
 def page(
@@ -41,7 +41,7 @@ def page(
     modified: float | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Resource:
-    """A small page with links below its text; `head` is written into its head as it is."""
+    """Make a small page with links below its text; `head` is HTML for its head."""
     anchors = "".join(f'<a href="{html.escape(link)}">more</a> ' for link in links)
     body = (
         f'<!doctype html><html lang="en"><head><title>{html.escape(title)}</title>{head}</head>'
@@ -59,27 +59,27 @@ UNINDEXED = '<meta name="robots" content="noindex">'
 
 
 class Site:
-    """Its pages by path, the query with it where there is one."""
+    """Serves pages by their path and query."""
 
     def __init__(self, pages: Mapping[str, Resource], robots: str | Resource | None = None) -> None:
         self.pages = dict(pages)
         self.robots = robots
-        self.ahead = 0.0
-        """Seconds that its clock is ahead."""
+        self.clock_offset = 0.0
+        """Seconds."""
         self.authorization: str | None = None
-        """What the header must say; none where nobody needs to sign in."""
-        self.trouble: Reply | None = None
-        """Answered to everything, once `answered` more requests were answered as ever."""
-        self.answered = 0
+        """The required value of the header Authorization, if any."""
+        self.error_reply: Reply | None = None
+        """Sent after `requests_before_error` further requests."""
+        self.requests_before_error = 0
 
     def now(self) -> float:
-        return time() + self.ahead
+        return time() + self.clock_offset
 
     def __call__(self, request: ReceivedRequest) -> Reply:
-        if self.trouble is not None:
-            self.answered -= 1
-            if self.answered < 0:
-                return self.trouble
+        if self.error_reply is not None:
+            self.requests_before_error -= 1
+            if self.requests_before_error < 0:
+                return self.error_reply
         if self.authorization not in (None, request.headers.get("authorization")):
             return reply_text("Sign in.", status=401, headers={"WWW-Authenticate": "Basic"})
         if request.path == "/robots.txt":
@@ -106,12 +106,12 @@ class Site:
             headers["Last-Modified"] = formatdate(found.modified, usegmt=True)
         if found.etag:
             headers["ETag"] = f'"{sha256(found.body).hexdigest()[:16]}"'
-        if self._is_held(headers, request):
+        if self._is_not_modified(headers, request):
             return Reply(status=304, headers=headers)
         return Reply(status=found.status, headers=headers, body=found.body)
 
-    def _is_held(self, headers: Mapping[str, str], request: ReceivedRequest) -> bool:
-        """As servers compare: If-None-Match alone where it is given (RFC 9110, 13.2.2)."""
+    def _is_not_modified(self, headers: Mapping[str, str], request: ReceivedRequest) -> bool:
+        """Compare If-None-Match, or If-Modified-Since if that is missing (RFC 9110, 13.2.2)."""
         if etag := request.headers.get("if-none-match"):
             return etag == headers.get("ETag")
         since = request.headers.get("if-modified-since")

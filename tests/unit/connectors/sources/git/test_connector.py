@@ -129,7 +129,7 @@ def test_a_merge_is_a_touch_where_it_decides(kb: Repository) -> None:
     kb.git("update-ref", "refs/heads/side", base)
     kb.commit(*put(a="2"), at=2 * DAY, branch="side")
     kb.commit(*put(a="3"), at=3 * DAY)
-    tree = kb.git("mktree", told=_tree(kb, {"a.md": b"both", "b.md": b"1"}))
+    tree = kb.git("mktree", stdin=_tree(kb, {"a.md": b"both", "b.md": b"1"}))
     merge = _commit(kb, tree, "main", "side", at=4 * DAY)
     kb.git("update-ref", "refs/heads/main", merge)
     days = {one.id: one.updated_at for one in documents(git(kb)).values()}
@@ -141,7 +141,7 @@ def test_a_merge_is_a_touch_where_it_decides(kb: Repository) -> None:
 
 def _tree(kb: Repository, files: Mapping[str, bytes]) -> bytes:
     lines = (
-        f"100644 blob {kb.git('hash-object', '-w', '--stdin', told=content)}\t{name}\n"
+        f"100644 blob {kb.git('hash-object', '-w', '--stdin', stdin=content)}\t{name}\n"
         for name, content in files.items()
     )
     return "".join(lines).encode()
@@ -151,7 +151,7 @@ def _commit(kb: Repository, tree: str, *parents: str, at: int) -> str:
     head = "".join(f"parent {kb.git('rev-parse', one)}\n" for one in parents)
     who = f"Ann Lee <ann@example.com> {at} +0000"
     text = f"tree {tree}\n{head}author {who}\ncommitter {who}\n\nA merge.\n"
-    return kb.git("hash-object", "-t", "commit", "-w", "--stdin", told=text.encode())
+    return kb.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode())
 
 
 def test_links_other_repositories_hidden_files_and_litter_are_left_out(kb: Repository) -> None:
@@ -527,7 +527,7 @@ def test_a_server_that_is_away_is_asked_later(tmp_path: Path) -> None:
 
 def test_a_server_inside_is_asked_only_where_it_is_allowed(kb: Repository, tmp_path: Path) -> None:
     kb.commit(*put(a="1"))
-    with serve(GitHttp(tmp_path, wants_token=False)) as service:
+    with serve(GitHttp(tmp_path, requires_token=False)) as service:
         allowed = over_http(f"{service.url}/kb.git")
         assert [one.fault for one in allowed.check()] == [None, None, None]
         service.log.clear()

@@ -28,9 +28,9 @@ from tests.support.files import email, pdf
 from tests.support.services.imap import (
     HOST,
     PASSWORD,
-    Instead,
+    ImapProxy,
+    InjectedResponse,
     Maildir,
-    Meddler,
     Script,
     dovecot,
     message,
@@ -46,8 +46,8 @@ def maildir() -> Maildir:
 
 
 @pytest.fixture
-def meddler() -> Iterator[Meddler]:
-    made = Meddler(dovecot().plain)
+def proxy() -> Iterator[ImapProxy]:
+    made = ImapProxy(dovecot().plain)
     yield made
     made.close()
 
@@ -177,16 +177,16 @@ def test_folders_are_chosen_and_a_message_in_two_of_them_is_once(maildir: Maildi
 
 
 def test_where_nothing_came_or_went_no_message_is_asked_for(
-    maildir: Maildir, meddler: Meddler
+    maildir: Maildir, proxy: ImapProxy
 ) -> None:
     path = maildir.put(message("A", "Text.", "a"))
-    held, source = Held(), connector(maildir.user, meddler.port)
+    held, source = Held(), connector(maildir.user, proxy.port)
     held.run(source)
-    before = len(meddler.commands)
+    before = len(proxy.commands)
     # that it was read is no change
     path.rename(path.with_name(path.name.replace(":2,S", ":2,FS")))
     assert held.run(source) == []
-    asked = {command.split()[1] for command in meddler.commands[before:]}
+    asked = {command.split()[1] for command in proxy.commands[before:]}
     assert asked == {b"AUTHENTICATE", b"LIST", b"STATUS"}
 
 
@@ -197,7 +197,7 @@ def test_uids_that_are_counted_anew_double_nothing(maildir: Maildir) -> None:
     assert len(held.run(source)) == 3
     before = held.since
     time.sleep(1.1)  # UIDVALIDITY is a time in seconds
-    maildir.forget_uids()
+    maildir.reset_uids()
     assert held.run(source) == []
     assert held.since != before
 
@@ -259,14 +259,14 @@ def test_a_message_over_which_the_server_breaks_off_ends_nothing(maildir: Maildi
 
 
 def test_a_conversation_that_was_read_in_part_is_read_again(
-    maildir: Maildir, meddler: Meddler
+    maildir: Maildir, proxy: ImapProxy
 ) -> None:
     maildir.put(message("Plan", "First.", "a"))
     answer = message("Re: Plan", "Second.", "b", References="<a@mail.example.com>")
     path = maildir.put(answer)
-    source, held = connector(maildir.user, meddler.port), Held()
+    source, held = connector(maildir.user, proxy.port), Held()
     # the headers are known when the file can no longer be read
-    meddler.before(b"BODY.PEEK[]", lambda: path.chmod(0))
+    proxy.run_before(b"BODY.PEEK[]", lambda: path.chmod(0))
     (part,) = held.run(source)
     assert isinstance(part, Document)
     assert [text for _, text in told(part)] == ["First."]
@@ -494,26 +494,26 @@ def test_gmail_says_itself_what_a_conversation_is() -> None:
     )
 
 
-def test_a_line_that_breaks_once_is_made_anew(maildir: Maildir, meddler: Meddler) -> None:
+def test_a_line_that_breaks_once_is_made_anew(maildir: Maildir, proxy: ImapProxy) -> None:
     for number in range(5):
         maildir.put(message(f"M{number}", "Text.", f"m{number}"))
-    source = connector(maildir.user, meddler.port)
-    meddler.before(b"BODY.PEEK[]", lambda: meddler.after(0, _breaks_once(meddler)))
+    source = connector(maildir.user, proxy.port)
+    proxy.run_before(b"BODY.PEEK[]", lambda: proxy.inject_after(0, _breaks_once(proxy)))
     assert len(documents(source)) == 5
 
 
-def _breaks_once(meddler: Meddler) -> Callable[[bytes], Instead]:
-    def instead(_: bytes) -> Instead:
-        meddler.relent()
-        return Instead(b"* BYE restarting\r\n", hangs_up=True)
+def _breaks_once(proxy: ImapProxy) -> Callable[[bytes], InjectedResponse]:
+    def respond(_: bytes) -> InjectedResponse:
+        proxy.stop_injecting()
+        return InjectedResponse(b"* BYE restarting\r\n", disconnects=True)
 
-    return instead
+    return respond
 
 
-def test_an_abandoned_run_leaves_no_connection(maildir: Maildir, meddler: Meddler) -> None:
+def test_an_abandoned_run_leaves_no_connection(maildir: Maildir, proxy: ImapProxy) -> None:
     maildir.put(message("A", "Text.", "a"))
     before = threading.active_count()
-    changes = connector(maildir.user, meddler.port).changes(None, lambda _: {})
+    changes = connector(maildir.user, proxy.port).changes(None, lambda _: {})
     assert isinstance(next(iter(changes)), Document)
     assert threading.active_count() > before
     cast("Generator[Change, None, None]", changes).close()
