@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from connectors.access import Access
 from connectors.document import Document
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 _SOURCE_NAME = re.compile(r"[^\s:/]{1,100}")
 
@@ -92,6 +93,15 @@ class Check:
     capability: Capability
     fault: str | None = None
     """What is wrong and how to fix it; None if it works."""
+
+
+def find_fault(probe: Callable[[], object]) -> str | None:
+    """Return why a probe of a source fails, or None if it succeeds."""
+    try:
+        probe()
+    except (ActionRequiredError, TemporarilyUnavailableError) as error:
+        return str(error)
+    return None
 
 
 def make_checks(content: str | None, access: str | None) -> Iterator[Check]:

@@ -20,9 +20,10 @@ from connectors.connector import (
     Checkpoint,
     DocumentListing,
     KnownVersions,
+    find_fault,
     make_checks,
 )
-from connectors.errors import ActionRequiredError, SourceError, TemporarilyUnavailableError
+from connectors.errors import SourceError
 from connectors.files.access_rules import AccessRules, Rule, parse_access_rules
 from connectors.files.glob_patterns import GlobPattern
 from connectors.files.paths import PathParts
@@ -168,7 +169,7 @@ class GitConnector:
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        fault = self._find_fault()
+        fault = find_fault(self._branch.probe)
         yield from make_checks(fault, fault)
 
     @property
@@ -205,13 +206,6 @@ class GitConnector:
 
     def _link(self, parts: PathParts, branch: str) -> str:
         return file_link(self._remote, self._hosting, branch, parts)
-
-    def _find_fault(self) -> str | None:
-        try:
-            self._branch.probe()
-        except (ActionRequiredError, TemporarilyUnavailableError) as error:
-            return str(error)
-        return None
 
 
 SOURCE_KIND = SourceKind(connector=GitConnector, settings=GitSettings, credential=GitCredential)

@@ -15,9 +15,10 @@ from connectors.connector import (
     Checkpoint,
     DocumentListing,
     KnownVersions,
+    find_fault,
     make_checks,
 )
-from connectors.errors import ActionRequiredError, InvalidInputError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, InvalidInputError
 from connectors.files.glob_patterns import GlobPattern
 from connectors.http_client.address_guard import parse_allowed_networks, validate_host
 from connectors.http_client.setting_types import PrivateHosts
@@ -217,16 +218,12 @@ class ImapConnector:
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        fault = self._find_fault()
+        fault = find_fault(self._probe)
         yield from make_checks(fault, fault or self._find_access_fault())
 
-    def _find_fault(self) -> str | None:
-        try:
-            with self._mailbox() as mailbox:
-                mailbox.read_state()
-        except (ActionRequiredError, TemporarilyUnavailableError) as error:
-            return str(error)
-        return None
+    def _probe(self) -> None:
+        with self._mailbox() as mailbox:
+            mailbox.read_state()
 
     def _find_access_fault(self) -> str | None:
         if self._settings.access().readers:

@@ -13,9 +13,10 @@ from connectors.connector import (
     Checkpoint,
     DocumentListing,
     KnownVersions,
+    find_fault,
     make_checks,
 )
-from connectors.errors import ActionRequiredError, NotFoundError, TemporarilyUnavailableError
+from connectors.errors import NotFoundError
 from connectors.files.glob_patterns import PathFilter
 from connectors.files.paths import PathParts
 from connectors.mail import sync
@@ -96,7 +97,7 @@ class MboxConnector:
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        fault = self._find_fault()
+        fault = find_fault(lambda: self._files().read_state())
         yield from make_checks(fault, fault or self._find_access_fault())
 
     def _files(self) -> MboxFiles:
@@ -113,13 +114,6 @@ class MboxConnector:
             return MboxFiles(path, _is_visible, self._choice.includes, largest)
         is_file_itself = partial(eq, (path.name,))
         return MboxFiles(path.parent, is_file_itself, is_file_itself, largest)
-
-    def _find_fault(self) -> str | None:
-        try:
-            self._files().read_state()
-        except (ActionRequiredError, TemporarilyUnavailableError) as error:
-            return str(error)
-        return None
 
     def _find_access_fault(self) -> str | None:
         if self._settings.access().readers:

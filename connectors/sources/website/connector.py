@@ -22,10 +22,10 @@ from connectors.connector import (
     KnownVersions,
     Unchanged,
     Unreadable,
+    find_fault,
     make_checks,
 )
 from connectors.document import Document
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.extraction.media_types import HTML
 from connectors.extraction.registry import extract
 from connectors.extraction.result import ExtractionError, ExtractionResult
@@ -60,6 +60,7 @@ from connectors.sources.website.page_version import PageVersion
 from connectors.sources.website.settings import (
     Anonymous,
     Basic,
+    Crawl,
     Header,
     Sitemap,
     WebsiteCredential,
@@ -139,21 +140,18 @@ class WebsiteConnector:
 
     def check(self) -> Iterator[Check]:
         """See `Connector.check`."""
-        fault = self._find_fault()
+        fault = find_fault(self._probe)
         yield from make_checks(fault, fault)
 
-    def _find_fault(self) -> str | None:
-        try:
-            with self._fetcher() as fetcher:
-                start_urls = self._settings.start_urls()
-                if isinstance(self._settings.read, Sitemap):
+    def _probe(self) -> None:
+        start_urls = self._settings.start_urls()
+        with self._fetcher() as fetcher:
+            match self._settings.read:
+                case Sitemap():
                     next(list_pages(fetcher, start_urls), None)
-                    return None
-                for url in start_urls:
-                    check_start_page(url, fetcher.fetch_page(url))
-        except (TemporarilyUnavailableError, ActionRequiredError) as error:
-            return str(error)
-        return None
+                case Crawl():
+                    for url in start_urls:
+                        check_start_page(url, fetcher.fetch_page(url))
 
     @contextmanager
     def _crawler(self) -> Iterator[Crawler]:
