@@ -54,7 +54,7 @@ class FileFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A branch of a remote repository. Every method connects to the server anew.
+    """A branch of a remote repository. Every method makes a new connection to the server.
 
     Every method raises:
 

@@ -52,7 +52,7 @@ _MISSPELLED_NAMES = ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML")
 
 
 class GitSettings(BaseModel):
-    """Index the files of a git branch. For globs see `connectors.files.glob_patterns`."""
+    """Index the files of a git branch. In globs, * and ? match within a name, ** matches any folders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -38,7 +38,7 @@ _MAX_NAMES = 30
 
 class ImapSettings(BaseModel):
     """Index mail from an IMAP mailbox. Globs match folder names as mail programs show them, with / between
-    the levels; see `connectors.files.glob_patterns`."""
+    the levels: * and ? match within a name, ** matches any folders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -33,7 +33,7 @@ from connectors.sources.mbox.mailbox import MboxFiles
 
 
 class MboxSettings(BaseModel):
-    """Index mail from mbox files. Globs match paths below the folder; see `connectors.files.glob_patterns`."""
+    """Index mail from mbox files. In globs, * and ? match within a name, ** matches any folders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

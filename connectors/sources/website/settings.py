@@ -53,7 +53,7 @@ class Sitemap(BaseModel):
 
 
 class WebsiteSettings(BaseModel):
-    """Index the pages of a website. For globs see `connectors.files.glob_patterns`."""
+    """Index the pages of a website. In globs, * and ? match within a name, ** matches any folders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
