@@ -16,6 +16,8 @@ from connectors.mail.quoted_replies import QuoteRemover
 from connectors.mail.threading_index import Thread
 
 MessageContent: TypeAlias = ExtractionResult | ExtractionError
+MessageContents: TypeAlias = Mapping[str, MessageContent]
+"""By the keys of the messages."""
 
 # To be raised when the same messages yield another document than before.
 _FORMAT_VERSION = 1
@@ -59,14 +61,8 @@ class ConversationDocuments:
         ]
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
-    def to_document(
-        self, thread: Thread, contents: Mapping[str, MessageContent]
-    ) -> Document | Unreadable:
-        """Make the document; Unreadable if no message can be read.
-
-        Args:
-            contents: of all messages, by their keys.
-        """
+    def to_document(self, thread: Thread, contents: MessageContents) -> Document | Unreadable:
+        """Make the document; Unreadable if no message can be read."""
         sections = tuple(self._sections(thread, contents))
         if not sections:
             return self._unreadable(thread, contents)
@@ -87,9 +83,7 @@ class ConversationDocuments:
             parents=self.path(first.folder),
         )
 
-    def _sections(
-        self, thread: Thread, contents: Mapping[str, MessageContent]
-    ) -> Iterator[Section]:
+    def _sections(self, thread: Thread, contents: MessageContents) -> Iterator[Section]:
         quotes = QuoteRemover()
         for message in thread.messages:
             match contents[message.key]:
@@ -115,7 +109,7 @@ class ConversationDocuments:
                 yield replace(one, text=text, link=link, place=place)
         quotes.add_message("\n\n".join(texts))
 
-    def _unreadable(self, thread: Thread, contents: Mapping[str, MessageContent]) -> Unreadable:
+    def _unreadable(self, thread: Thread, contents: MessageContents) -> Unreadable:
         first = thread.messages[0]
         reasons = [str(one) for one in contents.values() if isinstance(one, ExtractionError)]
         return Unreadable(
@@ -141,7 +135,7 @@ def _title(message: Envelope) -> str:
     return strip_reply_prefixes(message.subject) or message.subject or NO_SUBJECT
 
 
-def _metadata(thread: Thread, contents: Mapping[str, MessageContent]) -> Metadata:
+def _metadata(thread: Thread, contents: MessageContents) -> Metadata:
     """Collect people and attachments; messages and attachments that could not be read are named too."""
     read = [one for one in contents.values() if isinstance(one, ExtractionResult)]
     found = {name: _first_unique(_values(read, name), _MAX_PEOPLE) for name in _ADDRESS_FIELDS}
@@ -152,7 +146,7 @@ def _metadata(thread: Thread, contents: Mapping[str, MessageContent]) -> Metadat
     return {name: values for name, values in found.items() if values}
 
 
-def _unread_messages(thread: Thread, contents: Mapping[str, MessageContent]) -> Iterator[str]:
+def _unread_messages(thread: Thread, contents: MessageContents) -> Iterator[str]:
     for message in thread.messages:
         match contents[message.key]:
             case ExtractionError() as error:
@@ -171,7 +165,7 @@ def _first_unique(values: Iterable[str], limit: int) -> tuple[str, ...]:
     return tuple(islice(dict.fromkeys(values), limit))
 
 
-def _authors(thread: Thread, contents: Mapping[str, MessageContent]) -> tuple[Person, ...]:
+def _authors(thread: Thread, contents: MessageContents) -> tuple[Person, ...]:
     read = (contents[message.key] for message in thread.messages)
     authors = (
         person for one in read if isinstance(one, ExtractionResult) for person in one.authors

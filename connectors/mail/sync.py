@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 from connectors.batched import batched
 from connectors.checkpoints import load_checkpoint
@@ -41,6 +41,10 @@ _MAX_CONVERSATION_BYTES = 1_000_000_000
 """Further messages are named in the metadata and not read."""
 
 
+FetchedMessage: TypeAlias = tuple[Envelope, bytes | ExtractionError]
+"""A message, and its content or why it cannot be read."""
+
+
 class Mailbox(Protocol):
     """A store of messages."""
 
@@ -52,9 +56,7 @@ class Mailbox(Protocol):
         """Yield the envelopes of all messages, folder by folder in a stable order."""
         ...
 
-    def fetch_bodies(
-        self, messages: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
+    def fetch_bodies(self, messages: Sequence[Envelope]) -> Iterator[FetchedMessage]:
         """Yield the messages in any order; one that was removed in the meantime may be left out."""
         ...
 

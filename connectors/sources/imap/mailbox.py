@@ -20,7 +20,7 @@ from connectors.errors import TemporarilyUnavailableError
 from connectors.extraction.result import ExtractionError
 from connectors.mail.conversation_document import MessageUnavailable
 from connectors.mail.headers import HEADERS, Envelope, parse_envelope
-from connectors.mail.sync import describe_too_large
+from connectors.mail.sync import FetchedMessage, describe_too_large
 from connectors.sources.imap.errors import RETRY_SOON, CommandRefusedError, ConnectionLostError
 from connectors.sources.imap.folders import Folder
 from connectors.sources.imap.response_parser import (
@@ -83,9 +83,7 @@ class ImapMailbox(Closing):
         for folder in self._folders.values():
             yield from self._read_folder(folder)
 
-    def fetch_bodies(
-        self, messages: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
+    def fetch_bodies(self, messages: Sequence[Envelope]) -> Iterator[FetchedMessage]:
         for key in dict.fromkeys(message.folder for message in messages):
             folder = self._folders[key]
             self._open(folder)
@@ -201,9 +199,9 @@ class ImapMailbox(Closing):
 
     def _fetch_or_split(
         self, folder: Folder, batch: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
+    ) -> Iterator[FetchedMessage]:
         fault = ""
-        found: list[tuple[Envelope, bytes | ExtractionError]] = []
+        found: list[FetchedMessage] = []
         try:
             found = list(self._fetch(batch))
         except (CommandRefusedError, MalformedResponseError) as error:
@@ -220,9 +218,7 @@ class ImapMailbox(Closing):
             yield from self._fetch_or_split(folder, batch[:middle])
             yield from self._fetch_or_split(folder, batch[middle:])
 
-    def _fetch(
-        self, batch: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
+    def _fetch(self, batch: Sequence[Envelope]) -> Iterator[FetchedMessage]:
         by_uid = {message.number: message for message in batch}
         items = f"(UID BODY.PEEK[]<0.{self._largest + 1}>)"
         max_bytes = sum(min(2 * one.size, self._largest) + 10_000 for one in batch) + 1_000_000

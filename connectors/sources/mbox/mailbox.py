@@ -15,10 +15,10 @@ from typing import NoReturn
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from connectors.errors import SourceAuthError, TemporarilyUnavailableError
-from connectors.extraction.result import ExtractionError
 from connectors.files.paths import PathParts
 from connectors.files.walker import File, InaccessiblePath, open_file, read_head, walk_files
 from connectors.mail.headers import Envelope, parse_envelope
+from connectors.mail.sync import FetchedMessage
 from connectors.sources.mbox.mbox_reader import MBOX_PREFIX, iter_messages, read_message
 from connectors.text_cleaning import to_one_line
 
@@ -65,9 +65,7 @@ class MboxFiles:
                         received=one.received or max(stat.st_mtime_ns // 10**9, 0),
                     )
 
-    def fetch_bodies(
-        self, messages: Sequence[Envelope]
-    ) -> Iterator[tuple[Envelope, bytes | ExtractionError]]:
+    def fetch_bodies(self, messages: Sequence[Envelope]) -> Iterator[FetchedMessage]:
         for key in dict.fromkeys(one.folder for one in messages):
             own = [one for one in messages if one.folder == key]
             with self._os_errors(_to_parts(key)), open_file(self._root, _to_parts(key)) as file:
