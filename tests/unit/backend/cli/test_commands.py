@@ -22,7 +22,7 @@ print(*sorted(set(sys.modules) & {"sqlalchemy", "backend.store", "celery", "fast
 GROUPS = {"add", "sources", "eval", "credentials"}
 
 
-@pytest.mark.parametrize("name", _COMMANDS.keys() - GROUPS)
+@pytest.mark.parametrize("name", sorted(_COMMANDS.keys() - GROUPS))
 def test_the_list_of_commands_shows_the_first_line_of_their_help(name: str) -> None:
     help_text = _load(name).help or ""
     assert help_text.splitlines()[0] == _COMMANDS[name][1]
