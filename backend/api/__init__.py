@@ -1,1 +1,1 @@
-"""What do programs ask over HTTP, and how are they answered?"""
+"""The HTTP API: routes, middleware, authentication and errors."""

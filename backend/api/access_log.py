@@ -1,4 +1,4 @@
-"""A request id for every request, and one line of JSON when it is done."""
+"""The access log: an id for every request, and one line of JSON when it is done."""
 
 import json
 import logging
@@ -12,82 +12,82 @@ from typing import TypeAlias
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.api.request_context import Visit, begin_visit
+from backend.api.request_context import RequestContext, create_request_context
 from backend.version import describe_version
 
 LOG = logging.getLogger("quarry.requests")
 REQUEST_ID = "x-request-id"
 
-Answered: TypeAlias = Callable[[str, str | None, int | None, float], object]
-"""Told of the method, the route, the status and the seconds of each request."""
+RequestObserver: TypeAlias = Callable[[str, str | None, int | None, float], object]
+"""Called with the method, the route, the status and the seconds of each request."""
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
-class RequestLog:
-    """The outermost layer: everything that is answered passes through it.
+class AccessLogMiddleware:
+    """The outermost layer: every response passes through it.
 
-    What was asked is private, and stands in the line only where debugging is on.
+    Queries are private; they are logged at level DEBUG only.
     """
 
-    def __init__(self, app: ASGIApp, answered: Answered) -> None:
+    def __init__(self, app: ASGIApp, observe: RequestObserver) -> None:
         self._app = app
-        self._answered = answered
+        self._observe = observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        visit = begin_visit(scope, _request_id(scope))
+        context = create_request_context(scope, _request_id(scope))
         status: int | None = None
 
-        async def noting(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = visit.request_id
+                MutableHeaders(scope=message)[REQUEST_ID] = context.request_id
             elif not message.get("more_body", False):
-                visit.is_answered = True
+                context.is_answered = True
             await send(message)
 
         began = time.perf_counter()
         try:
-            return await self._app(scope, receive, noting)
+            return await self._app(scope, receive, send_and_record)
         finally:
             seconds = time.perf_counter() - began
-            self._answered(scope["method"], _route(scope), status, seconds)
-            _note(scope, visit, status, seconds)
+            self._observe(scope["method"], _route(scope), status, seconds)
+            _log_request(scope, context, status, seconds)
 
 
 def log_start() -> None:
-    """Begin the log with what runs: a line of its own form, with an event instead of a request."""
+    """Log the version: a line with an event instead of a request."""
     LOG.info(json.dumps({"time": _now(), "event": "start", "version": describe_version()}))
 
 
 def _route(scope: Scope) -> str | None:
-    """As it was declared: not which document, and none where nothing is at the address."""
+    """Return the declared path, without ids of documents; None where no route matches."""
     return getattr(scope.get("route"), "path", None)
 
 
 def _request_id(scope: Scope) -> str:
-    """That of the client, if it is one that can stand in a log; else a new one."""
+    """Return the id that the client sent if it is safe to log, else a new one."""
     given = Headers(scope=scope).get(REQUEST_ID, "")
     return given if _ACCEPTED.fullmatch(given) else uuid.uuid4().hex
 
 
-def _note(scope: Scope, visit: Visit, status: int | None, seconds: float) -> None:
+def _log_request(scope: Scope, context: RequestContext, status: int | None, seconds: float) -> None:
     line = {
         "time": _now(),
-        "request": visit.request_id,
+        "request": context.request_id,
         "method": scope["method"],
         "route": _route(scope),
         "status": status,
         "seconds": round(seconds, 4),
-        "asker": visit.asker,
+        "asker": context.asker,
     }
-    if visit.is_gone:
+    if context.is_disconnected:
         line["gone"] = True
-    if visit.asked and LOG.isEnabledFor(logging.DEBUG):
-        line["asked"] = visit.asked
+    if context.query and LOG.isEnabledFor(logging.DEBUG):
+        line["asked"] = context.query
     LOG.info(json.dumps(line, ensure_ascii=False))
 
 

@@ -1,4 +1,4 @@
-"""The HTTP API, put together. Pages may be mounted on it; they share askers, rules and problems."""
+"""The HTTP API, put together. Pages may be mounted on it; they share authentication, permissions and problems."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,24 +9,24 @@ from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
 from backend.api import openapi, problem_details
-from backend.api.access_log import RequestLog
-from backend.api.authentication import Askers
-from backend.api.authorization import admitted, unruled
-from backend.api.dependencies import AnswerHtml, Parts
+from backend.api.access_log import AccessLogMiddleware
+from backend.api.authentication import Authenticator
+from backend.api.authorization import check_permission, find_unprotected_routes
+from backend.api.dependencies import AnswerHtml, AppState
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
-from backend.api.request_context import Departures
-from backend.api.request_guard import Guard
+from backend.api.request_context import DisconnectMiddleware
+from backend.api.request_guard import RequestGuardMiddleware
 from backend.api.routes import admin, ask, documents, health, metrics, search, sources
-from backend.api.sync_runs import Syncs
-from backend.api.warmup import Readiness, Served
+from backend.api.sync_runs import SyncRunRegistry
+from backend.api.warmup import CurrentContainer, Warmup
 from backend.container import Container
 from backend.version import read_version
 
 THREADS = 8
-"""For requests. A search is work for a processor: more at once would only wait for one another."""
+"""Worker threads for requests. A search keeps a processor busy: more threads would only wait."""
 LAST_STEP = 10.0
-"""Seconds that a sync may take to come to the end of a step when the server stops."""
+"""Seconds that a sync has to finish a step when the server stops."""
 
 DESCRIPTION = """\
 Search and ask what Quarry holds. Every answer is limited to what the asker may read.
@@ -37,12 +37,14 @@ Errors are problem details (RFC 9457). Long answers are server-sent events, of w
 
 
 class Api(FastAPI):
-    """FastAPI, with our layers around all of it: also around what it answers when it fails."""
+    """FastAPI with middleware around all of it, also around its error handlers."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        parts: Parts = self.state.parts
-        guarded = Departures(Guard(super().build_middleware_stack()), parts.visits)
-        return RequestLog(guarded, parts.metrics.answered)
+        state: AppState = self.state.app_state
+        app = DisconnectMiddleware(
+            RequestGuardMiddleware(super().build_middleware_stack()), state.active_requests
+        )
+        return AccessLogMiddleware(app, state.metrics.observe_request)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -52,39 +54,39 @@ class Api(FastAPI):
 
 def create_app(
     container: Container,
-    askers: Askers,
+    authenticator: Authenticator,
     answer_html: AnswerHtml = ask.plain_html,
     error_page: ErrorPage | None = None,
 ) -> Api:
-    """The API over `quarry`. Warms up when it is started.
+    """Create the API of a container. It warms up when it starts.
 
     Args:
-        answer_html: an answer for people, rendered and cleaned.
-        error_page: how a problem is shown in a browser, outside of the API.
+        answer_html: renders an answer as sanitized HTML.
+        error_page: renders a problem for browsers, outside of the API.
     """
     app = Api(
         title="Quarry",
         version=read_version(),
         description=DESCRIPTION,
         lifespan=_lifespan,
-        dependencies=[Depends(admitted)],
+        dependencies=[Depends(check_permission)],
         responses=openapi.PROBLEMS,
         generate_unique_id_function=lambda route: route.name,
-        # The pages of these load scripts from elsewhere; and what is asked goes nowhere else.
+        # The pages of these load scripts from other hosts; and no telemetry leaves the server.
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.state.askers = askers
-    served = Served(container)
-    readiness = Readiness(served.parts(), served.reopen_if_switched)
-    app.state.parts = Parts(
-        served=served,
-        readiness=readiness,
-        syncs=Syncs(lambda: served.container),
+    app.state.authenticator = authenticator
+    current = CurrentContainer(container)
+    warmup = Warmup(current.parts(), current.reopen_if_switched)
+    app.state.app_state = AppState(
+        current=current,
+        warmup=warmup,
+        sync_runs=SyncRunRegistry(lambda: current.container),
         answer_html=answer_html,
-        metrics=Metrics(served, readiness),
+        metrics=Metrics(current, warmup),
     )
     problem_details.register(app, error_page)
     for routes in (search, ask, documents, sources, admin, health, metrics):
@@ -94,12 +96,12 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    if open_to_nobody := list(unruled(app.routes)):
-        raise ValueError(f"routes without a rule: {', '.join(open_to_nobody)}")
-    parts: Parts = app.state.parts
+    if unprotected := list(find_unprotected_routes(app.routes)):
+        raise ValueError(f"routes without a permission: {', '.join(unprotected)}")
+    state: AppState = app.state.app_state
     to_thread.current_default_thread_limiter().total_tokens = THREADS
-    parts.readiness.start()
+    state.warmup.start()
     yield
-    parts.readiness.stop()
-    parts.visits.close()
-    await to_thread.run_sync(parts.syncs.stop, LAST_STEP)
+    state.warmup.stop()
+    state.active_requests.close()
+    await to_thread.run_sync(state.sync_runs.stop, LAST_STEP)

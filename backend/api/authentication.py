@@ -1,11 +1,11 @@
-"""Who asks. Every route that tells anything of a document gets its asker from here."""
+"""Authentication: who sends a request. Every route that returns anything of a document takes its asker from here."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol, TypeAlias
 
 from fastapi import Depends, Request
 
-from backend.api.request_context import visit_in
+from backend.api.request_context import get_request_context
 from connectors.access import Readers
 
 AskerKind: TypeAlias = Literal["local"]
@@ -19,31 +19,31 @@ class Asker:
     """Whether the asker may see and change what is connected."""
 
 
-class Askers(Protocol):
-    """Knows askers by their requests. Accounts will be another of these."""
+class Authenticator(Protocol):
+    """Identifies the asker of a request."""
 
-    async def of(self, request: Request) -> Asker: ...
+    async def authenticate(self, request: Request) -> Asker: ...
 
 
 @dataclass(frozen=True, slots=True)
-class LocalAsker:
-    """The person at this machine, whoever the request seems to come from.
+class LocalAuthenticator:
+    """Takes every request for one of the person at this machine.
 
-    Right only where nobody else can reach the server: see `guard` and `commands.serving`.
+    Right only where nobody else can reach the server: see `request_guard` and `backend.cli.serve`.
     """
 
     readers: Readers
 
-    async def of(self, request: Request) -> Asker:
+    async def authenticate(self, request: Request) -> Asker:
         del request
         return Asker(kind="local", readers=self.readers, is_owner=True)
 
 
-async def asker_of(request: Request) -> Asker:
-    askers: Askers = request.app.state.askers
-    asker = await askers.of(request)
-    visit_in(request.scope).asker = asker.kind
+async def get_asker(request: Request) -> Asker:
+    authenticator: Authenticator = request.app.state.authenticator
+    asker = await authenticator.authenticate(request)
+    get_request_context(request.scope).asker = asker.kind
     return asker
 
 
-AskerIs = Annotated[Asker, Depends(asker_of)]
+AskerDependency = Annotated[Asker, Depends(get_asker)]

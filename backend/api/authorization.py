@@ -1,7 +1,7 @@
-"""Who may use a route. Each has exactly one rule; one without any is open to nobody.
+"""Authorization: every route declares exactly one permission; a route without one is open to nobody.
 
 @app.get("/api/sources")
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def sources(...): ...
 """
 
@@ -13,55 +13,63 @@ from fastapi import Request
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import BaseRoute
 
-from backend.api.authentication import AskerIs
+from backend.api.authentication import AskerDependency
 from backend.api.problem_details import Problem, problem
 
-_RULE = "quarry_rule"
+_ATTRIBUTE = "quarry_permission"
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-class Rule(StrEnum):
+class Permission(StrEnum):
     ANYONE = "anyone"
-    """It tells nothing of what is held."""
+    """The route returns nothing of the documents or the sources."""
     READER = "reader"
-    """It tells the asker no more than the asker's readers may read."""
+    """The route returns only what the asker's readers may read."""
     OWNER = "owner"
-    """It tells, or changes, what is connected."""
+    """The route shows or changes the sources."""
 
 
-def ruled(rule: Rule) -> Callable[[Endpoint], Endpoint]:
-    def note(endpoint: Endpoint) -> Endpoint:
-        setattr(endpoint, _RULE, rule)
+def requires(permission: Permission) -> Callable[[Endpoint], Endpoint]:
+    def set_permission(endpoint: Endpoint) -> Endpoint:
+        setattr(endpoint, _ATTRIBUTE, permission)
         return endpoint
 
-    return note
+    return set_permission
 
 
-def rule_of(endpoint: object) -> Rule | None:
-    rule: Rule | None = getattr(endpoint, _RULE, None)
-    return rule
+def get_permission(endpoint: object) -> Permission | None:
+    permission: Permission | None = getattr(endpoint, _ATTRIBUTE, None)
+    return permission
 
 
-def unruled(routes: Sequence[BaseRoute]) -> Iterator[str]:
-    """The paths of all routes that no rule opens.
+def find_unprotected_routes(routes: Sequence[BaseRoute]) -> Iterator[str]:
+    """Yield the paths of all routes without a permission that is checked.
 
-    `admitted` is asked by routes of FastAPI alone; one of another kind must be open to anyone.
+    Only routes of FastAPI call `check_permission`; one of another kind must be open to anyone.
     """
     for context in iter_route_contexts(routes):
         route = context.original_route
-        rule = rule_of(getattr(route, "endpoint", None))
-        if rule is None or not (rule is Rule.ANYONE or isinstance(route, APIRoute)):
+        permission = get_permission(getattr(route, "endpoint", None))
+        if permission is None or not (
+            permission is Permission.ANYONE or isinstance(route, APIRoute)
+        ):
             yield str(getattr(route, "path", route))
 
 
-async def admitted(request: Request, asker: AskerIs) -> None:
-    """Let through whom the rule of the route lets through, and nobody else."""
-    match rule_of(request.scope.get("endpoint")):
-        case Rule.ANYONE | Rule.READER:
+async def check_permission(request: Request, asker: AskerDependency) -> None:
+    """Refuse an asker who lacks the permission of the route.
+
+    Raises:
+        Problem: 403.
+    """
+    match get_permission(request.scope.get("endpoint")):
+        case Permission.ANYONE | Permission.READER:
             return
-        case Rule.OWNER if asker.is_owner:
+        case Permission.OWNER if asker.is_owner:
             return
-        case Rule.OWNER:
+        case Permission.OWNER:
             raise Problem(problem(403, "Only the owner of this Quarry may do this."))
         case None:
-            raise Problem(problem(403, "No rule opens this route, so that it is open to nobody."))
+            raise Problem(
+                problem(403, "This route declares no permission, so it is open to nobody.")
+            )

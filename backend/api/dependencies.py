@@ -1,4 +1,4 @@
-"""What all routes share, and how they come by it."""
+"""The state that all routes share, and their dependencies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from fastapi import Depends, Request
 
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import Problem, problem
-from backend.api.request_context import Visits
+from backend.api.request_context import ActiveRequests
 from backend.api.server_sent_events import Streams
-from backend.api.sync_runs import Syncs
-from backend.api.warmup import Readiness, Served
+from backend.api.sync_runs import SyncRunRegistry
+from backend.api.warmup import CurrentContainer, Warmup
 from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.schemas.answer import AnswerResponse
@@ -25,65 +25,69 @@ PATIENCE = 2.0
 """Seconds that a request waits for the server to be ready."""
 
 AnswerHtml: TypeAlias = Callable[[AnswerResponse], str]
-"""An answer as people read it: rendered, cleaned."""
+"""Renders an answer as sanitized HTML."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    served: Served
-    readiness: Readiness
-    syncs: Syncs
+class AppState:
+    current: CurrentContainer
+    warmup: Warmup
+    sync_runs: SyncRunRegistry
     answer_html: AnswerHtml
     metrics: Metrics
-    visits: Visits = field(default_factory=Visits)
+    active_requests: ActiveRequests = field(default_factory=ActiveRequests)
     streams: Streams = field(default_factory=Streams)
 
 
-async def parts_of(request: Request) -> Parts:
-    parts: Parts = request.app.state.parts
-    return parts
+async def get_app_state(request: Request) -> AppState:
+    state: AppState = request.app.state.app_state
+    return state
 
 
-PartsIs = Annotated[Parts, Depends(parts_of)]
+AppStateDependency = Annotated[AppState, Depends(get_app_state)]
 
 
-async def ready_container(parts: PartsIs) -> Container:
-    """Quarry, once all of it is ready."""
-    if parts.readiness.wait(0) or await to_thread.run_sync(parts.readiness.wait, PATIENCE):
-        return parts.served.container
-    states = [f"{part.name}: {part.detail or part.state}" for part in _unready(parts)]
+async def get_container(state: AppStateDependency) -> Container:
+    """Return the container once all of it is ready.
+
+    Raises:
+        Problem: 503, it is not ready yet.
+    """
+    if state.warmup.wait(0) or await to_thread.run_sync(state.warmup.wait, PATIENCE):
+        return state.current.container
+    states = [f"{part.name}: {part.detail or part.state}" for part in _unready(state)]
     raise Problem(
         problem(503, f"Quarry is not ready yet ({'; '.join(states)}).", "Try again in a moment."),
         {"Retry-After": "2"},
     )
 
 
-def _unready(parts: Parts) -> list[PartStatus]:
-    return [part for part in parts.readiness.status().parts if part.state != "ready"]
+def _unready(state: AppState) -> list[PartStatus]:
+    return [part for part in state.warmup.status().parts if part.state != "ready"]
 
 
-ContainerIs = Annotated[Container, Depends(ready_container)]
+ContainerDependency = Annotated[Container, Depends(get_container)]
 
 
-async def get_database(container: ContainerIs) -> Database:
+async def get_database(container: ContainerDependency) -> Database:
     return container.database
 
 
-async def get_chat(container: ContainerIs) -> ChatService:
+async def get_chat(container: ContainerDependency) -> ChatService:
     return container.chat
 
 
-async def get_search(container: ContainerIs) -> SearchService:
+async def get_search(container: ContainerDependency) -> SearchService:
     return container.chat.search
 
 
-DatabaseIs = Annotated[Database, Depends(get_database)]
-ChatIs = Annotated[ChatService, Depends(get_chat)]
-SearchIs = Annotated[SearchService, Depends(get_search)]
+DatabaseDependency = Annotated[Database, Depends(get_database)]
+ChatDependency = Annotated[ChatService, Depends(get_chat)]
+SearchDependency = Annotated[SearchService, Depends(get_search)]
 
 
-async def source_service(container: ContainerIs) -> SourceService:
+async def get_source_service(container: ContainerDependency) -> SourceService:
     return SourceService.of(container)
 
 
-SourcesIs = Annotated[SourceService, Depends(source_service)]
+SourcesDependency = Annotated[SourceService, Depends(get_source_service)]

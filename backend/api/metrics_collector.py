@@ -1,5 +1,5 @@
-"""Figures for Prometheus. Of sources and runs they come from the database, when they are asked for, and so
-speak for the workers of all processes; of requests they are those of this server."""
+"""Metrics for Prometheus. Those of sources and runs are read from the database at each scrape, and so cover
+the workers of all processes; those of requests are of this server alone."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from backend.api.warmup import Readiness, Served
+from backend.api.warmup import CurrentContainer, Warmup
 from backend.store.metrics_queries import Figures, Reckoning
 from backend.store.runs import RunState
 from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics
@@ -29,12 +29,12 @@ _ANSWER_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 180)
 
 
 class Metrics:
-    """Of one server. What it counts of requests has no more names than there are routes."""
+    """The metrics of one server. Requests are labelled by route, never by path, to bound the number of series."""
 
-    def __init__(self, served: Served, readiness: Readiness) -> None:
+    def __init__(self, current: CurrentContainer, warmup: Warmup) -> None:
         self._registry = CollectorRegistry()
         register_process_metrics(self._registry)
-        self._registry.register(_OfDatabase(served, readiness))
+        self._registry.register(_DatabaseCollector(current, warmup))
         self.stages = StageMetrics(self._registry)
         self._requests = Counter(
             "quarry_requests",
@@ -55,8 +55,10 @@ class Metrics:
             registry=self._registry,
         )
 
-    def answered(self, method: str, route: str | None, status: int | None, seconds: float) -> None:
-        """A request has come to its end; without a status its client had gone."""
+    def observe_request(
+        self, method: str, route: str | None, status: int | None, seconds: float
+    ) -> None:
+        """Count a finished request; without a status its client had disconnected."""
         self._requests.labels(method if route else "", route or "", str(status or "")).inc()
         if status != 200:
             return
@@ -65,21 +67,21 @@ class Metrics:
         elif route in _ANSWERS:
             self._answers.observe(seconds)
 
-    def told(self) -> bytes:
+    def render(self) -> bytes:
         return generate_latest(self._registry)
 
 
-class _OfDatabase(Collector):
-    """Asks the database whenever it is asked; where that does not answer, it says so and the rest is told."""
+class _DatabaseCollector(Collector):
+    """Reads the database at each scrape; where that fails, `quarry_database_up` is 0 and the other metrics remain."""
 
-    def __init__(self, served: Served, readiness: Readiness) -> None:
-        self._served = served
-        self._readiness = readiness
+    def __init__(self, current: CurrentContainer, warmup: Warmup) -> None:
+        self._current = current
+        self._warmup = warmup
         self._lock = threading.Lock()
         self._reckoning: Reckoning | None = None
 
     def describe(self) -> list[Metric]:
-        """Nothing is asked before the first scrape."""
+        """Return nothing, so that the database is not read before the first scrape."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -87,21 +89,21 @@ class _OfDatabase(Collector):
         answers = 0.0 if figures is None else 1.0
         yield GaugeMetricFamily("quarry_database_up", "Whether the database answers.", answers)
         if figures is not None:
-            yield from _told(figures)
+            yield from _metric_families(figures)
 
     def _figures(self) -> Figures | None:
-        if not self._readiness.is_made("database"):
+        if not self._warmup.is_made("database"):
             return None
         try:
             with self._lock:
                 if self._reckoning is None:
-                    self._reckoning = Reckoning(self._served.container.database)
+                    self._reckoning = Reckoning(self._current.container.database)
             return self._reckoning.take()
         except (TemporarilyUnavailableError, ActionRequiredError):
             return None
 
 
-def _told(figures: Figures) -> Iterator[Metric]:
+def _metric_families(figures: Figures) -> Iterator[Metric]:
     states = {**dict.fromkeys(get_args(RunState), 0), **figures.sources}
     yield _gauge("quarry_sources", "Sources in each state.", "state", states)
     runs = GaugeMetricFamily("quarry_runs", "Runs by kind and state.", labels=["kind", "state"])

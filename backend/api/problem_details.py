@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from backend.api.request_context import visit_in
+from backend.api.request_context import get_request_context
 from backend.schemas.system import FieldError, ProblemDetails
 from connectors.errors import (
     ActionRequiredError,
@@ -171,4 +171,4 @@ def _seconds(error: TemporarilyUnavailableError) -> int:
 
 
 def _id(request: Request) -> str:
-    return visit_in(request.scope).request_id
+    return get_request_context(request.scope).request_id

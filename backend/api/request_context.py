@@ -1,4 +1,4 @@
-"""One request under way: its id, who asks, and whether anybody still waits for the answer."""
+"""The context of a request: its id, its asker, and whether its client is still connected."""
 
 import asyncio
 from typing import Annotated
@@ -8,100 +8,102 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indexing.runtime.deadline import CancelToken
 
-_KEY = "quarry.visit"
+_KEY = "quarry.context"
 
 
-class Visit:
+class RequestContext:
     """Changed by the request it belongs to, and by nothing else."""
 
     def __init__(self, request_id: str) -> None:
         self.request_id = request_id
         self.cancel_token = CancelToken()
-        self.is_gone = False
+        self.is_disconnected = False
         """The client has closed its connection before it had the whole answer."""
         self.is_answered = False
         self.asker: str | None = None
-        """Its kind, once it is known."""
-        self.asked = ""
-        """What it is about; logged for debugging only."""
+        """The kind of the asker, once it is authenticated."""
+        self.query = ""
+        """The query or the question; logged at level DEBUG only."""
 
 
-def begin_visit(scope: Scope, request_id: str) -> Visit:
-    visit = Visit(request_id)
-    scope[_KEY] = visit
-    return visit
+def create_request_context(scope: Scope, request_id: str) -> RequestContext:
+    context = RequestContext(request_id)
+    scope[_KEY] = context
+    return context
 
 
-def visit_in(scope: Scope) -> Visit:
-    visit: Visit = scope[_KEY]
-    return visit
+def get_request_context(scope: Scope) -> RequestContext:
+    context: RequestContext = scope[_KEY]
+    return context
 
 
 # Dependencies that wait for nothing are asynchronous: others each take a turn in a thread.
-async def visit_of(request: Request) -> Visit:
-    return visit_in(request.scope)
+async def request_context(request: Request) -> RequestContext:
+    return get_request_context(request.scope)
 
 
 async def get_cancel_token(request: Request) -> CancelToken:
-    """Set when the client goes away, and when the server stops."""
-    return visit_in(request.scope).cancel_token
+    """Return the token that is cancelled when the client disconnects or the server stops."""
+    return get_request_context(request.scope).cancel_token
 
 
-VisitIs = Annotated[Visit, Depends(visit_of)]
+RequestContextDependency = Annotated[RequestContext, Depends(request_context)]
 CancelTokenDependency = Annotated[CancelToken, Depends(get_cancel_token)]
 
 
-class Visits:
-    """All requests under way."""
+class ActiveRequests:
+    """All requests in progress."""
 
     def __init__(self) -> None:
-        self._under_way: set[Visit] = set()
+        self._requests: set[RequestContext] = set()
         self._is_closed = False
 
-    def enter(self, visit: Visit) -> None:
-        self._under_way.add(visit)
+    def enter(self, context: RequestContext) -> None:
+        self._requests.add(context)
         if self._is_closed:
-            visit.cancel_token.cancel()
+            context.cancel_token.cancel()
 
-    def leave(self, visit: Visit) -> None:
-        self._under_way.discard(visit)
+    def leave(self, context: RequestContext) -> None:
+        self._requests.discard(context)
 
     def close(self) -> None:
-        """The server stops: what is under way is given up, and so is what may still come."""
+        """Cancel all requests in progress and all that still arrive: the server stops."""
         self._is_closed = True
-        for visit in list(self._under_way):
-            visit.cancel_token.cancel()
+        for context in list(self._requests):
+            context.cancel_token.cancel()
 
 
-class Departures:
-    """Notices when a client goes away, also while a thread works on its request."""
+class DisconnectMiddleware:
+    """Cancels a request when its client disconnects, also while a thread works on it."""
 
-    def __init__(self, app: ASGIApp, visits: Visits) -> None:
+    def __init__(self, app: ASGIApp, active_requests: ActiveRequests) -> None:
         self._app = app
-        self._visits = visits
+        self._active_requests = active_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        visit = visit_in(scope)
-        # One at a time: what the application does not take is not read from the socket.
+        context = get_request_context(scope)
+        # One at a time: what the application does not receive is not read from the socket.
         messages: asyncio.Queue[Message] = asyncio.Queue(maxsize=1)
-        watching = asyncio.create_task(_watch(visit, receive, messages))
-        self._visits.enter(visit)
+        watching = asyncio.create_task(_watch(context, receive, messages))
+        self._active_requests.enter(context)
         try:
             return await self._app(scope, messages.get, send)
         finally:
-            self._visits.leave(visit)
+            self._active_requests.leave(context)
             watching.cancel()
 
 
-async def _watch(visit: Visit, receive: Receive, messages: asyncio.Queue[Message]) -> None:
+async def _watch(
+    context: RequestContext, receive: Receive, messages: asyncio.Queue[Message]
+) -> None:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            # The server also tells of a disconnect once all has been sent.
-            visit.is_gone = not visit.is_answered
-            visit.cancel_token.cancel()
+            # The server also sends a disconnect once the whole response has been sent.
+            context.is_disconnected = not context.is_answered
+            context.cancel_token.cancel()
             await messages.put(message)
             return
         await messages.put(message)

@@ -1,9 +1,9 @@
-"""What stands before every route: who is addressed, from where, how much is sent; and the headers
-that keep a browser from doing with our pages what we do not want.
+"""Checks before every route: host, origin and size of the request; and the security headers of every
+response.
 
 A page of another site may make a browser send requests to this machine, and with a name of its own
 that it points to 127.0.0.1 (DNS rebinding) it could even read the answers. Both show in the
-headers: Host holds that name, Origin and Sec-Fetch-Site tell of the other site.
+headers: Host holds that name, Origin and Sec-Fetch-Site name the other site.
 """
 
 import ipaddress
@@ -56,7 +56,7 @@ def is_this_machine(name: str) -> bool:
         return False
 
 
-class Guard:
+class RequestGuardMiddleware:
     def __init__(self, app: ASGIApp, knows_host: KnowsHost = is_this_machine) -> None:
         self._app = app
         self._knows_host = knows_host
@@ -65,7 +65,7 @@ class Guard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
 
-        async def headed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 found = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -73,8 +73,8 @@ class Guard:
             await send(message)
 
         if refusal := self._refusal(scope):
-            return await response(refusal)(scope, receive, headed)
-        return await self._app(scope, _measured(receive), headed)
+            return await response(refusal)(scope, receive, send_with_headers)
+        return await self._app(scope, _limit_body(receive), send_with_headers)
 
     def _refusal(self, scope: Scope) -> ProblemDetails | None:
         headers = Headers(scope=scope)
@@ -91,13 +91,13 @@ def _foreign_host(headers: Headers, knows_host: KnowsHost) -> ProblemDetails | N
     found = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
     if found and knows_host(found["v6"] or found["name"]):
         return None
-    said = repr(hosts[0][:100]) if hosts else "nobody"
+    host = repr(hosts[0][:100]) if hosts else "nobody"
     return problem(
         421,
-        f"The request is addressed to {said}, which is not a name of this machine. Without accounts,"
+        f"The request is addressed to {host}, which is not a name of this machine. Without accounts,"
         " Quarry answers this machine alone; under another name, a foreign web page could read your"
         " documents through your browser (DNS rebinding).",
-        "Use http://127.0.0.1 or http://localhost, with the port that quarry serve told.",
+        "Use http://127.0.0.1 or http://localhost, with the port that quarry serve printed.",
     )
 
 
@@ -131,25 +131,25 @@ def _from_elsewhere(where: str) -> ProblemDetails:
 
 
 def _too_long(headers: Headers) -> ProblemDetails | None:
-    told = headers.get("content-length", "")
-    if not told.isdecimal() or int(told[:20]) <= MOST_BYTES:
+    length = headers.get("content-length", "")
+    if not length.isdecimal() or int(length[:20]) <= MOST_BYTES:
         return None
     return problem(413, _TOO_LONG)
 
 
-def _measured(receive: Receive) -> Receive:
-    """The same, until more has come than is allowed; a body need not say how long it is."""
-    taken = 0
+def _limit_body(receive: Receive) -> Receive:
+    """Wrap `receive` to fail once the body is too long; a body need not declare its length."""
+    size = 0
 
-    async def counting() -> Message:
-        nonlocal taken
+    async def receive_counted() -> Message:
+        nonlocal size
         message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > MOST_BYTES:
+        size += len(message.get("body", b""))
+        if size > MOST_BYTES:
             raise HTTPException(413, _TOO_LONG)
         return message
 
-    return counting
+    return receive_counted
 
 
 _TOO_LONG = f"The request is longer than {MOST_BYTES:,} bytes."

@@ -19,14 +19,14 @@ Names: TypeAlias = Annotated[
 ]
 
 
-def _written(day: object) -> object:
+def _check_day(day: object) -> object:
     """A number would be taken for seconds since 1970."""
     if isinstance(day, str) and _DAY.fullmatch(day):
         return day
     raise ValueError("write a day as 2026-03-31")
 
 
-Day: TypeAlias = Annotated[date, BeforeValidator(_written)]
+Day: TypeAlias = Annotated[date, BeforeValidator(_check_day)]
 
 
 class FiltersBody(BaseModel):
@@ -47,10 +47,10 @@ class FiltersBody(BaseModel):
 
     def filters(self) -> Filters:
         return Filters(
-            sources=_chosen(self.sources),
-            media_types=_chosen(self.media_types),
+            sources=_to_set(self.sources),
+            media_types=_to_set(self.media_types),
             people=None if self.people is None else frozenset(map(person_key, self.people)),
-            tags=_chosen(self.tags),
+            tags=_to_set(self.tags),
             updated=DateRange(
                 _midnight(self.since) if self.since else None,
                 _midnight(self.until, days=1) if self.until else None,
@@ -58,7 +58,7 @@ class FiltersBody(BaseModel):
         )
 
 
-def _chosen(values: tuple[str, ...] | None) -> frozenset[str] | None:
+def _to_set(values: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if values is None else frozenset(values)
 
 

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from backend.api import problem_details
 from backend.api.problem_details import problem
-from backend.api.request_context import Visit, visit_in
+from backend.api.request_context import RequestContext, get_request_context
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a comment is sent, so that no proxy closes the stream."""
@@ -51,7 +51,7 @@ class Event:
 
 
 Events: TypeAlias = AsyncGenerator[Event, None]
-MakesEvents: TypeAlias = Callable[[], Generator[Event, None, None]]
+EventFactory: TypeAlias = Callable[[], Generator[Event, None, None]]
 
 STOPPING = Event("error", problem(503, "The server is stopping.", "Ask again when it is back."))
 BROKEN = Event(
@@ -92,11 +92,11 @@ class EventStream(Response):
             full = problem(503, "Too many streams are open.", "Try again soon.")
             return await problem_details.response(full, {"Retry-After": "5"})(scope, receive, send)
         try:
-            return await self._stream(send, visit_in(scope))
+            return await self._stream(send, get_request_context(scope))
         finally:
             self._streams.leave()
 
-    async def _stream(self, send: Send, visit: Visit) -> None:
+    async def _stream(self, send: Send, context: RequestContext) -> None:
         start = {
             "type": "http.response.start",
             "status": self.status_code,
@@ -104,24 +104,24 @@ class EventStream(Response):
         }
         await send(start)
         events = self._events()
-        encoded = _encoded(events, visit)
+        encoded = _encoded(events, context)
         try:
             async for piece in encoded:
                 message = {"type": "http.response.body", "body": piece, "more_body": True}
                 await asyncio.wait_for(send(message), PATIENCE)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            visit.is_gone = True
+            context.is_disconnected = True
         finally:
-            visit.cancel_token.cancel()
+            context.cancel_token.cancel()
             await encoded.aclose()
             await events.aclose()
 
 
-async def _encoded(events: Events, visit: Visit) -> AsyncGenerator[bytes, None]:
+async def _encoded(events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
     """The events with their numbers, and comments where none comes; until it is to stop."""
     loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
-    with visit.cancel_token.on_cancel(lambda: loop.call_soon_threadsafe(stopped.set)):
+    with context.cancel_token.on_cancel(lambda: loop.call_soon_threadsafe(stopped.set)):
         stopping = asyncio.ensure_future(stopped.wait())
         coming = asyncio.ensure_future(_next(events))
         try:
@@ -130,7 +130,7 @@ async def _encoded(events: Events, visit: Visit) -> AsyncGenerator[bytes, None]:
                     {stopping, coming}, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED
                 )
                 if stopping.done():
-                    if not visit.is_gone:
+                    if not context.is_disconnected:
                         yield STOPPING.encoded(next(numbers))
                     return
                 if not coming.done():
@@ -150,10 +150,10 @@ async def _next(events: Events) -> Event | None:
     return await anext(events, None)
 
 
-async def from_thread(make: MakesEvents) -> Events:
+async def from_thread(make: EventFactory) -> Events:
     """What `make` yields in a thread of its own. Closing this closes it, as soon as it yields."""
     pipe = Pipe(asyncio.get_running_loop())
-    threading.Thread(target=_pour, args=(make, pipe), name="stream", daemon=True).start()
+    threading.Thread(target=_produce, args=(make, pipe), name="stream", daemon=True).start()
     try:
         while (event := await pipe.take()) is not None:
             yield event
@@ -161,7 +161,7 @@ async def from_thread(make: MakesEvents) -> Events:
         pipe.close()
 
 
-def _pour(make: MakesEvents, pipe: "Pipe") -> None:
+def _produce(make: EventFactory, pipe: "Pipe") -> None:
     last: Event | None = None
     try:
         with closing(make()) as events:

@@ -1,7 +1,7 @@
-"""Syncs that were asked for over HTTP: one run of a source at a time, followed by any number.
+"""Syncs started over HTTP: one run of a source at a time, with any number of followers.
 
-A run that was begun goes on when nobody follows it any more; only the end of the server stops it,
-between two steps, and the next sync goes on from its checkpoint.
+A run continues when nobody follows it any more; only the end of the server stops it, between two
+steps, and the next sync continues from its checkpoint.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from indexing.ingestion.progress import Progress, Report
 from indexing.runtime.deadline import Deadline
 
 PACE = 0.1
-"""Seconds between two progress events: a follower is told the latest, not each."""
+"""Seconds between two progress events: a follower gets the latest, not each."""
 LOG = logging.getLogger("quarry.syncs")
 STOPPED = "It was stopped before it was done; the next sync goes on from there."
 
@@ -58,14 +58,14 @@ class SyncRun:
 
     async def follow(self) -> Events:
         """The latest progress, at most every tenth of a second, and the end."""
-        told: Progress | None = None
-        with self._waking() as awake:
+        sent: Progress | None = None
+        with self._subscribed() as awake:
             while True:
                 await awake.wait()
                 awake.clear()
                 latest, end = self._latest, self._end
-                if latest is not None and latest is not told:
-                    told = latest
+                if latest is not None and latest is not sent:
+                    sent = latest
                     yield Event("progress", ProgressEvent.model_validate(latest))
                 if end is not None:
                     yield end
@@ -73,7 +73,7 @@ class SyncRun:
                 await asyncio.sleep(PACE)
 
     @contextmanager
-    def _waking(self) -> Iterator[asyncio.Event]:
+    def _subscribed(self) -> Iterator[asyncio.Event]:
         loop, awake = asyncio.get_running_loop(), asyncio.Event()
         awake.set()
 
@@ -92,20 +92,20 @@ class SyncRun:
     def _work(self) -> None:
         end = BROKEN
         try:
-            report = self._ran()
+            report = self._run_steps()
             error = None if report else STOPPED
             end = Event("done", SyncReport.from_report(self.source, report or Report(), error))
         except (ActionRequiredError, TemporarilyUnavailableError) as failure:
             end = Event("done", SyncReport.from_report(self.source, Report(), str(failure)))
         except Exception:
-            # A mistake in the program. The thread ends here: the log and the followers are told.
-            LOG.exception("The sync of %s broke off.", self.source)
+            # An error in the program. The thread ends here: it is logged, and the followers get an event.
+            LOG.exception("The sync of %s failed.", self.source)
         finally:
             self._end = end
             self._wake()
 
-    def _ran(self) -> Report | None:
-        """Its report; nothing where it was stopped before."""
+    def _run_steps(self) -> Report | None:
+        """Return the report; None if the run was stopped before."""
         with closing(self._steps()) as steps:
             for step in steps:
                 if isinstance(step, Report):
@@ -123,7 +123,7 @@ class SyncRun:
             wake()
 
 
-class Syncs:
+class SyncRunRegistry:
     """The runs of this server."""
 
     def __init__(self, container: Callable[[], Container]) -> None:
@@ -136,7 +136,7 @@ class Syncs:
         return None if run is None or run.is_over else run
 
     def begin(self, source: Source, when_empty: EmptyListing) -> SyncRun:
-        """The run that is going on, or a new one."""
+        """Return the run in progress, or start one."""
         with self._lock:
             run = self.running(source.name)
             if run is None:
@@ -145,7 +145,7 @@ class Syncs:
         return run
 
     def stop(self, seconds: float) -> None:
-        """End all runs between two steps, as far as they come to one in so many seconds."""
+        """Stop all runs after their current step; wait at most so many seconds."""
         runs = [run for run in self._runs.values() if not run.is_over]
         for run in runs:
             run.stop()
@@ -154,7 +154,7 @@ class Syncs:
             run.join(deadline.remaining())
 
     def unfinished(self) -> list[str]:
-        """The sources whose runs are going on."""
+        """The sources whose runs are in progress."""
         return [run.source for run in self._runs.values() if not run.is_over]
 
 

@@ -37,8 +37,8 @@ class Part:
     make: Callable[[], object]
 
 
-class Served:
-    """The container of a server: a new one once its index has been switched to another version."""
+class CurrentContainer:
+    """The current container of a server; replaced once the index is switched to another version."""
 
     def __init__(self, container: Container) -> None:
         self.container = container
@@ -74,8 +74,8 @@ class Served:
         return True
 
 
-class Readiness:
-    """Makes all parts, and tells whether they are made.
+class Warmup:
+    """Makes all parts in the background, and reports their states.
 
     Args:
         reopen_if_switched: called regularly; whether all parts must be made again.

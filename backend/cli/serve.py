@@ -16,8 +16,8 @@ from rich.console import Console
 
 from backend.api.access_log import LOG, log_start
 from backend.api.app import Api, create_app
-from backend.api.authentication import LocalAsker
-from backend.api.dependencies import Parts
+from backend.api.authentication import LocalAuthenticator
+from backend.api.dependencies import AppState
 from backend.cli import command_context
 from backend.cli.command_context import As
 from backend.container import Container
@@ -82,7 +82,7 @@ def run_server(
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then end within seconds, also with streams open."""
     _log_requests(log_level)
-    app = create_app(container, LocalAsker(readers), answer_html, routes.error_page)
+    app = create_app(container, LocalAuthenticator(readers), answer_html, routes.error_page)
     routes.mount(app)
     server = _Server(app, bound, console, readers)
     # The server raises again what it was stopped by; it has been done by then.
@@ -114,17 +114,17 @@ class _Server(uvicorn.Server):
             timeout_graceful_shutdown=GRACE,
         )
         super().__init__(config)
-        self.parts: Parts = app.state.parts
-        served, settings = self.parts.served, self.parts.served.container.settings
+        self.state: AppState = app.state.app_state
+        current, settings = self.state.current, self.state.current.container.settings
         engine = Engine(
-            lambda: served.container,
+            lambda: current.container,
             bound=StallLimit(still=timedelta(minutes=settings.still_minutes)),
-            measure=self.parts.metrics.stages,
+            measure=self.state.metrics.stages,
         )
         # Where there is a broker, it is its workers that do this.
         self._by_broker = settings.workers and settings.broker_url is not None
         works = settings.workers and not self._by_broker
-        self._workers = WorkerThreads(engine, self.parts.readiness.wait) if works else None
+        self._workers = WorkerThreads(engine, self.state.warmup.wait) if works else None
         self._workers_ended = True
         self._url = _url(bound)
         self._console = console
@@ -147,7 +147,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Before the connections are waited for: streams would go on for as long as they like.
-        self.parts.visits.close()
+        self.state.active_requests.close()
         if self._workers:
             self._workers_ended = await asyncio.to_thread(self._workers.stop, GRACE)
         await super().shutdown(sockets)
@@ -155,7 +155,7 @@ class _Server(uvicorn.Server):
     def unfinished(self) -> list[str]:
         """What goes on still, when all was told to end."""
         workers = [] if self._workers_ended else ["the workers"]
-        return [*self.parts.syncs.unfinished(), *workers]
+        return [*self.state.sync_runs.unfinished(), *workers]
 
 
 def _url(bound: socket.socket) -> str:

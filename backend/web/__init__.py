@@ -1,1 +1,1 @@
-"""What do people see in a browser?"""
+"""The pages for browsers."""

@@ -5,9 +5,14 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from backend.api.authentication import AskerIs
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ChatIs, DatabaseIs, SearchIs, SourcesIs
+from backend.api.authentication import AskerDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import (
+    ChatDependency,
+    DatabaseDependency,
+    SearchDependency,
+    SourcesDependency,
+)
 from backend.api.request_context import CancelTokenDependency
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets
@@ -57,32 +62,32 @@ def error_page(request: Request, problem: ProblemDetails) -> Response:
     return page(request, "error.html", "", {"problem": problem}, problem.status)
 
 
-def address_of(request: Request) -> Address:
+def parse_address(request: Request) -> Address:
     return search_url.read(request.query_params)
 
 
-AddressIs = Annotated[Address, Depends(address_of)]
+AddressDependency = Annotated[Address, Depends(parse_address)]
 
 
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def search_page(
     request: Request,
-    asked: AddressIs,
-    asker: AskerIs,
-    service: SearchIs,
-    database: DatabaseIs,
+    asked: AddressDependency,
+    asker: AskerDependency,
+    service: SearchDependency,
+    database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
     values = search_values(service, database, asked, asker.readers, cancel_token)
     return page(request, "search.html", "search", values)
 
 
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def results(
-    asked: AddressIs,
-    asker: AskerIs,
-    service: SearchIs,
-    database: DatabaseIs,
+    asked: AddressDependency,
+    asker: AskerDependency,
+    service: SearchDependency,
+    database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
     """What changes on the search page when the address does."""
@@ -114,8 +119,8 @@ def search_values(
     return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
 
 
-@ruled(Rule.READER)
-def ask_page(request: Request, chat: ChatIs, q: str = "") -> HTMLResponse:
+@requires(Permission.READER)
+def ask_page(request: Request, chat: ChatDependency, q: str = "") -> HTMLResponse:
     """The page alone; its script asks over the API."""
     question = q.strip()[: search_url.LONGEST_QUERY]
     values = {"question": question, "model": chat.settings.llm_model}
@@ -125,7 +130,7 @@ def ask_page(request: Request, chat: ChatIs, q: str = "") -> HTMLResponse:
 _Number = Annotated[int | None, Query(ge=0, le=10**9)]
 
 
-def passage_of(
+def parse_passage(
     section: _Number = None, start: _Number = None, end: _Number = None
 ) -> Passage | None:
     """The passage that an address names, if it names one."""
@@ -134,16 +139,16 @@ def passage_of(
     return Passage(section, Span(start, end))
 
 
-PassageIs = Annotated[Passage | None, Depends(passage_of)]
+PassageDependency = Annotated[Passage | None, Depends(parse_passage)]
 
 
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def document_page(
     document_id: str,
     request: Request,
-    asker: AskerIs,
-    database: DatabaseIs,
-    passage: PassageIs,
+    asker: AskerDependency,
+    database: DatabaseDependency,
+    passage: PassageDependency,
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
 ) -> HTMLResponse:
@@ -155,8 +160,8 @@ def document_page(
     return page(request, "document.html", "search", {"document": told, "query": q})
 
 
-@ruled(Rule.OWNER)
-def sources_page(request: Request, sources: SourcesIs, add: str = FOLDER) -> HTMLResponse:
+@requires(Permission.OWNER)
+def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER) -> HTMLResponse:
     """All sources, and a form for one more, of the kind `add`."""
     values = {
         "standings": list_status_views(sources),
@@ -166,14 +171,14 @@ def sources_page(request: Request, sources: SourcesIs, add: str = FOLDER) -> HTM
     return page(request, "sources.html", "sources", values)
 
 
-@ruled(Rule.OWNER)
-def sources_table(sources: SourcesIs) -> HTMLResponse:
+@requires(Permission.OWNER)
+def sources_table(sources: SourcesDependency) -> HTMLResponse:
     """What changes on the page of the sources while they are read."""
     return part("sources_table.html", {"standings": list_status_views(sources)})
 
 
-@ruled(Rule.OWNER)
-def source_page(name: str, request: Request, sources: SourcesIs) -> HTMLResponse:
+@requires(Permission.OWNER)
+def source_page(name: str, request: Request, sources: SourcesDependency) -> HTMLResponse:
     """One source: how it stands, what was done, what failed, its settings."""
     source = sources.get(name)
     form = form_of(source.kind, source.settings) if source.kind in SOURCE_KINDS else None
@@ -182,16 +187,16 @@ def source_page(name: str, request: Request, sources: SourcesIs) -> HTMLResponse
     )
 
 
-@ruled(Rule.OWNER)
-def source_state(name: str, sources: SourcesIs) -> HTMLResponse:
+@requires(Permission.OWNER)
+def source_state(name: str, sources: SourcesDependency) -> HTMLResponse:
     """What changes on the page of a source while it is read."""
     return part("source_state.html", {"kept": read_details(sources, name)})
 
 
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def audit_page(
     request: Request,
-    sources: SourcesIs,
+    sources: SourcesDependency,
     source: Annotated[str, Query(max_length=100)] = "",
     before: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None,
 ) -> HTMLResponse:
@@ -206,7 +211,7 @@ def audit_page(
     return page(request, "audit.html", "sources", values)
 
 
-@ruled(Rule.ANYONE)
+@requires(Permission.ANYONE)
 def static_file(version: str, name: str) -> Response:
     kept = static_files()
     file = kept.files.get(name)
@@ -217,6 +222,6 @@ def static_file(version: str, name: str) -> Response:
     return Response(file.content, media_type=file.media_type, headers={"Cache-Control": age})
 
 
-@ruled(Rule.ANYONE)
+@requires(Permission.ANYONE)
 def icon() -> Response:
     return RedirectResponse(static_files().url("quarry.svg"))

@@ -114,9 +114,9 @@ def _reasons(why: Sequence[RankReason]) -> list[str]:
 def _evidence(evidence: Evidence) -> list[str]:
     told = []
     if evidence.exact:
-        told.append("Holds exactly what you quoted or a code that you named")
+        told.append("Exact match: a quoted phrase or a code from the query")
     if evidence.word_share:
-        told.append(f"Holds {evidence.word_share:.0%} of the words of the search")
+        told.append(f"Contains {evidence.word_share:.0%} of the query's words")
     figures = [("cosine", evidence.cosine, 2), ("BM25", evidence.bm25, 1)]
     shown = [f"{name} {value:.{digits}f}" for name, value, digits in figures if value is not None]
     return [*told, *([", ".join(shown)] if shown else [])]

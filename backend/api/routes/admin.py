@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from starlette.responses import Response
 
 from backend.api import openapi
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import SourcesIs
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import SourcesDependency
 from backend.api.problem_details import Problem, problem
 from backend.schemas.run import RunResponse
 from backend.schemas.source import (
@@ -137,7 +137,7 @@ class RetryBody(BaseModel):
     "/api/admin/kinds",
     summary="List the kinds of source, with the JSON schemas of their settings and credentials",
 )
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def list_kinds() -> list[SourceKindResponse]:
     return [describe_kind(kind) for kind in SOURCE_KINDS]
 
@@ -146,8 +146,8 @@ def list_kinds() -> list[SourceKindResponse]:
     "/api/admin/sources",
     summary="List the sources with their present state",
 )
-@ruled(Rule.OWNER)
-def list_statuses(sources: SourcesIs) -> list[SourceResponse]:
+@requires(Permission.OWNER)
+def list_statuses(sources: SourcesDependency) -> list[SourceResponse]:
     return sources.list_statuses()
 
 
@@ -159,8 +159,8 @@ def list_statuses(sources: SourcesIs) -> list[SourceResponse]:
     },
     summary="Connect a source of any kind",
 )
-@ruled(Rule.OWNER)
-def connect_source(body: AddBody, sources: SourcesIs, response: Response) -> SourceResponse:
+@requires(Permission.OWNER)
+def connect_source(body: AddBody, sources: SourcesDependency, response: Response) -> SourceResponse:
     """The first sync starts as soon as possible. Faults of the settings or the credential name the field."""
     added = add(sources, body.kind, body.settings, body.credential, body.name)
     response.headers["Location"] = f"/api/admin/sources/{added.name}"
@@ -171,8 +171,8 @@ def connect_source(body: AddBody, sources: SourcesIs, response: Response) -> Sou
     _SOURCE,
     summary="Show a source with its present state",
 )
-@ruled(Rule.OWNER)
-def show_source(name: str, sources: SourcesIs) -> SourceResponse:
+@requires(Permission.OWNER)
+def show_source(name: str, sources: SourcesDependency) -> SourceResponse:
     return sources.status(name)
 
 
@@ -183,8 +183,8 @@ def show_source(name: str, sources: SourcesIs) -> SourceResponse:
     },
     summary="Change the settings of a source, or its credential",
 )
-@ruled(Rule.OWNER)
-def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceResponse:
+@requires(Permission.OWNER)
+def edit_source(name: str, body: EditBody, sources: SourcesDependency) -> SourceResponse:
     """Nothing is stored unless all of it is valid."""
     try:
         return sources.edit(name, body.settings, body.credential)
@@ -196,8 +196,10 @@ def edit_source(name: str, body: EditBody, sources: SourcesIs) -> SourceResponse
     f"{_SOURCE}/schedule",
     summary="Change how often a source is synced",
 )
-@ruled(Rule.OWNER)
-def reschedule_source(name: str, body: ScheduleBody, sources: SourcesIs) -> SourceActionResponse:
+@requires(Permission.OWNER)
+def reschedule_source(
+    name: str, body: ScheduleBody, sources: SourcesDependency
+) -> SourceActionResponse:
     """The response tells the intervals of all kinds of run."""
     given = body.model_dump(exclude_unset=True)
     every = {
@@ -212,8 +214,8 @@ def reschedule_source(name: str, body: ScheduleBody, sources: SourcesIs) -> Sour
     responses=_ACTION,
     summary="Remove a source, with all documents that it alone brought",
 )
-@ruled(Rule.OWNER)
-def delete_source(name: str, sources: SourcesIs) -> SourceActionResponse:
+@requires(Permission.OWNER)
+def delete_source(name: str, sources: SourcesDependency) -> SourceActionResponse:
     return sources.delete(name)
 
 
@@ -221,8 +223,8 @@ def delete_source(name: str, sources: SourcesIs) -> SourceActionResponse:
     f"{_SOURCE}/test",
     summary="Test the connection: content, listing, access",
 )
-@ruled(Rule.OWNER)
-def test_source(name: str, sources: SourcesIs) -> list[CapabilityResponse]:
+@requires(Permission.OWNER)
+def test_source(name: str, sources: SourcesDependency) -> list[CapabilityResponse]:
     """Few requests are made to the source. Each fault says what to do about it."""
     return sources.test(name)
 
@@ -231,9 +233,9 @@ def test_source(name: str, sources: SourcesIs) -> list[CapabilityResponse]:
     f"{_SOURCE}/runs",
     summary="List the last runs of a source, newest first",
 )
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def list_runs(
-    name: str, sources: SourcesIs, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
+    name: str, sources: SourcesDependency, limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = 20
 ) -> list[RunResponse]:
     return sources.list_runs(name, limit)
 
@@ -242,9 +244,11 @@ def list_runs(
     f"{_SOURCE}/failures",
     summary="List the documents of a source that could not be read",
 )
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def list_failures(
-    name: str, sources: SourcesIs, limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200
+    name: str,
+    sources: SourcesDependency,
+    limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureResponse]:
     return sources.list_failures(name, limit)
 
@@ -255,8 +259,8 @@ def list_failures(
     responses=_ACTION,
     summary="Try failed documents again now",
 )
-@ruled(Rule.OWNER)
-def retry_failures(name: str, body: RetryBody, sources: SourcesIs) -> SourceActionResponse:
+@requires(Permission.OWNER)
+def retry_failures(name: str, body: RetryBody, sources: SourcesDependency) -> SourceActionResponse:
     return sources.retry(name, body.documents)
 
 
@@ -264,9 +268,9 @@ def retry_failures(name: str, body: RetryBody, sources: SourcesIs) -> SourceActi
     "/api/admin/audit",
     summary="List the actions on sources, newest first",
 )
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def list_audit(
-    sources: SourcesIs,
+    sources: SourcesDependency,
     source: Annotated[str | None, Query(max_length=100)] = None,
     actor: Annotated[str | None, Query(max_length=200)] = None,
     before: Annotated[
@@ -289,8 +293,8 @@ Action: TypeAlias = Literal[
     responses=_ACTION,
     summary="Pause, resume, cancel, refresh, prune, sync permissions, accept",
 )
-@ruled(Rule.OWNER)
-def run_action(name: str, action: Action, sources: SourcesIs) -> SourceActionResponse:
+@requires(Permission.OWNER)
+def run_action(name: str, action: Action, sources: SourcesDependency) -> SourceActionResponse:
     """The request does not wait for the work, which starts or stops within seconds."""
     return SOURCE_ACTIONS[action](sources, name)
 

@@ -10,10 +10,10 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi, problem_details
-from backend.api.authentication import AskerIs
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import AnswerHtml, ChatIs, PartsIs
-from backend.api.request_context import VisitIs
+from backend.api.authentication import AskerDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import AnswerHtml, AppStateDependency, ChatDependency
+from backend.api.request_context import RequestContextDependency
 from backend.api.search_filters import FiltersBody
 from backend.api.server_sent_events import Event, EventStream, from_thread
 from backend.chat.chat_state import ChatStateContainer
@@ -42,7 +42,7 @@ LONGEST_MESSAGE = 40_000
 MOST_MESSAGES = 100
 
 
-def _asked(text: str) -> str:
+def _check_question(text: str) -> str:
     if not text.strip():
         raise ValueError("write a question")
     return text
@@ -75,7 +75,7 @@ class AskBody(BaseModel):
     question: Annotated[
         str,
         Field(max_length=LONGEST_QUESTION, json_schema_extra={"pattern": r"\S"}),
-        AfterValidator(_asked),
+        AfterValidator(_check_question),
     ]
     filters: FiltersBody = FiltersBody()
     history: tuple[MessageBody, ...] = Field(
@@ -90,27 +90,33 @@ class AskBody(BaseModel):
     responses={200: openapi.describe_stream(openapi.ANSWER_EVENTS)},
     summary="Answer a question, each sentence with its source",
 )
-@ruled(Rule.READER)
-def ask(body: AskBody, asker: AskerIs, chat: ChatIs, parts: PartsIs, visit: VisitIs) -> EventStream:
+@requires(Permission.READER)
+def ask(
+    body: AskBody,
+    asker: AskerDependency,
+    chat: ChatDependency,
+    state: AppStateDependency,
+    context: RequestContextDependency,
+) -> EventStream:
     """Server-sent events, in this order: `queries`, `first_results`; with a language model again
     `queries` and `lost` steps; `results`, `selected`; `reasoning`, `citation` and `text` as they
     are written; at the end `done`, or `error` with problem details. Closing the connection stops
     the answer, and the language model."""
-    visit.asked = body.question
+    context.query = body.question
     turn = ChatTurn(
         message=body.question,
         readers=asker.readers,
-        deadline=Deadline.after(chat.seconds, visit.cancel_token),
+        deadline=Deadline.after(chat.seconds, context.cancel_token),
         history=tuple(ChatMessage(one.role, one.text) for one in body.history),
         filters=body.filters.filters(),
         today=date.today(),
     )
     return EventStream(
-        lambda: from_thread(lambda: told(chat, turn, parts.answer_html)), parts.streams
+        lambda: from_thread(lambda: answer_events(chat, turn, state.answer_html)), state.streams
     )
 
 
-def told(
+def answer_events(
     chat: ChatService, turn: ChatTurn, answer_html: AnswerHtml
 ) -> Generator[Event, None, None]:
     """The events of a turn, as they are sent; the last is `done` or `error`."""

@@ -15,9 +15,9 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from backend.api import openapi
-from backend.api.authentication import AskerIs
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ContainerIs
+from backend.api.authentication import AskerDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import ContainerDependency
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
 from backend.container import Container
@@ -45,10 +45,10 @@ _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
     "/api/documents",
     summary="List the documents that you may read, by id",
 )
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def list_documents(
-    asker: AskerIs,
-    container: ContainerIs,
+    asker: AskerDependency,
+    container: ContainerDependency,
     source: Annotated[str | None, Query(max_length=100)] = None,
     after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
@@ -67,9 +67,12 @@ def list_documents(
     responses={200: openapi.FILE},
     summary="Get the file that a document was read from",
 )
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def document_original(
-    document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
+    document_id: str,
+    asker: AskerDependency,
+    container: ContainerDependency,
+    cancel_token: CancelTokenDependency,
 ) -> Response:
     """Only as it was when it was last synced: who may read a newer one is not known yet."""
     found = find(container, document_id, asker.readers)
@@ -87,18 +90,21 @@ def document_original(
     "/api/documents/{document_id:path}",
     summary="Show a document: its text, where it stands, and who may read it",
 )
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def show_document(
-    document_id: str, asker: AskerIs, container: ContainerIs, cancel_token: CancelTokenDependency
+    document_id: str,
+    asker: AskerDependency,
+    container: ContainerDependency,
+    cancel_token: CancelTokenDependency,
 ) -> DocumentResponse:
     """404 for what does not exist, and for what you may not read."""
-    found = shown(container, document_id, asker.readers, _deadline(container, cancel_token))
+    found = read_document(container, document_id, asker.readers, _deadline(container, cancel_token))
     if found is None:
         raise _no_document()
     return found
 
 
-def shown(
+def read_document(
     container: Container, document_id: str, readers: Readers, deadline: Deadline
 ) -> DocumentResponse | None:
     """The document, if the asker may read it.

@@ -1,16 +1,16 @@
-"""`GET /metrics`: the figures of this server, for Prometheus."""
+"""`GET /metrics`: the metrics of this server, for Prometheus."""
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import PartsIs
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import AppStateDependency
 
 router = APIRouter()
 
 
 @router.get("/metrics", include_in_schema=False)
-@ruled(Rule.OWNER)
-def metrics(parts: PartsIs) -> Response:
-    """Also while other parts are not ready yet: that is when one wants to know."""
-    return Response(parts.metrics.told(), media_type=CONTENT_TYPE_LATEST)
+@requires(Permission.OWNER)
+def metrics(state: AppStateDependency) -> Response:
+    """Return the metrics, also while other parts are not ready yet."""
+    return Response(state.metrics.render(), media_type=CONTENT_TYPE_LATEST)

@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api.authentication import AskerIs
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import SearchIs
-from backend.api.request_context import VisitIs
+from backend.api.authentication import AskerDependency
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import SearchDependency
+from backend.api.request_context import RequestContextDependency
 from backend.api.search_filters import FiltersBody
 from backend.schemas.search import (
     FacetsResponse,
@@ -23,7 +23,7 @@ router = APIRouter()
 LONGEST_QUERY = 2_000
 
 
-def _said(text: str) -> str:
+def _check_query(text: str) -> str:
     if not text.strip():
         raise ValueError("write what to look for")
     return text
@@ -49,7 +49,7 @@ class SearchBody(BaseModel):
         str,
         # What the check asks for, as the schema can say it.
         Field(max_length=LONGEST_QUERY, json_schema_extra={"pattern": r"\S"}),
-        AfterValidator(_said),
+        AfterValidator(_check_query),
     ]
     filters: FiltersBody = FiltersBody()
     limit: int = Field(default=10, ge=1, le=200, strict=True)
@@ -62,22 +62,25 @@ class SearchBody(BaseModel):
     "/api/search",
     summary="Find the passages that match best",
 )
-@ruled(Rule.READER)
+@requires(Permission.READER)
 def search(
-    body: SearchBody, asker: AskerIs, service: SearchIs, visit: VisitIs
+    body: SearchBody,
+    asker: AskerDependency,
+    service: SearchDependency,
+    context: RequestContextDependency,
 ) -> SearchResponseWithFacets:
     """The same results as `quarry search --json`, of what the asker may read."""
-    visit.asked = body.query
-    deadline, filters = service.deadline(visit.cancel_token), body.filters.filters()
+    context.query = body.query
+    deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     request = service.request(body.query, asker.readers, filters, deadline)
     docs = service.find_sections(request, body.limit)
-    told = SearchResponse.from_docs(body.query, docs, time.perf_counter() - began)
-    results = told.results if body.explain else tuple(map(_unexplained, told.results))
+    response = SearchResponse.from_docs(body.query, docs, time.perf_counter() - began)
+    results = response.results if body.explain else tuple(map(_unexplained, response.results))
     counts = count_facets(service.index, filters, asker.readers, deadline)
     facets = FacetsResponse.from_facets(counts)
     return SearchResponseWithFacets(
-        query=told.query, results=results, seconds=told.seconds, facets=facets
+        query=response.query, results=results, seconds=response.seconds, facets=facets
     )
 
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from backend.api import openapi
-from backend.api.authorization import Rule, ruled
-from backend.api.dependencies import ContainerIs, PartsIs, SourcesIs
+from backend.api.authorization import Permission, requires
+from backend.api.dependencies import AppStateDependency, ContainerDependency, SourcesDependency
 from backend.api.problem_details import Problem, problem
 from backend.api.routes import admin
 from backend.api.server_sent_events import EventStream
@@ -63,8 +63,8 @@ class SourceBody(BaseModel):
     "/api/sources",
     summary="List the sources with their state",
 )
-@ruled(Rule.OWNER)
-def list_sources(sources: SourcesIs) -> list[SourceResponse]:
+@requires(Permission.OWNER)
+def list_sources(sources: SourcesDependency) -> list[SourceResponse]:
     return sources.list_statuses()
 
 
@@ -76,8 +76,8 @@ def list_sources(sources: SourcesIs) -> list[SourceResponse]:
     },
     summary="Connect a folder",
 )
-@ruled(Rule.OWNER)
-def add_source(body: SourceBody, sources: SourcesIs, response: Response) -> SourceResponse:
+@requires(Permission.OWNER)
+def add_source(body: SourceBody, sources: SourcesDependency, response: Response) -> SourceResponse:
     """Sources of other kinds are connected by /api/admin/sources."""
     settings = body.settings.model_dump(mode="json", exclude_defaults=True)
     added = admin.add(sources, body.kind, settings, {}, body.name)
@@ -95,11 +95,11 @@ def add_source(body: SourceBody, sources: SourcesIs, response: Response) -> Sour
     },
     summary="Sync a source",
 )
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def sync_source(
     name: str,
-    sources: SourcesIs,
-    parts: PartsIs,
+    sources: SourcesDependency,
+    state: AppStateDependency,
     accept_empty: Annotated[  # noqa: FBT002 (a query parameter)
         bool, Query(description="Delete all documents of a source that lists none")
     ] = False,
@@ -110,21 +110,21 @@ def sync_source(
     connection is closed; when the server stops, the next sync continues from the last checkpoint.
     """
     source = sources.get(name)
-    if not parts.syncs.running(name):
+    if not state.sync_runs.running(name):
         check_not_paused(source)
         _check_not_running(sources.database, name)
     when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
-    run = parts.syncs.begin(source, when_empty)
-    return EventStream(run.follow, parts.streams)
+    run = state.sync_runs.begin(source, when_empty)
+    return EventStream(run.follow, state.streams)
 
 
 @router.get(
     "/api/failures",
     summary="List the documents that could not be read, and why",
 )
-@ruled(Rule.OWNER)
+@requires(Permission.OWNER)
 def list_failures(
-    container: ContainerIs,
+    container: ContainerDependency,
     source: Annotated[str | None, Query(max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_FAILURES)] = 200,
 ) -> list[FailureResponse]:

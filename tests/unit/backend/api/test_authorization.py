@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from backend.api.app import create_app
 from backend.api.authentication import Asker
-from backend.api.authorization import Rule, rule_of, ruled, unruled
+from backend.api.authorization import Permission, find_unprotected_routes, get_permission, requires
 from backend.container import Container
 from backend.web import routes as pages
 from connectors.access import Readers
@@ -23,7 +23,7 @@ ADDRESS = "http://127.0.0.1:8321"
 class Stranger:
     """An asker who is not the owner, as there will be with accounts."""
 
-    async def of(self, request: Request) -> Asker:
+    async def authenticate(self, request: Request) -> Asker:
         del request
         return Asker(kind="local", readers=Readers.of(), is_owner=False)
 
@@ -44,15 +44,17 @@ def test_every_route_has_a_rule(container: Container) -> None:
     app = _whole(container)
     routes = list(_routes(app))
     assert len(routes) > 12
-    assert list(unruled(app.routes)) == []
-    assert all(isinstance(rule_of(getattr(one, "endpoint", None)), Rule) for one in routes)
+    assert list(find_unprotected_routes(app.routes)) == []
+    assert all(
+        isinstance(get_permission(getattr(one, "endpoint", None)), Permission) for one in routes
+    )
 
 
 def test_only_what_tells_nothing_is_open_to_anyone(container: Container) -> None:
     open_to_anyone = {
         getattr(one, "path", "")
         for one in _routes(_whole(container))
-        if rule_of(getattr(one, "endpoint", None)) is Rule.ANYONE
+        if get_permission(getattr(one, "endpoint", None)) is Permission.ANYONE
     }
     static = {path for path in open_to_anyone if path.startswith("/static/")}
     nothing = {"/healthz", "/readyz", "/openapi.json", "/favicon.ico"}
@@ -64,7 +66,7 @@ def test_a_route_without_a_rule_is_named_and_keeps_the_server_from_starting(
 ) -> None:
     app = api(container)
     app.get("/forgotten")(lambda: "secret")
-    assert list(unruled(app.routes)) == ["/forgotten"]
+    assert list(find_unprotected_routes(app.routes)) == ["/forgotten"]
     with pytest.raises(ValueError, match="/forgotten"), TestClient(app, base_url=ADDRESS):
         pass
 
@@ -78,15 +80,15 @@ def test_a_route_without_a_rule_answers_nobody(container: Container) -> None:
 
 
 def test_a_route_that_asks_for_nobody_must_be_open_to_anyone(container: Container) -> None:
-    """A route of Starlette passes by FastAPI's dependencies, and with them by `admitted`."""
+    """A route of Starlette passes by FastAPI's dependencies, and with them by `check_permission`."""
 
-    @ruled(Rule.OWNER)
+    @requires(Permission.OWNER)
     def bare(request: Request) -> PlainTextResponse:
         return PlainTextResponse(str(request.url))
 
     app = api(container)
     app.router.routes.append(Route("/bare", bare))
-    assert list(unruled(app.routes)) == ["/bare"]
+    assert list(find_unprotected_routes(app.routes)) == ["/bare"]
 
 
 def test_what_is_the_owners_is_nobody_elses(container: Container) -> None:
@@ -96,7 +98,7 @@ def test_what_is_the_owners_is_nobody_elses(container: Container) -> None:
     owners = [
         (method, getattr(one, "path", "").replace("{name}", SOURCE))
         for one in _routes(app)
-        if rule_of(getattr(one, "endpoint", None)) is Rule.OWNER
+        if get_permission(getattr(one, "endpoint", None)) is Permission.OWNER
         for method in getattr(one, "methods", ())
     ]
     assert ("POST", f"/api/sources/{SOURCE}/sync") in owners

@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse, Response
 
 from backend.api.app import Api, create_app
-from backend.api.authentication import LocalAsker
-from backend.api.authorization import Rule, ruled
+from backend.api.authentication import LocalAuthenticator
+from backend.api.authorization import Permission, requires
 from backend.container import Container
 from backend.schemas.system import ProblemDetails
 from connectors.access import Readers
@@ -30,13 +30,13 @@ ADDRESS = "http://127.0.0.1:8321"
 
 
 def _failing(container: Container, error: Exception) -> TestClient:
-    app = create_app(container, LocalAsker(Readers.of()))
+    app = create_app(container, LocalAuthenticator(Readers.of()))
     _add(app, error)
     return TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
 
 
 def _add(app: Api, error: Exception) -> None:
-    @ruled(Rule.ANYONE)
+    @requires(Permission.ANYONE)
     def fail() -> None:
         raise error
 
@@ -136,7 +136,7 @@ def _page(request: Request, problem: ProblemDetails) -> Response:
 def test_people_are_shown_a_page(
     container: Container, path: str, accept: str, *, is_page: bool
 ) -> None:
-    app = create_app(container, LocalAsker(Readers.of()), error_page=_page)
+    app = create_app(container, LocalAuthenticator(Readers.of()), error_page=_page)
     got = TestClient(app, base_url=ADDRESS).get(path, headers={"accept": accept})
     assert got.status_code == 404
     assert got.text.startswith("/nowhere: There is no page") is is_page

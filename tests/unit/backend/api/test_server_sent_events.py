@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.types import Message
 
 from backend.api import server_sent_events
-from backend.api.request_context import Visit, begin_visit
+from backend.api.request_context import RequestContext, create_request_context
 from backend.api.server_sent_events import (
     MOST_WAITING,
     Event,
@@ -65,11 +65,13 @@ async def _never() -> Message:
     raise AssertionError
 
 
-async def _streamed(stream: EventStream, client: Client, visit: Visit | None = None) -> None:
+async def _streamed(
+    stream: EventStream, client: Client, context: RequestContext | None = None
+) -> None:
     scope: dict[str, Any] = {"type": "http"}
-    begun = begin_visit(scope, "one")
-    if visit:
-        begun.cancel_token = visit.cancel_token
+    begun = create_request_context(scope, "one")
+    if context:
+        begun.cancel_token = context.cancel_token
     await stream(scope, _never, client.send)
 
 
@@ -123,7 +125,7 @@ def test_silence_is_filled_with_comments(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_client_that_goes_away_closes_what_makes_the_events() -> None:
     closed, begun = threading.Event(), threading.Event()
-    visit = Visit("one")
+    context = RequestContext("one")
 
     def make() -> Generator[Event, None, None]:
         try:
@@ -134,9 +136,9 @@ def test_a_client_that_goes_away_closes_what_makes_the_events() -> None:
             closed.set()
 
     async def leaves() -> None:
-        streaming = asyncio.create_task(_streamed(_from(make), Client(), visit))
+        streaming = asyncio.create_task(_streamed(_from(make), Client(), context))
         await asyncio.to_thread(begun.wait, SOON)
-        visit.cancel_token.cancel()
+        context.cancel_token.cancel()
         await asyncio.wait_for(streaming, SOON)
 
     asyncio.run(leaves())
@@ -153,10 +155,10 @@ def test_a_slow_client_holds_up_what_makes_the_events() -> None:
             yield _text("x" * 1_000)
 
     async def slow() -> int:
-        visit, client = Visit("one"), Client(_after_the_headers)
-        streaming = asyncio.create_task(_streamed(_from(make), client, visit))
+        context, client = RequestContext("one"), Client(_after_the_headers)
+        streaming = asyncio.create_task(_streamed(_from(make), client, context))
         await asyncio.to_thread(_settled, made)
-        visit.cancel_token.cancel()
+        context.cancel_token.cancel()
         streaming.cancel()
         await asyncio.gather(streaming, return_exceptions=True)
         return len(made)
@@ -198,19 +200,19 @@ def test_a_client_that_takes_nothing_for_long_is_given_up(
 
 
 def test_when_the_server_stops_the_client_is_told() -> None:
-    visit = Visit("one")
+    context = RequestContext("one")
 
     def make() -> Generator[Event, None, None]:
         yield _text("one")
-        visit.cancel_token.wait(SOON)
+        context.cancel_token.wait(SOON)
         yield _text("too late")
 
     async def stops() -> Client:
         client = Client()
-        streaming = asyncio.create_task(_streamed(_from(make), client, visit))
+        streaming = asyncio.create_task(_streamed(_from(make), client, context))
         while len(client.messages) < 2:
             await asyncio.sleep(0.01)
-        await asyncio.to_thread(visit.cancel_token.cancel)
+        await asyncio.to_thread(context.cancel_token.cancel)
         await asyncio.wait_for(streaming, SOON)
         return client
 

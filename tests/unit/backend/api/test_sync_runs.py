@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.server_sent_events import Event
-from backend.api.sync_runs import STOPPED, SyncRun, Syncs
+from backend.api.sync_runs import STOPPED, SyncRun, SyncRunRegistry
 from backend.container import Container
 from backend.schemas.run import SyncReport
 from backend.store import run_transitions, runs, sources
@@ -152,7 +152,7 @@ def full(tmp_path: Path) -> tuple[Container, Source]:
 
 def test_a_second_start_joins_the_first(full: tuple[Container, Source]) -> None:
     container, source = full
-    syncs = Syncs(lambda: container)
+    syncs = SyncRunRegistry(lambda: container)
     first = syncs.begin(source, EmptyListing.REFUSE)
     second = syncs.begin(source, EmptyListing.REFUSE)
     assert second is first
@@ -165,7 +165,7 @@ def test_a_second_start_joins_the_first(full: tuple[Container, Source]) -> None:
 
 def test_a_stopped_run_is_recorded_and_gone_on_with(full: tuple[Container, Source]) -> None:
     container, source = full
-    syncs = Syncs(lambda: container)
+    syncs = SyncRunRegistry(lambda: container)
     syncs.begin(source, EmptyListing.REFUSE)
     syncs.stop(SOON)
     state = runs.latest(container.database)[SOURCE].state

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api import dependencies, warmup
-from backend.api.warmup import Part, Readiness
+from backend.api.warmup import Part, Warmup
 from backend.schemas.system import ReadinessResponse
 from backend.version import read_version
 from connectors.errors import ActionRequiredError
@@ -26,7 +26,7 @@ def _states(told: ReadinessResponse) -> dict[str, str]:
 
 
 @contextmanager
-def started(ready: Readiness) -> Iterator[None]:
+def started(ready: Warmup) -> Iterator[None]:
     ready.start()
     try:
         yield
@@ -41,9 +41,7 @@ def test_parts_are_made_one_after_the_other() -> None:
         began.set()
         assert go_on.wait(SOON)
 
-    made = Readiness(
-        (Part("first", lambda: None), Part("second", slow), Part("third", lambda: None))
-    )
+    made = Warmup((Part("first", lambda: None), Part("second", slow), Part("third", lambda: None)))
     with started(made):
         assert began.wait(SOON)
         assert _states(made.status()) == {"first": "ready", "second": "waiting", "third": "waiting"}
@@ -56,7 +54,7 @@ def test_parts_are_made_one_after_the_other() -> None:
 
 def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
     kept = [[number] for number in range(1_000)]
-    made = Readiness((Part("first", lambda: kept),))
+    made = Warmup((Part("first", lambda: kept),))
     with started(made):
         assert made.wait(SOON)
     try:
@@ -78,7 +76,7 @@ def test_what_fails_is_told_and_tried_again(
         if not mended.is_set():
             raise ActionRequiredError("Connect the disk.")
 
-    made = Readiness((Part("index", broken),))
+    made = Warmup((Part("index", broken),))
     with started(made):
         while _states(made.status())["index"] == "waiting":
             time.sleep(0.01)
@@ -96,7 +94,7 @@ def test_a_mistake_is_a_failure_as_well() -> None:
     def mistaken() -> None:
         raise KeyError("a mistake")
 
-    made = Readiness((Part("index", mistaken),))
+    made = Warmup((Part("index", mistaken),))
     others = set(threading.enumerate())  # A server that tests share has a thread of this name too.
     made.start()
     own = {one for one in set(threading.enumerate()) - others if one.name == "warm-up"}
@@ -111,7 +109,7 @@ def test_a_mistake_is_a_failure_as_well() -> None:
 def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "PAUSE", 0.01)
     made, switches = list[str](), list[str]()
-    ready = Readiness(
+    ready = Warmup(
         (
             Part("index", lambda: made.append("index")),
             Part("search", lambda: made.append("search")),
@@ -138,7 +136,7 @@ def test_a_part_that_fails_since_it_was_switched_is_made_anew_from_the_first(
         if made.count("index") == 1:
             raise ActionRequiredError("It is of another model.")
 
-    ready = Readiness(
+    ready = Warmup(
         (Part("model", lambda: made.append("model")), Part("index", index)),
         lambda: made.count("index") == 1,
     )

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import create_app
-from backend.api.authentication import LocalAsker
+from backend.api.authentication import LocalAuthenticator
 from backend.container import Container
 from connectors.access import Readers
 from tests.support.scripted_model import (
@@ -96,7 +96,7 @@ def test_results_say_where_they_stand_and_are_short(client: TestClient) -> None:
 
 def test_the_answer_is_rendered_by_what_the_server_was_given(container: Container) -> None:
     app = create_app(
-        container, LocalAsker(Readers.of()), lambda answer: f"<b>{answer.question}</b>"
+        container, LocalAuthenticator(Readers.of()), lambda answer: f"<b>{answer.question}</b>"
     )
     with ready(app) as client:
         assert _asked(client)[-1].data["html"] == f"<b>{QUESTION}</b>"

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.api.app import create_app
 from backend.api.authentication import Asker
-from backend.api.warmup import Readiness
+from backend.api.warmup import Warmup
 from backend.version import read_version
 from connectors.access import Readers
 from tests.unit.backend.api.conftest import (
@@ -105,13 +105,13 @@ def test_they_are_the_owners_and_of_this_machine(tmp_path: Path) -> None:
 
 
 class _Visitors:
-    async def of(self, request: Request) -> Asker:
+    async def authenticate(self, request: Request) -> Asker:
         del request
         return Asker(kind="local", readers=Readers.of(), is_owner=False)
 
 
-def _is_never(readiness: Readiness, name: str) -> bool:
-    del readiness, name
+def _is_never(warmup: Warmup, name: str) -> bool:
+    del warmup, name
     return False
 
 
@@ -121,7 +121,7 @@ _HERE, _ELSEWHERE = "http://127.0.0.1:8321", "http://evil.example"
 def test_a_database_that_is_away_is_a_figure(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Readiness, "is_made", _is_never)
+    monkeypatch.setattr(Warmup, "is_made", _is_never)
     client.get("/healthz")
     found = told(client)
     assert found["quarry_database_up",] == 0
