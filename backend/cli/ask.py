@@ -55,14 +55,14 @@ def ask_in_terminal(
         files=tuple(map(_context_file, files)),
         today=date.today(),
     )
-    done = _followed(container, turn, files, console)
+    done = _print_events(container, turn, files, console)
     answer = AnswerResponse.from_answer(question, done, time.perf_counter() - began)
     if console:
-        rendering.references(console, answer.citations)
+        rendering.print_citations(console, answer.citations)
     return answer
 
 
-def _followed(
+def _print_events(
     container: Container, turn: ChatTurn, files: Sequence[Document], console: Console | None
 ) -> AnswerDone:
     for event in container.chat.answer(turn, files, ChatStateContainer()):
@@ -75,15 +75,15 @@ def _followed(
                 raise ActionRequiredError(f"{message} {advice}")
             case TextPiece(text=text) if console:
                 shown = _LINKED.sub(r"[\1]", text)
-                console.print(rendering.harmless(shown), end="", soft_wrap=True)
+                console.print(rendering.to_safe_text(shown), end="", soft_wrap=True)
             case Queries(variants=variants) if console and container.chat.model:
                 tried = " · ".join(variant.text for variant in variants)
-                console.print(rendering.harmless(f"searching: {tried}", "dim"))
+                console.print(rendering.to_safe_text(f"searching: {tried}", "dim"))
             case SectionsSelected(sections=sections) if console and container.chat.model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
-                console.print(rendering.harmless(f"reading: {read}", "dim"))
+                console.print(rendering.to_safe_text(f"reading: {read}", "dim"))
             case StepFailed(step=step, reason=reason) if console:
-                console.print(rendering.harmless(f"done without {step}: {reason}", "yellow"))
+                console.print(rendering.to_safe_text(f"done without {step}: {reason}", "yellow"))
             case _:
                 pass
     raise ActionRequiredError("The answer ended before it was complete. Ask again.")

@@ -40,7 +40,7 @@ def audit(
 def _table(entries: "Sequence[AuditEntryResponse]") -> "Table":
     from rich.table import Table
 
-    from backend.cli.rendering import harmless
+    from backend.cli.rendering import to_safe_text
     from backend.sources.status_text import format_details
 
     table = Table("time", "actor", "action", box=None, header_style="dim")
@@ -49,6 +49,6 @@ def _table(entries: "Sequence[AuditEntryResponse]") -> "Table":
     table.add_column("details", overflow="fold")
     for one in entries:
         time = f"{one.at.astimezone():%Y-%m-%d %H:%M:%S}"
-        cells = map(harmless, (one.actor, one.action, one.source, one.outcome))
-        table.add_row(time, *cells, harmless(format_details(one.detail), "dim"))
+        cells = map(to_safe_text, (one.actor, one.action, one.source, one.outcome))
+        table.add_row(time, *cells, to_safe_text(format_details(one.detail), "dim"))
     return table

@@ -55,8 +55,8 @@ def run_demo(container: Container, console: Console) -> None:
             ask_in_terminal(container, question, Readers.of(), (), console)
     note_model(container, console)
     console.print()
-    told = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in spent.items())
-    console.print(told, style="dim", markup=False)
+    timings = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in spent.items())
+    console.print(timings, style="dim", markup=False)
     console.print("\nTo go on, type:")
     for command in NEXT:
         console.print(f"  {_this_command()} {command}", markup=False, soft_wrap=True)
@@ -76,7 +76,7 @@ def _warm(container: Container) -> None:
 
 def _sync(container: Container, console: Console) -> None:
     source = _source(container)
-    with rendering.progress(console) as bars:
+    with rendering.show_progress(console) as bars:
         steps = sync(
             container.database, source, container.connector(source), container.pipeline(source)
         )
@@ -85,7 +85,7 @@ def _sync(container: Container, console: Console) -> None:
                 report = step
             else:
                 bars.show(step)
-    rendering.synced(console, SyncReport.from_report(source.name, report, None))
+    rendering.print_sync_report(console, SyncReport.from_report(source.name, report, None))
 
 
 def _source(container: Container) -> Source:

@@ -40,7 +40,7 @@ def doctor(as_json: Json = False) -> None:
         if as_json:
             command_context.print_json(dump_all(checks))
         else:
-            rendering.checks(command_context.console(), checks)
+            rendering.print_checks(command_context.console(), checks)
     if any(check.state == "failed" for check in checks):
         raise typer.Exit(command_context.FAILED)
 

@@ -19,7 +19,7 @@ def documents(as_json: Json = False) -> None:
         if as_json:
             command_context.print_json(dump_all(held))
         else:
-            rendering.documents(command_context.console(), held)
+            rendering.print_documents(command_context.console(), held)
 
 
 def failures(as_json: Json = False) -> None:
@@ -37,6 +37,6 @@ def failures(as_json: Json = False) -> None:
         if as_json:
             command_context.print_json(dump_all(failed))
         elif failed:
-            rendering.failures(command_context.console(), failed)
+            rendering.print_failures(command_context.console(), failed)
         else:
             command_context.console().print("No document has failed.")

@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from backend.cli.rendering import harmless
+from backend.cli.rendering import to_safe_text
 from backend.schemas.index import MoveReport, ReindexAbandoned, ReindexReport, ReindexStatus
 from indexing.rebuild.copy_index import CopyEvent, CopyProgress, CopyResult
 from indexing.rebuild.events import RebuildEvent, RebuildProgress, RebuildResult, WaitingForSync
@@ -75,7 +75,7 @@ class ProgressDisplay:
 
     def _wait(self, reason: str) -> None:
         if reason != self._last_reason:
-            self._console.print(harmless(f"Waiting for: {reason}"))
+            self._console.print(to_safe_text(f"Waiting for: {reason}"))
             self._last_reason = reason
 
 
@@ -117,7 +117,7 @@ def print_reindexed(console: Console, done: ReindexReport) -> None:
         )
     )
     for one in done.missing:
-        text = harmless(f"{one.document_id}: {one.reason}")
+        text = to_safe_text(f"{one.document_id}: {one.reason}")
         console.print(Text.assemble(("  missing  ", "yellow"), text))
     if done.advice:
         console.print(Text(f"  → {done.advice}"))

@@ -1,4 +1,4 @@
-"""What a person sees in a terminal."""
+"""Print results, documents and reports in a terminal."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -33,26 +33,26 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _STATES = {"ok": "green", "warning": "yellow", "failed": "red", "off": "dim"}
 
 
-def harmless(text: str, style: str = "") -> Text:
-    """Text of a document for a terminal: no control sequence and no reversed order takes effect."""
+def to_safe_text(text: str, style: str = "") -> Text:
+    """Return text with its control characters replaced, so that a terminal does not interpret them."""
     return Text(_CONTROLS.sub("\ufffd", text), style)
 
 
-def results(console: Console, answer: SearchResponse) -> None:
+def print_results(console: Console, answer: SearchResponse) -> None:
     for result in answer.results:
         head = Text.assemble(
             (f"{result.number:>2}  ", "bold cyan"),
-            harmless(result.title, "bold"),
-            (f"  {result.source}{_dated(result.updated_at)}", "dim"),
+            to_safe_text(result.title, "bold"),
+            (f"  {result.source}{_format_date_suffix(result.updated_at)}", "dim"),
         )
         console.print(head)
-        console.print(harmless(f"    {_excerpt(result.content)}"))
-        console.print(harmless(f"    {result.link}", "blue"), soft_wrap=True)
-    told = pluralize(len(answer.results), "result")
-    console.print(f"[dim]{told} in {answer.seconds:.2f} s[/dim]")
+        console.print(to_safe_text(f"    {_excerpt(result.content)}"))
+        console.print(to_safe_text(f"    {result.link}", "blue"), soft_wrap=True)
+    count = pluralize(len(answer.results), "result")
+    console.print(f"[dim]{count} in {answer.seconds:.2f} s[/dim]")
 
 
-def explanation(console: Console, answer: SearchResponse) -> None:
+def print_explanation(console: Console, answer: SearchResponse) -> None:
     table = Table("result", "variant", "leg", "rank", "score", box=None, header_style="dim")
     for result in answer.results:
         for why in result.why:
@@ -67,31 +67,31 @@ def _excerpt(content: str) -> str:
     return text if len(text) <= CONTENT_CHARACTERS else text[:CONTENT_CHARACTERS].rstrip() + "…"
 
 
-def _dated(moment: datetime | None) -> str:
+def _format_date_suffix(moment: datetime | None) -> str:
     return f", {moment:%Y-%m-%d}" if moment else ""
 
 
-def references(console: Console, citations: Sequence[CitationResponse]) -> None:
-    """Each cited document once, with all that is quoted from it."""
+def print_citations(console: Console, citations: Sequence[CitationResponse]) -> None:
+    """Print each cited document once, with all its quotes."""
     by_document: dict[int, list[CitationResponse]] = {}
     for citation in citations:
         by_document.setdefault(citation.number, []).append(citation)
     for number, cited in by_document.items():
         console.print()
         console.print(
-            Text.assemble((f"[{number}] ", "bold cyan"), harmless(cited[0].title, "bold"))
+            Text.assemble((f"[{number}] ", "bold cyan"), to_safe_text(cited[0].title, "bold"))
         )
-        for line in dict.fromkeys(map(_quoted, cited)):
-            console.print(harmless(line))
-        console.print(harmless(f"    {cited[0].link}", "blue"), soft_wrap=True)
+        for line in dict.fromkeys(map(_format_citation, cited)):
+            console.print(to_safe_text(line))
+        console.print(to_safe_text(f"    {cited[0].link}", "blue"), soft_wrap=True)
 
 
-def _quoted(citation: CitationResponse) -> str:
+def _format_citation(citation: CitationResponse) -> str:
     quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else "no supporting passage"
     return f"    {quote}" + ("" if citation.verdict == "supported" else f" ({citation.verdict})")
 
 
-def documents(console: Console, held: Sequence[DocumentSummary]) -> None:
+def print_documents(console: Console, held: Sequence[DocumentSummary]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("id", overflow="fold", ratio=3)
     table.add_column("title", overflow="fold", ratio=2)
@@ -101,17 +101,17 @@ def documents(console: Console, held: Sequence[DocumentSummary]) -> None:
     for one in held:
         readers = ", ".join(one.readers) or "nobody"
         table.add_row(
-            harmless(one.id),
-            harmless(one.title),
-            harmless(readers),
+            to_safe_text(one.id),
+            to_safe_text(one.title),
+            to_safe_text(readers),
             str(one.chunks),
-            _day(one.updated_at),
+            _format_day(one.updated_at),
         )
     console.print(table)
     console.print(f"[dim]{len(held)} documents[/dim]")
 
 
-def failures(console: Console, listed: Sequence[FailureResponse]) -> None:
+def print_failures(console: Console, listed: Sequence[FailureResponse]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("source")
     table.add_column("item", overflow="fold")
@@ -119,23 +119,28 @@ def failures(console: Console, listed: Sequence[FailureResponse]) -> None:
     table.add_column("tries", justify="right")
     for one in listed:
         table.add_row(
-            harmless(one.source), harmless(one.item), harmless(one.reason), str(one.tries)
+            to_safe_text(one.source),
+            to_safe_text(one.item),
+            to_safe_text(one.reason),
+            str(one.tries),
         )
     console.print(table)
 
 
-def shown(console: Console, one: DocumentContent) -> None:
-    console.print(harmless(one.title, "bold"))
-    console.print(harmless(one.link, "blue"), soft_wrap=True)
+def print_document(console: Console, one: DocumentContent) -> None:
+    console.print(to_safe_text(one.title, "bold"))
+    console.print(to_safe_text(one.link, "blue"), soft_wrap=True)
     readers = ", ".join(one.readers) or "nobody"
-    console.print(Text(f"{one.source}{_dated(one.updated_at)}, readable by {readers}", "dim"))
+    console.print(
+        Text(f"{one.source}{_format_date_suffix(one.updated_at)}, readable by {readers}", "dim")
+    )
     for section in one.sections:
         console.print()
-        console.print(harmless(_where(section.place), "cyan"))
-        console.print(harmless(section.text))
+        console.print(to_safe_text(_format_place(section.place), "cyan"))
+        console.print(to_safe_text(section.text))
 
 
-def _where(place: PlaceResponse) -> str:
+def _format_place(place: PlaceResponse) -> str:
     parts = [
         f"page {place.page}" if place.page else "",
         " › ".join(place.heading_path),
@@ -145,7 +150,7 @@ def _where(place: PlaceResponse) -> str:
     return ", ".join(part for part in parts if part) or "text"
 
 
-def checks(console: Console, found: Sequence[DoctorCheck]) -> None:
+def print_checks(console: Console, found: Sequence[DoctorCheck]) -> None:
     for check in found:
         console.print(
             Text.assemble((f"{check.state:>8}  ", _STATES[check.state]), (check.name, "bold")),
@@ -155,7 +160,7 @@ def checks(console: Console, found: Sequence[DoctorCheck]) -> None:
             console.print(Text(f"          → {check.advice}"))
 
 
-def synced(console: Console, one: SyncReport) -> None:
+def print_sync_report(console: Console, one: SyncReport) -> None:
     counts = [
         f"{value} {name}"
         for name, value in (
@@ -170,21 +175,21 @@ def synced(console: Console, one: SyncReport) -> None:
     ]
     spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
     summary = ", ".join(counts) or ("not synced" if one.error else "nothing had changed")
-    told = f" ({one.chunks} chunks; {spent})" if one.chunks else ""
-    console.print(Text(f"{one.source}: {summary}{told}"))
+    details = f" ({one.chunks} chunks; {spent})" if one.chunks else ""
+    console.print(Text(f"{one.source}: {summary}{details}"))
     for item in one.unreadable:
         console.print(
-            Text.assemble(("  unreadable  ", "yellow"), harmless(f"{item.item}: {item.reason}"))
+            Text.assemble(("  unreadable  ", "yellow"), to_safe_text(f"{item.item}: {item.reason}"))
         )
     if one.unreadable_count > len(one.unreadable):
         console.print(f"  and {one.unreadable_count - len(one.unreadable)} more: quarry failures")
     if one.error:
-        console.print(Text.assemble(("  failed  ", "red"), harmless(one.error)))
+        console.print(Text.assemble(("  failed  ", "red"), to_safe_text(one.error)))
 
 
 @contextmanager
-def progress(console: Console) -> Iterator["Bars"]:
-    """Bars that come and go with the stages; nothing where nobody looks."""
+def show_progress(console: Console) -> Iterator["ProgressBars"]:
+    """ProgressShow a progress bar for each stage; nothing where the console is no terminal."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.fields[source]} {task.description}"),
@@ -196,10 +201,10 @@ def progress(console: Console) -> Iterator["Bars"]:
         transient=True,
         disable=not console.is_terminal,
     ) as bars:
-        yield Bars(bars)
+        yield ProgressBars(bars)
 
 
-class Bars:
+class ProgressBars:
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._tasks: dict[tuple[str, str], TaskID] = {}
@@ -214,9 +219,9 @@ class Bars:
             self._tasks[key],
             completed=step.done,
             total=step.total,
-            item=escape(harmless((step.item or "")[-40:]).plain),
+            item=escape(to_safe_text((step.item or "")[-40:]).plain),
         )
 
 
-def _day(moment: datetime | None) -> str:
+def _format_day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d}" if moment else ""

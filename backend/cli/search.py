@@ -72,9 +72,9 @@ def search(
     if as_json:
         command_context.print_model(answer)
     elif docs:
-        rendering.results(command_context.console(), answer)
+        rendering.print_results(command_context.console(), answer)
         if explain:
-            rendering.explanation(command_context.console(), answer)
+            rendering.print_explanation(command_context.console(), answer)
     else:
         command_context.console().print("No results that you may read.")
     if not docs:

@@ -142,8 +142,8 @@ class _Server(uvicorn.Server):
             soft_wrap=True,
         )
         if self._by_broker:
-            told = "The sources are kept in step by quarry worker and quarry beat, over the broker."
-            self._console.print(told, markup=False, soft_wrap=True)
+            note = "quarry worker and quarry beat sync the sources, over the broker."
+            self._console.print(note, markup=False, soft_wrap=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Before the connections are waited for: streams would go on for as long as they like.
@@ -153,7 +153,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def unfinished(self) -> list[str]:
-        """What goes on still, when all was told to end."""
+        """Return the names of what is still running after the shutdown."""
         workers = [] if self._workers_ended else ["the workers"]
         return [*self.state.sync_runs.unfinished(), *workers]
 

@@ -27,4 +27,4 @@ def show(
         if as_json:
             command_context.print_model(DocumentContent.from_stored(found))
         else:
-            rendering.shown(command_context.console(), DocumentContent.from_stored(found))
+            rendering.print_document(command_context.console(), DocumentContent.from_stored(found))

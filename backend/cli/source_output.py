@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from backend.cli.rendering import harmless
+from backend.cli.rendering import to_safe_text
 from backend.cli.source_input import Given, asked, inferred
 from backend.cli.source_options import KindOptions
 from backend.schemas.run import RunResponse
@@ -76,11 +76,11 @@ def listed(console: Console, sources: Sequence[SourceResponse]) -> None:
     for one in sources:
         starts = [start for start in one.next_starts.values() if start]
         cells = (one.kind, str(one.documents), str(one.failures), one.state, minute(one.last_run))
-        table.add_row(harmless(one.name), *cells, _soon(min(starts, default=None)))
+        table.add_row(to_safe_text(one.name), *cells, _soon(min(starts, default=None)))
     console.print(table)
     for one in sources:
         for line in _lines(one):
-            console.print(harmless(f"{one.name}: {line}", "dim"))
+            console.print(to_safe_text(f"{one.name}: {line}", "dim"))
 
 
 def _lines(one: SourceResponse) -> Iterator[str]:
@@ -109,7 +109,7 @@ def capabilities(console: Console, tried: Sequence[CapabilityResponse]) -> None:
         word, colour = _WORKS[one.works]
         console.print(Text.assemble((f"{word:>8}  ", colour), (one.capability, "bold")))
         if one.fault:
-            console.print(harmless(f"          → {one.fault}"))
+            console.print(to_safe_text(f"          → {one.fault}"))
 
 
 def ran(console: Console, runs: Sequence[RunResponse]) -> None:
@@ -117,10 +117,15 @@ def ran(console: Console, runs: Sequence[RunResponse]) -> None:
     for one in runs:
         counts = ", ".join(f"{value} {name}" for name, value in one.counts.items() if value)
         table.add_row(
-            str(one.id), one.kind, one.state, minute(one.started_at), _took(one), harmless(counts)
+            str(one.id),
+            one.kind,
+            one.state,
+            minute(one.started_at),
+            _took(one),
+            to_safe_text(counts),
         )
         if one.error:
-            table.add_row("", "", harmless(one.error, "dim"))
+            table.add_row("", "", to_safe_text(one.error, "dim"))
     console.print(table)
 
 
@@ -132,7 +137,7 @@ def failed(console: Console, failures: Sequence[FailureResponse]) -> None:
     table.add_column("next try", no_wrap=True)
     for one in failures:
         due = minute(one.next_try)
-        table.add_row(harmless(one.document_id), harmless(one.reason), str(one.tries), due)
+        table.add_row(to_safe_text(one.document_id), to_safe_text(one.reason), str(one.tries), due)
     console.print(table)
 
 

@@ -9,7 +9,7 @@ from backend.cli import command_context
 from backend.cli.command_context import Json
 
 if TYPE_CHECKING:
-    from backend.cli.rendering import Bars
+    from backend.cli.rendering import ProgressBars
     from backend.container import Container
     from backend.schemas.run import SyncReport
     from indexing.ingestion.pipeline import EmptyListing
@@ -41,14 +41,14 @@ def sync(
         )
         if not chosen:
             command_context.fail("There is no source yet. Add one: quarry add folder PATH", as_json)
-        with rendering.progress(command_context.console(sys.stderr)) as bars:
+        with rendering.show_progress(command_context.console(sys.stderr)) as bars:
             when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
             done = [_sync_one(container, source.name, when_empty, bars) for source in chosen]
         if as_json:
             command_context.print_json(dump_all(done))
         else:
             for one in done:
-                rendering.synced(command_context.console(), one)
+                rendering.print_sync_report(command_context.console(), one)
     if any(one.error for one in done):
         raise typer.Exit(command_context.FAILED)
     if any(one.unreadable_count for one in done):
@@ -56,7 +56,7 @@ def sync(
 
 
 def _sync_one(
-    container: "Container", name: str, when_empty: "EmptyListing", bars: "Bars"
+    container: "Container", name: str, when_empty: "EmptyListing", bars: "ProgressBars"
 ) -> "SyncReport":
     """One source; what stops it does not stop the others."""
     from backend.schemas.run import SyncReport

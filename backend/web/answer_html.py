@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from backend.schemas.answer import AnswerResponse, CitationResponse
 from backend.web import urls
-from backend.web.sanitizing import harmless, shortened
+from backend.web.sanitizing import replace_controls, shorten
 from connectors.document import Span
 
 _TAGS = {
@@ -47,17 +47,17 @@ def answer_html(answer: AnswerResponse) -> str:
 
     A citation is `<a class="cite" data-at="N">`, where N is its place in `answer.citations`.
     """
-    text = harmless(answer.answer)
+    text = replace_controls(answer.answer)
     tokens = _MARKDOWN.parse(text[:_LONGEST])
-    cited = _Cited.of(answer.citations)
+    cited = _CitationsByNumber.of(answer.citations)
     for token in tokens:
         if token.children:
             token.children = list(_inline(token.children, cited))
     rendered = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
-    return cleaned(rendered) + (f"<p>{escape(text[_LONGEST:])}</p>" if text[_LONGEST:] else "")
+    return sanitize(rendered) + (f"<p>{escape(text[_LONGEST:])}</p>" if text[_LONGEST:] else "")
 
 
-def cleaned(html: str) -> str:
+def sanitize(html: str) -> str:
     """Only what is allowed; links out of the page tell the other side nothing."""
     return nh3.clean(
         html,
@@ -70,14 +70,14 @@ def cleaned(html: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cited:
+class _CitationsByNumber:
     """The citations by their numbers; those of one number are taken in the order of the text."""
 
     waiting: Mapping[int, deque[tuple[int, CitationResponse]]]
     last: dict[int, tuple[int, CitationResponse]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, citations: Sequence[CitationResponse]) -> "_Cited":
+    def of(cls, citations: Sequence[CitationResponse]) -> "_CitationsByNumber":
         waiting: dict[int, deque[tuple[int, CitationResponse]]] = {}
         for at, citation in enumerate(citations):
             waiting.setdefault(citation.number, deque()).append((at, citation))
@@ -89,7 +89,7 @@ class _Cited:
         return self.last.get(number)
 
 
-def _inline(children: Sequence[Token], cited: _Cited) -> Iterator[Token]:
+def _inline(children: Sequence[Token], cited: _CitationsByNumber) -> Iterator[Token]:
     at = 0
     led: list[bool] = []  # of the links that are open, whether they lead somewhere
     while at < len(children):
@@ -103,10 +103,10 @@ def _inline(children: Sequence[Token], cited: _Cited) -> Iterator[Token]:
             case "image":
                 yield from _image(token)
             case "link_open":
-                target = _leads(token)
+                target = _link_target(token)
                 led.append(target is not None)
                 if target:
-                    yield _html(_opening(target))
+                    yield _html(_open_link(target))
             case "link_close":
                 if led.pop():
                     yield _html("</a>")
@@ -117,7 +117,7 @@ def _inline(children: Sequence[Token], cited: _Cited) -> Iterator[Token]:
         at += 1
 
 
-def _citation_link(link: Sequence[Token], cited: _Cited) -> Token | None:
+def _citation_link(link: Sequence[Token], cited: _CitationsByNumber) -> Token | None:
     """The chip for `[[n]](target)`, where n is cited."""
     if [token.type for token in link] != ["link_open", "text", "link_close"]:
         return None
@@ -126,7 +126,7 @@ def _citation_link(link: Sequence[Token], cited: _Cited) -> Token | None:
     return _chip(*taken) if taken else None
 
 
-def _text(token: Token, cited: _Cited) -> Iterator[Token]:
+def _text(token: Token, cited: _CitationsByNumber) -> Iterator[Token]:
     """Plain text; `[n]` in it is a citation of a document that has no link of its own."""
     at = 0
     for found in _NUMBER.finditer(token.content):
@@ -142,7 +142,7 @@ def _text(token: Token, cited: _Cited) -> Iterator[Token]:
 def _chip(at: int, citation: CitationResponse) -> Token:
     span = Span(*citation.span) if citation.quote else None
     href = urls.document(citation.document_id, citation.section, span)
-    label = f"Source {citation.number}: {shortened(citation.title, 120)}"
+    label = f"Source {citation.number}: {shorten(citation.title, 120)}"
     return _html(
         f'<a class="cite" href="{escape(href)}" data-at="{at}" data-verdict="{citation.verdict}"'
         f' aria-label="{escape(label)}">{citation.number}</a>'
@@ -152,17 +152,17 @@ def _chip(at: int, citation: CitationResponse) -> Token:
 def _image(token: Token) -> Iterator[Token]:
     """Its description with its address as a link: a picture that loads would tell who reads it."""
     target = urls.elsewhere(str(token.attrGet("src") or ""))
-    told = token.content or "image"
-    yield _html(_opening(target) + escape(told) + "</a>" if target else escape(told))
+    label = token.content or "image"
+    yield _html(_open_link(target) + escape(label) + "</a>" if target else escape(label))
 
 
-def _leads(link: Token) -> str | None:
+def _link_target(link: Token) -> str | None:
     """Where a link leads, if that is somewhere safe; of any other only the text is left."""
     href = str(link.attrGet("href") or "")
     return href if href.startswith("#") else urls.elsewhere(href)
 
 
-def _opening(target: str) -> str:
+def _open_link(target: str) -> str:
     aside = "" if target.startswith("#") else ' target="_blank"'
     return f'<a href="{escape(target)}"{aside}>'
 

@@ -10,7 +10,7 @@ import regex
 
 from backend.web import urls
 from backend.web.markdown_lines import Lines, LinesKind, cut
-from backend.web.sanitizing import harmless
+from backend.web.sanitizing import replace_controls
 from connectors.document import Section, Span
 from connectors.extraction import media_types
 from indexing.text.markdown_links import TARGET_IN_BRACKETS
@@ -116,7 +116,7 @@ class _Text:
         ends = (self.passage.start, self.passage.end)
         edges = {at for at in ends if span.start < at < span.end}
         for start, end in pairwise(sorted({span.start, span.end, *edges})):
-            text = harmless(self.text[start:end])
+            text = replace_controls(self.text[start:end])
             yield Piece(text=text, marked=self._marks(start))
 
     def _flows(self, before: Span, after: Span, longest: int) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime
 from backend.store.documents import StoredDocument
 from backend.web import media_type_labels, urls
 from backend.web.document_blocks import Block, blocks
-from backend.web.sanitizing import harmless, shortened
+from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
 from connectors.document import Document, Place, Section, Span
 from indexing.index import person_keys
@@ -46,7 +46,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class DocumentView:
     id: str
     title: str
     source: str
@@ -68,27 +68,27 @@ class Shown:
     after: int | None
 
 
-def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Shown:
+def build_view(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> DocumentView:
     """The page of a document: around `passage`, or from section number `begin`."""
     held = stored.document
     if passage and not _stands(held, passage):
         passage = None
     window = _window(held.sections, passage.section if passage else begin)
-    return Shown(
+    return DocumentView(
         id=held.id,
-        title=shortened(held.title, _LONGEST_NAME) or "Untitled",
-        source=harmless(held.source),
-        path=shortened(" / ".join(held.parents), _LONGEST_NAME),
+        title=shorten(held.title, _LONGEST_NAME) or "Untitled",
+        source=replace_controls(held.source),
+        path=shorten(" / ".join(held.parents), _LONGEST_NAME),
         format=media_type_labels.called(held.media_type),
         media_type=held.media_type,
         authors=tuple(_authors(held)),
-        readers=tuple(map(harmless, sorted(held.access.readers))),
+        readers=tuple(map(replace_controls, sorted(held.access.readers))),
         metadata=tuple(_metadata(held)),
         created_at=held.created_at,
         updated_at=held.updated_at,
         synced_at=stored.indexed_at,
         original=urls.original(held.id, held.link),
-        link=shortened(held.link, 2_000),
+        link=shorten(held.link, 2_000),
         parts=tuple(_parts(held, window, passage)),
         before=max(0, _start_before(held.sections, window.start)) if window.start else None,
         after=window.stop if window.stop < len(held.sections) else None,
@@ -97,7 +97,7 @@ def shown(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> Sh
 
 def _authors(document: Document) -> Iterator[Author]:
     for key, name in person_keys.names_by_key(document.owners).items():
-        yield Author(shortened(name, _LONGEST_NAME), Address(people=(key,)).url)
+        yield Author(shorten(name, _LONGEST_NAME), Address(people=(key,)).url)
 
 
 def _stands(document: Document, passage: Passage) -> bool:
@@ -167,18 +167,18 @@ def _headings(before: Place, place: Place, title: str) -> Iterator[tuple[int, st
     for depth, heading in enumerate(path):
         is_open = is_open and before.heading_path[depth : depth + 1] == (heading,)
         if not is_open and not (titled and depth == 0):
-            yield min(depth + (1 if titled else 2), 6), shortened(heading, _LONGEST_NAME)
+            yield min(depth + (1 if titled else 2), 6), shorten(heading, _LONGEST_NAME)
 
 
 def _where(before: Place, place: Place) -> str:
     if place.page is not None and place.page != before.page:
         return f"Page {place.page}"
     if place.sheet is not None and place.sheet != before.sheet:
-        return f"Sheet {shortened(place.sheet, _LONGEST_NAME)}"
+        return f"Sheet {shorten(place.sheet, _LONGEST_NAME)}"
     return ""
 
 
 def _metadata(document: Document) -> Iterator[tuple[str, str]]:
     for key, value in document.metadata.items():
-        told = value if isinstance(value, str) else ", ".join(value)
-        yield shortened(key, 60), shortened(told, _LONGEST_NAME)
+        text = value if isinstance(value, str) else ", ".join(value)
+        yield shorten(key, 60), shorten(text, _LONGEST_NAME)

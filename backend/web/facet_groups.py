@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from backend.web import media_type_labels
-from backend.web.sanitizing import harmless, shortened
+from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address, toggled
 from indexing.index.person_keys import PersonCount, person_key
 from indexing.index.protocols import Facets
@@ -51,13 +51,13 @@ class Group:
         return number <= FEW or len(self.choices) <= FEW + 2 or choice.open
 
 
-def groups(counts: Facets, asked: Address) -> tuple[Group, ...]:
+def groups(counts: Facets, address: Address) -> tuple[Group, ...]:
     """Each group, counted under the choices of all the others, so that its own can be changed."""
     shown = (
-        Group("Source", _sources(counts.sources, asked)),
-        Group("Type", _types(counts.media_types, asked)),
-        Group("Person", _people(counts.people, asked)),
-        Group("Updated", _years(counts.months, asked)),
+        Group("Source", _sources(counts.sources, address)),
+        Group("Type", _types(counts.media_types, address)),
+        Group("Person", _people(counts.people, address)),
+        Group("Updated", _years(counts.months, address)),
     )
     return tuple(group for group in shown if group.choices)
 
@@ -73,44 +73,44 @@ def chosen(shown: tuple[Group, ...]) -> list[tuple[str, Choice]]:
     ]
 
 
-def _sources(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+def _sources(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
     return tuple(
         Choice(
-            name=harmless(name),
+            name=replace_controls(name),
             count=count,
-            href=_first_page(asked, sources=toggled(asked.sources, name)),
-            chosen=name in asked.sources,
+            href=_first_page(address, sources=toggled(address.sources, name)),
+            chosen=name in address.sources,
         )
-        for name, count in _by_count(counts, asked.sources)
+        for name, count in _by_count(counts, address.sources)
     )
 
 
-def _types(counts: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+def _types(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
     return tuple(
         Choice(
-            name=harmless(media_type_labels.called(media_type)),
+            name=replace_controls(media_type_labels.called(media_type)),
             count=count,
-            href=_first_page(asked, media_types=toggled(asked.media_types, media_type)),
-            chosen=media_type in asked.media_types,
+            href=_first_page(address, media_types=toggled(address.media_types, media_type)),
+            chosen=media_type in address.media_types,
         )
-        for media_type, count in _by_count(counts, asked.media_types)
+        for media_type, count in _by_count(counts, address.media_types)
     )
 
 
-def _people(counts: Mapping[str, PersonCount], asked: Address) -> tuple[Choice, ...]:
+def _people(counts: Mapping[str, PersonCount], address: Address) -> tuple[Choice, ...]:
     shown = {
         own: one
         for rank, (own, one) in enumerate(counts.items())
-        if rank < MOST_PEOPLE or own in asked.people
+        if rank < MOST_PEOPLE or own in address.people
     }
-    shown |= {own: PersonCount(own, 0) for own in asked.people if own not in counts}
+    shown |= {own: PersonCount(own, 0) for own in address.people if own not in counts}
     namesakes = Counter(one.name for one in shown.values())
     return tuple(
         Choice(
-            name=shortened(_person_label(own, one.name, namesakes[one.name]), LONGEST_NAME),
+            name=shorten(_person_label(own, one.name, namesakes[one.name]), LONGEST_NAME),
             count=one.documents,
-            href=_first_page(asked, people=toggled(asked.people, own)),
-            chosen=own in asked.people,
+            href=_first_page(address, people=toggled(address.people, own)),
+            chosen=own in address.people,
         )
         for own, one in shown.items()
     )
@@ -121,38 +121,38 @@ def _person_label(own: str, name: str, namesakes: int) -> str:
     return name if namesakes == 1 or person_key(name) == own else f"{name} ({own})"
 
 
-def _years(months: Mapping[str, int], asked: Address) -> tuple[Choice, ...]:
+def _years(months: Mapping[str, int], address: Address) -> tuple[Choice, ...]:
     """Newest first, each with its months."""
     years: dict[str, dict[str, int]] = {}
     for month in sorted(months, reverse=True):
         years.setdefault(month[:4], {})[month] = months[month]
     return tuple(
-        _period(asked, year, date(int(year), 1, 1), date(int(year), 12, 31), of_year)
+        _period(address, year, date(int(year), 1, 1), date(int(year), 12, 31), of_year)
         for year, of_year in years.items()
     )
 
 
 def _period(
-    asked: Address, name: str, first: date, last: date, months: Mapping[str, int]
+    address: Address, name: str, first: date, last: date, months: Mapping[str, int]
 ) -> Choice:
     """A year with its months, or a month alone."""
-    is_chosen = (asked.since, asked.until) == (first, last)
+    is_chosen = (address.since, address.until) == (first, last)
     since, until = (None, None) if is_chosen else (first, last)
     return Choice(
         name=name,
         count=sum(months.values()),
-        href=_first_page(asked, since=since, until=until),
+        href=_first_page(address, since=since, until=until),
         chosen=is_chosen,
-        under=tuple(_month(asked, month, count) for month, count in months.items())
+        under=tuple(_month(address, month, count) for month, count in months.items())
         if len(name) == len("2026")
         else (),
     )
 
 
-def _month(asked: Address, month: str, count: int) -> Choice:
+def _month(address: Address, month: str, count: int) -> Choice:
     first = date.fromisoformat(f"{month}-01")
     last = first.replace(day=monthrange(first.year, first.month)[1])
-    return _period(asked, f"{first:%B %Y}", first, last, {month: count})
+    return _period(address, f"{first:%B %Y}", first, last, {month: count})
 
 
 def _by_count(counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[tuple[str, int]]:
@@ -161,5 +161,5 @@ def _by_count(counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[tuple[
     return sorted(known.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _first_page(asked: Address, **changes: object) -> str:
-    return replace(asked, limit=Address().limit, **changes).url  # type: ignore[arg-type]
+def _first_page(address: Address, **changes: object) -> str:
+    return replace(address, limit=Address().limit, **changes).url  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import regex
 
-from backend.web.sanitizing import harmless
+from backend.web.sanitizing import replace_controls
 from connectors.document import Span
 from indexing.chunking.sentences import split_sentences
 from indexing.text.markdown_links import strip_links
@@ -76,7 +76,7 @@ def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
         best = next(
             span for span in spans if len(text) - span.start <= LONGEST_EXCERPT or span == best
         )
-    line = " ".join(harmless(text[best.start :]).split())
+    line = " ".join(replace_controls(text[best.start :]).split())
     cut = line if len(line) <= LONGEST_EXCERPT else f"{_at_word_end(line)} …"
     return pieces(f"{'… ' if best.start > spans[0].start else ''}{cut}", wanted)
 

@@ -1,4 +1,4 @@
-"""The pages and their parts: each route reads what is asked, calls one function, and renders."""
+"""The pages and their fragments: each route reads the address, calls one function, and renders."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from backend.search.service import SearchService
 from backend.store import documents
 from backend.store.database import Database
 from backend.web import facet_groups, search_url
-from backend.web.document_view import Passage, shown
+from backend.web.document_view import Passage, build_view
 from backend.web.search_results import search
 from backend.web.search_url import Address
 from backend.web.source_forms import form_of, kinds
@@ -72,19 +72,19 @@ AddressDependency = Annotated[Address, Depends(parse_address)]
 @requires(Permission.READER)
 def search_page(
     request: Request,
-    asked: AddressDependency,
+    address: AddressDependency,
     asker: AskerDependency,
     service: SearchDependency,
     database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
-    values = search_values(service, database, asked, asker.readers, cancel_token)
+    values = search_values(service, database, address, asker.readers, cancel_token)
     return page(request, "search.html", "search", values)
 
 
 @requires(Permission.READER)
 def results(
-    asked: AddressDependency,
+    address: AddressDependency,
     asker: AskerDependency,
     service: SearchDependency,
     database: DatabaseDependency,
@@ -92,27 +92,32 @@ def results(
 ) -> HTMLResponse:
     """What changes on the search page when the address does."""
     return part(
-        "results.html", search_values(service, database, asked, asker.readers, cancel_token)
+        "results.html", search_values(service, database, address, asker.readers, cancel_token)
     )
 
 
 def search_values(
     service: SearchService,
     database: Database,
-    asked: Address,
+    address: Address,
     readers: Readers,
     cancel_token: CancelToken,
 ) -> dict[str, object]:
     """What the search page shows; what stopped the search is part of that."""
-    values: dict[str, object] = {"asked": asked, "found": None, "overview": None, "trouble": None}
+    values: dict[str, object] = {
+        "address": address,
+        "found": None,
+        "overview": None,
+        "trouble": None,
+    }
     deadline = service.deadline(cancel_token)
     groups: tuple[facet_groups.Group, ...] = ()
     try:
-        if asked.text:
-            values["found"] = search(service, asked, readers, deadline)
-        counts = count_facets(service.index, asked.filters(), readers, deadline)
-        groups = facet_groups.groups(counts, asked)
-        if not asked.text:
+        if address.text:
+            values["found"] = search(service, address, readers, deadline)
+        counts = count_facets(service.index, address.filters(), readers, deadline)
+        groups = facet_groups.groups(counts, address)
+        if not address.text:
             values["overview"] = overview(database, counts)
     except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
         values["trouble"] = str(error)
@@ -156,15 +161,15 @@ def document_page(
     stored = documents.find(database, document_id, asker.readers)
     if stored is None:
         return page(request, "missing.html", "search", {"query": q}, 404)
-    told = shown(stored, passage, begin)
-    return page(request, "document.html", "search", {"document": told, "query": q})
+    view = build_view(stored, passage, begin)
+    return page(request, "document.html", "search", {"document": view, "query": q})
 
 
 @requires(Permission.OWNER)
 def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER) -> HTMLResponse:
     """All sources, and a form for one more, of the kind `add`."""
     values = {
-        "standings": list_status_views(sources),
+        "statuses": list_status_views(sources),
         "kinds": kinds(),
         "form": form_of(add if add in SOURCE_KINDS else FOLDER),
     }
@@ -174,7 +179,7 @@ def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER
 @requires(Permission.OWNER)
 def sources_table(sources: SourcesDependency) -> HTMLResponse:
     """What changes on the page of the sources while they are read."""
-    return part("sources_table.html", {"standings": list_status_views(sources)})
+    return part("sources_table.html", {"statuses": list_status_views(sources)})
 
 
 @requires(Permission.OWNER)
@@ -183,14 +188,14 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
     source = sources.get(name)
     form = form_of(source.kind, source.settings) if source.kind in SOURCE_KINDS else None
     return page(
-        request, "source.html", "sources", {"kept": read_details(sources, name), "form": form}
+        request, "source.html", "sources", {"details": read_details(sources, name), "form": form}
     )
 
 
 @requires(Permission.OWNER)
 def source_state(name: str, sources: SourcesDependency) -> HTMLResponse:
     """What changes on the page of a source while it is read."""
-    return part("source_state.html", {"kept": read_details(sources, name)})
+    return part("source_state.html", {"details": read_details(sources, name)})
 
 
 @requires(Permission.OWNER)
@@ -213,12 +218,12 @@ def audit_page(
 
 @requires(Permission.ANYONE)
 def static_file(version: str, name: str) -> Response:
-    kept = static_files()
-    file = kept.files.get(name)
+    assets = static_files()
+    file = assets.files.get(name)
     if file is None:
         return Response(status_code=404)
     # Of another version, as an older page may ask for: right, but not for keeping.
-    age = f"public, max-age={_A_YEAR}, immutable" if version == kept.version else "no-cache"
+    age = f"public, max-age={_A_YEAR}, immutable" if version == assets.version else "no-cache"
     return Response(file.content, media_type=file.media_type, headers={"Cache-Control": age})
 
 

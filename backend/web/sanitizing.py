@@ -11,12 +11,12 @@ _CONTROLS = re.compile(
 )
 
 
-def harmless(text: str) -> str:
+def replace_controls(text: str) -> str:
     """`text` with its control characters shown as U+FFFD; each character stays at its place."""
     return _CONTROLS.sub(REPLACEMENT, text)
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """On one line, at most `length` characters."""
-    line = " ".join(harmless(text[: 4 * length]).split())
+    line = " ".join(replace_controls(text[: 4 * length]).split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"

@@ -9,7 +9,7 @@ from backend.search.models import InferenceSection
 from backend.search.service import SearchService
 from backend.web import highlighting, media_type_labels, urls
 from backend.web.highlighting import Piece
-from backend.web.sanitizing import harmless, shortened
+from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
 from connectors.access import Readers
 from connectors.extraction import media_types
@@ -49,31 +49,31 @@ class Found:
     results: tuple[Result, ...]
     seconds: float
     more: bool
-    """There may be more than were asked for."""
+    """There may be more results than were requested."""
 
 
-def search(service: SearchService, asked: Address, readers: Readers, deadline: Deadline) -> Found:
+def search(service: SearchService, address: Address, readers: Readers, deadline: Deadline) -> Found:
     """The best passages that the asker may read.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
-    request = service.request(asked.text, readers, asked.filters(), deadline)
-    sections = service.rank(request, asked.limit).sections
-    wanted = highlighting.query_words(asked.text)
-    results = tuple(_result(section, wanted, asked.text) for section in sections[: asked.limit])
-    return Found(results, time.perf_counter() - began, len(sections) > asked.limit)
+    request = service.request(address.text, readers, address.filters(), deadline)
+    sections = service.rank(request, address.limit).sections
+    wanted = highlighting.query_words(address.text)
+    results = tuple(_result(section, wanted, address.text) for section in sections[: address.limit])
+    return Found(results, time.perf_counter() - began, len(sections) > address.limit)
 
 
 def _result(section: InferenceSection, wanted: frozenset[str], query: str) -> Result:
     chunk = section.best.chunk
     return Result(
         href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
-        title=highlighting.pieces(shortened(chunk.title, LONGEST_TITLE) or "Untitled", wanted),
+        title=highlighting.pieces(shorten(chunk.title, LONGEST_TITLE) or "Untitled", wanted),
         excerpt=highlighting.excerpt(readable(chunk), wanted),
-        source=harmless(chunk.source),
-        path=shortened(_path(chunk), LONGEST_TITLE),
+        source=replace_controls(chunk.source),
+        path=shorten(_path(chunk), LONGEST_TITLE),
         headings=_headings(chunk),
         format=media_type_labels.called(chunk.media_type),
         page=chunk.page,
@@ -94,8 +94,8 @@ def _path(chunk: Chunk) -> str:
 
 def _headings(chunk: Chunk) -> str:
     """The headings above the passage, less one that repeats the title."""
-    path = [shortened(heading, LONGEST_TITLE) for heading in chunk.heading_path]
-    return " › ".join(path[1:] if path[:1] == [shortened(chunk.title, LONGEST_TITLE)] else path)
+    path = [shorten(heading, LONGEST_TITLE) for heading in chunk.heading_path]
+    return " › ".join(path[1:] if path[:1] == [shorten(chunk.title, LONGEST_TITLE)] else path)
 
 
 def _reasons(why: Sequence[RankReason]) -> list[str]:
@@ -106,20 +106,20 @@ def _reasons(why: Sequence[RankReason]) -> list[str]:
         ranks.setdefault(one.query, {})[f"{_ordinal(one.rank)} {_LEGS[one.leg]}"] = None
         names.setdefault(one.query, {})[_VARIANTS[one.variant]] = None
     return [
-        f"“{shortened(query, 80)}” ({', '.join(names[query])}): {', '.join(places)}"
+        f"“{shorten(query, 80)}” ({', '.join(names[query])}): {', '.join(places)}"
         for query, places in ranks.items()
     ]
 
 
 def _evidence(evidence: Evidence) -> list[str]:
-    told = []
+    sentences = []
     if evidence.exact:
-        told.append("Exact match: a quoted phrase or a code from the query")
+        sentences.append("Exact match: a quoted phrase or a code from the query")
     if evidence.word_share:
-        told.append(f"Contains {evidence.word_share:.0%} of the query's words")
+        sentences.append(f"Contains {evidence.word_share:.0%} of the query's words")
     figures = [("cosine", evidence.cosine, 2), ("BM25", evidence.bm25, 1)]
     shown = [f"{name} {value:.{digits}f}" for name, value, digits in figures if value is not None]
-    return [*told, *([", ".join(shown)] if shown else [])]
+    return [*sentences, *([", ".join(shown)] if shown else [])]
 
 
 def _ordinal(number: int) -> str:

@@ -42,7 +42,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        asked: Mapping[str, str | int | list[str]] = {
+        parameters: Mapping[str, str | int | list[str]] = {
             "q": self.text,
             "source": list(self.sources),
             "type": list(self.type_names),
@@ -51,8 +51,10 @@ class Address:
             "until": self.until.isoformat() if self.until else "",
             "limit": self.limit if self.limit != LIMIT else "",
         }
-        told = urlencode({name: value for name, value in asked.items() if value}, doseq=True)
-        return f"/?{told}" if told else "/"
+        query_string = urlencode(
+            {name: value for name, value in parameters.items() if value}, doseq=True
+        )
+        return f"/?{query_string}" if query_string else "/"
 
     @property
     def type_names(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Group:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     path: str
-    """Such as `settings.path`; what is wrong with it is told under this name."""
+    """Such as `settings.path`; errors name it by this path."""
     control: Control
     label: str
     help: str
@@ -107,12 +107,12 @@ def form_of(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceForm:
         ActionRequiredError: there is no such kind.
     """
     known = get_source_kind(kind)
-    asked, secret = Form.from_model(known.settings), Form.from_model(known.credential)
-    fields = tuple(_field("settings", part, settings) for part in asked.parts)
+    settings_form, secret = Form.from_model(known.settings), Form.from_model(known.credential)
+    fields = tuple(_field("settings", part, settings) for part in settings_form.parts)
     return SourceForm(
         kind=kind,
         title=display_name(kind),
-        help=asked.help,
+        help=settings_form.help,
         needed=tuple(field for field in fields if field.is_required),
         more=tuple(field for field in fields if not field.is_required),
         credential=tuple(_field("credential", part, NOTHING) for part in secret.parts),

@@ -1,4 +1,4 @@
-"""How sources stand: for who looks after them."""
+"""The status of sources, as their pages show it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from backend.sources.intervals import format_interval
 from backend.sources.service import SourceService
 from backend.sources.status_text import describe_activity, format_counts, run_label
 from backend.store.runs import OPEN
-from backend.web.sanitizing import harmless
+from backend.web.sanitizing import replace_controls
 from connectors.registry import SOURCE_KINDS, display_name, primary_setting
 from connectors.settings_form import get_path
 
@@ -50,7 +50,7 @@ class SourceStatusView:
     doing: str
     """What goes on, or what it waits for."""
     error: str
-    words: tuple[ActionButton, ...]
+    actions: tuple[ActionButton, ...]
     starts: tuple[NextStart, ...]
     """When runs begin by themselves, the next one first."""
 
@@ -77,13 +77,13 @@ class IntervalChoice:
 
 @dataclass(frozen=True, slots=True)
 class SourceDetails:
-    """One source with all that is told of it."""
+    """A source with its failures, runs and intervals."""
 
-    standing: SourceStatusView
+    status: SourceStatusView
     failures: tuple[FailureResponse, ...]
     """The first of them."""
     runs: tuple[RunRow, ...]
-    rhythms: tuple[IntervalChoice, ...]
+    intervals: tuple[IntervalChoice, ...]
 
 
 def list_status_views(sources: SourceService) -> list[SourceStatusView]:
@@ -93,12 +93,12 @@ def list_status_views(sources: SourceService) -> list[SourceStatusView]:
 
 def read_details(sources: SourceService, name: str) -> SourceDetails:
     """Raises NotFoundError: there is no such source."""
-    standing = _to_view(sources.status(name))
+    status = _to_view(sources.status(name))
     return SourceDetails(
-        standing,
+        status,
         tuple(sources.list_failures(name, MOST_FAILURES)),
         tuple(map(_to_row, sources.list_runs(name, MOST_RUNS))),
-        tuple(_to_interval_choice(kind, each) for kind, each in standing.source.intervals.items()),
+        tuple(_to_interval_choice(kind, each) for kind, each in status.source.intervals.items()),
     )
 
 
@@ -108,12 +108,12 @@ def _to_view(source: SourceResponse) -> SourceStatusView:
     return SourceStatusView(
         source=source,
         title=display_name(source.kind),
-        where=harmless(_location(source)),
+        where=replace_controls(_location(source)),
         state=_STATE_LABELS.get(source.state, source.state),
         is_open=source.state in {*OPEN, "being removed"},
-        doing=harmless(describe_activity(source)),
-        error=harmless(failed),
-        words=tuple(_actions(source)),
+        doing=replace_controls(describe_activity(source)),
+        error=replace_controls(failed),
+        actions=tuple(_actions(source)),
         starts=_starts(source.next_starts),
     )
 

@@ -1,4 +1,4 @@
-"""What is there, for who has not asked anything yet."""
+"""The start page: an overview of the documents, shown without a query."""
 
 from dataclasses import dataclass
 

@@ -12,9 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from backend.schemas.plurals import pluralize
 from backend.sources.status_text import format_details
 from backend.web.assets import StaticFiles, read_static_files
-from backend.web.sanitizing import harmless
+from backend.web.sanitizing import replace_controls
 
-Room: TypeAlias = Literal["search", "ask", "sources", ""]
+NavigationEntry: TypeAlias = Literal["search", "ask", "sources", ""]
 """Which entry of the navigation a page belongs to."""
 
 THEME_COOKIE = "quarry-theme"
@@ -36,7 +36,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "harmless": harmless,
+        "replace_controls": replace_controls,
         "day": day,
         "minute": minute,
         "iso": iso,
@@ -47,17 +47,21 @@ def _environment() -> Environment:
 
 
 def page(
-    request: Request, template: str, room: Room, values: Mapping[str, object], status: int = 200
+    request: Request,
+    template: str,
+    navigation: NavigationEntry,
+    values: Mapping[str, object],
+    status: int = 200,
 ) -> HTMLResponse:
     """A whole page."""
     theme = request.cookies.get(THEME_COOKIE)
-    told = {
+    context = {
         "static": static_files().url,
-        "room": room,
+        "navigation": navigation,
         "theme": theme if theme in _THEMES else "auto",
         **values,
     }
-    return HTMLResponse(_environment().get_template(template).render(told), status)
+    return HTMLResponse(_environment().get_template(template).render(context), status)
 
 
 def part(template: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:

@@ -16,12 +16,12 @@ def document(
     document_id: str, section: int | None = None, span: Span | None = None, query: str = ""
 ) -> str:
     """The page of a document; with a section and a span at that passage."""
-    asked: dict[str, str | int] = {"q": query} if query else {}
+    parameters: dict[str, str | int] = {"q": query} if query else {}
     if section is not None and span is not None and span.start < span.end:
-        asked |= {"section": section, "start": span.start, "end": span.end}
-    told = f"?{urlencode(asked)}" if asked else ""
-    fragment = f"#{CITED}" if "section" in asked else ""
-    return f"/document/{_path(document_id)}{told}{fragment}"
+        parameters |= {"section": section, "start": span.start, "end": span.end}
+    query_string = f"?{urlencode(parameters)}" if parameters else ""
+    fragment = f"#{CITED}" if "section" in parameters else ""
+    return f"/document/{_path(document_id)}{query_string}{fragment}"
 
 
 def original(document_id: str, link: str) -> str | None:

@@ -4,7 +4,7 @@ import { copied } from "./copying.js";
 import { isTyping } from "./keys.js";
 import { keep, kept } from "./keeping.js";
 import { Problem, stream } from "./stream.js";
-import { harmless, make } from "./text.js";
+import { replaceControls, make } from "./text.js";
 import { Turn } from "./turn.js";
 
 const element = (id) => document.getElementById(id);
@@ -60,8 +60,8 @@ function broken(error, stopped) {
   }
   if (!(error instanceof Problem)) throw error;
   turn.end("failed", turn.text ? "Interrupted" : "Gave up");
-  const told = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, harmless(text)));
-  element("trouble").replaceChildren(make("h2", {}, turn.text ? "This answer is not complete" : "There is no answer"), ...told);
+  const paragraphs = [error.detail || error.title, error.advice].filter(Boolean).map((text) => make("p", {}, replaceControls(text)));
+  element("trouble").replaceChildren(make("h2", {}, turn.text ? "This answer is not complete" : "There is no answer"), ...paragraphs);
   element("trouble").hidden = false;
 }
 
@@ -76,7 +76,7 @@ function busy(is) {
 }
 
 function say(text) {
-  element("told").textContent = text;
+  element("status").textContent = text;
 }
 
 function begin(question) {

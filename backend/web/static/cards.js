@@ -1,5 +1,5 @@
 // The card of a citation, for pointer and focus alike: what is quoted, from where, how well.
-import { day, harmless, isolated, make } from "./text.js";
+import { day, replaceControls, isolated, make } from "./text.js";
 
 const VERDICTS = {
   supported: "Supported by this source.",
@@ -9,14 +9,14 @@ const VERDICTS = {
 const GAP = 8;
 const LINGER = 150;
 
-/** Show a card for each `.cite` within `root`; `told(chip)` gives what it says, or null. */
-export function watchCards(root, card, told) {
+/** Show a card for each `.cite` within `root`; `describe(chip)` returns its content, or null. */
+export function watchCards(root, card, describe) {
   let leaving = 0;
   let of = null;
 
   function open(chip) {
     clearTimeout(leaving);
-    const facts = told(chip);
+    const facts = describe(chip);
     if (!facts || of === chip) return;
     close();
     of = chip;
@@ -61,11 +61,11 @@ export function watchCards(root, card, told) {
 }
 
 function content({ title, source, date, quote, verdict }) {
-  const where = [harmless(source), day(date)].filter(Boolean).join(", ");
+  const where = [replaceControls(source), day(date)].filter(Boolean).join(", ");
   return [
     make("p", { class: "name" }, isolated(title)),
     where && make("p", { class: "dim" }, make("bdi", {}, where)),
-    quote && make("p", { class: "quote", dir: "auto" }, harmless(quote)),
+    quote && make("p", { class: "quote", dir: "auto" }, replaceControls(quote)),
     verdict && make("p", { class: `verdict ${verdict}` }, VERDICTS[verdict] ?? ""),
   ].filter(Boolean);
 }

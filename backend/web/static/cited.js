@@ -1,5 +1,5 @@
 // What an answer stands on, beside it.
-import { day, documentUrl, gist, harmless, isolated, make } from "./text.js";
+import { day, documentUrl, gist, replaceControls, isolated, make } from "./text.js";
 
 /** A source with its first quote, where it opens. */
 export function quoted(known, citation) {
@@ -12,7 +12,7 @@ export function quoted(known, citation) {
 export function entry(source) {
   const link = make("a", { href: documentUrl(source.document_id, source.section, source.span) });
   link.append(isolated(source.title));
-  const where = [harmless(source.source), day(source.updated_at)].filter(Boolean).join(", ");
+  const where = [replaceControls(source.source), day(source.updated_at)].filter(Boolean).join(", ");
   return make(
     "li",
     { class: source.number ? "cited" : false },

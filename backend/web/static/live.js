@@ -1,6 +1,6 @@
 // An answer while it is being written: enough of Markdown to be read, made of nodes alone.
 // What stays is the server's own rendering, which takes its place at the end.
-import { harmless, make } from "./text.js";
+import { replaceControls, make } from "./text.js";
 
 const ITEM = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
 const INLINE = /\[\[(\d+)\]\]\([^)\s]*\)|!?\[([^[\]\n]+)\]\([^)\s]*\)|`([^`\n]+)`|\*\*(?=\S)([^*\n]+?)\*\*/g;
@@ -31,7 +31,7 @@ export class Live {
   draw() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    const blocks = cut(harmless(this.#text));
+    const blocks = cut(replaceControls(this.#text));
     blocks.forEach((block, at) => {
       if (this.#drawn[at] === block) return;
       const node = this.#block(block);

@@ -9,10 +9,10 @@ const SETTLED = 2500;
 const form = document.getElementById("search");
 const box = document.getElementById("q");
 const region = document.getElementById("results");
-const told = document.getElementById("told");
+const status = document.getElementById("status");
 const wide = matchMedia("(min-width: 60.01rem)");
 
-let asked = 0;
+let latest = 0;
 let shown = 0;
 let underway = null;
 let pause = 0;
@@ -21,7 +21,7 @@ let settled = true;
 
 /** Ask for the results of an address and put them in place, unless newer ones are there. */
 async function show(search) {
-  const number = ++asked;
+  const number = ++latest;
   underway?.abort();
   underway = new AbortController();
   region.setAttribute("aria-busy", "true");
@@ -37,7 +37,7 @@ async function show(search) {
     else if (response.headers.get("content-type")?.includes("json")) lost(search);
     else put(parsed(html));
   } catch (error) {
-    if (error.name !== "AbortError" && number === asked) lost(search);
+    if (error.name !== "AbortError" && number === latest) lost(search);
   }
 }
 
@@ -50,7 +50,7 @@ function put(nodes) {
   openFilters(wasOpen);
   for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
   if (focused) (document.getElementById(focused) ?? box).focus();
-  told.textContent = region.querySelector("[data-told]")?.dataset.told ?? "";
+  status.textContent = region.querySelector("[data-status]")?.dataset.status ?? "";
   document.title = box.value.trim() ? `${box.value.trim()} · Quarry` : "Quarry";
 }
 
@@ -64,7 +64,7 @@ function lost(search) {
   again.addEventListener("click", () => show(search));
   const notice = make(
     "div",
-    { class: "notice trouble", role: "alert", "data-told": "" },
+    { class: "notice trouble", role: "alert", "data-status": "" },
     make("h2", {}, "Quarry does not answer"),
     make("p", {}, "Check that quarry serve is running."),
     make("p", {}, again),
@@ -73,10 +73,10 @@ function lost(search) {
 }
 
 function retrySoon(search, number) {
-  const notice = make("div", { class: "notice", "data-told": "Quarry is starting." });
+  const notice = make("div", { class: "notice", "data-status": "Quarry is starting." });
   notice.append(make("p", {}, "Quarry is starting. The search runs as soon as it is ready."));
   put([make("section", { class: "found", "aria-label": "Results" }, notice)]);
-  setTimeout(() => number === asked && show(search), 1000);
+  setTimeout(() => number === latest && show(search), 1000);
 }
 
 /** The address with another question; what it was narrowed by stays. */
@@ -85,8 +85,8 @@ function addressOf(text) {
   parameters.delete("limit");
   if (text) parameters.set("q", text);
   else parameters.delete("q");
-  const told = parameters.toString();
-  return told ? `?${told}` : "";
+  const query = parameters.toString();
+  return query ? `?${query}` : "";
 }
 
 /** The first letter after a rest makes an entry of the history, the following ones change it. */

@@ -1,12 +1,12 @@
 // Sources: add one, see how they stand, bring them in step, decide, try again.
 import { clearFaults, showFaults, valuesOf, watchFields } from "./fields.js";
 import { Problem, send, stream } from "./stream.js";
-import { counted, harmless, make, parsed } from "./text.js";
+import { counted, replaceControls, make, parsed } from "./text.js";
 
 const SOON = 2000;
 const LATER = 20000;
 const part = document.querySelector("[data-part]");
-const told = document.getElementById("told");
+const status = document.getElementById("status");
 
 /** What this page syncs, by the names of the sources. */
 const underway = new Map();
@@ -50,7 +50,7 @@ async function sync(name) {
   if (underway.has(name) || /^(running|waiting)$/.test(row(name)?.dataset.state)) return;
   underway.set(name, { stage: "starting", done: 0, total: null, item: "", rate: 0 });
   draw(name);
-  told.textContent = `Syncing ${name}`;
+  status.textContent = `Syncing ${name}`;
   let error = "";
   try {
     for await (const event of stream(`/api/sources/${encodeURIComponent(name)}/sync`, {})) {
@@ -66,7 +66,7 @@ async function sync(name) {
     underway.delete(name);
   }
   await refresh();
-  told.textContent = error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`;
+  status.textContent = error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`;
   if (error) complain(name, error);
 }
 
@@ -87,20 +87,20 @@ function draw(name) {
   if (total) Object.assign(bar, { max: total, value: done });
   else bar.removeAttribute("value");
   const counts = done ? `${counted(done, "document")}${total ? ` of ${total}` : ""}, ${rate.toFixed(0)} a second` : "";
-  shownRow.querySelector(".doing").textContent = [stage, counts, harmless(item)].filter(Boolean).join(" · ");
+  shownRow.querySelector(".doing").textContent = [stage, counts, replaceControls(item)].filter(Boolean).join(" · ");
 }
 
 function complain(name, error) {
   const at = row(name);
   if (!at) return;
-  const same = [...at.querySelectorAll(".notice")].some((each) => each.textContent.trim() === harmless(error));
-  if (!same) at.append(make("p", { class: "notice trouble", role: "alert" }, harmless(error)));
+  const same = [...at.querySelectorAll(".notice")].some((each) => each.textContent.trim() === replaceControls(error));
+  if (!same) at.append(make("p", { class: "notice trouble", role: "alert" }, replaceControls(error)));
 }
 
 /** Ask for something, say what was done, and look what has become of it. */
 async function ask(name, method, url, body) {
   try {
-    told.textContent = (await send(method, url, body)).told;
+    status.textContent = (await send(method, url, body)).told;
     expecting = Date.now() + LATER;
     await refresh();
   } catch (problem) {
@@ -117,10 +117,10 @@ async function test(name, button) {
   list.replaceChildren(make("li", { class: "dim" }, "Trying…"));
   try {
     list.replaceChildren(...(await send("POST", admin(name, "/test"))).map(line));
-    told.textContent = `${name} was tried`;
+    status.textContent = `${name} was tried`;
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    list.replaceChildren(make("li", { class: "fault" }, harmless(problem.sentence)));
+    list.replaceChildren(make("li", { class: "fault" }, replaceControls(problem.sentence)));
   }
   button.disabled = false;
   section.scrollIntoView({ block: "nearest" });
@@ -134,7 +134,7 @@ const line = ({ capability, works, fault }) =>
     {},
     make("span", { class: works ? "state done" : "state failed" }, works ? "works" : "missing"),
     make("span", { class: "item" }, CAPABILITIES[capability] ?? capability),
-    fault ? make("p", { class: "reason" }, harmless(fault)) : null,
+    fault ? make("p", { class: "reason" }, replaceControls(fault)) : null,
   );
 
 part.addEventListener("click", (event) => {
@@ -162,7 +162,7 @@ async function submitted() {
     for (const secret of form.querySelectorAll('[type="password"]')) secret.value = "";
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
-    told.textContent = `The settings of ${edits} are saved`;
+    status.textContent = `The settings of ${edits} are saved`;
     confirm(form);
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
@@ -192,9 +192,9 @@ form?.addEventListener("submit", async (event) => {
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     const others = problem.errors?.length ? showFaults(form, problem.errors) : [problem.sentence];
-    refused.textContent = harmless(others.join(" "));
+    refused.textContent = replaceControls(others.join(" "));
     refused.hidden = !others.length;
-    told.textContent = "It was not saved";
+    status.textContent = "It was not saved";
   }
 });
 if (form) watchFields(form);

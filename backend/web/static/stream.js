@@ -1,6 +1,6 @@
 // Server-sent events as the answer to a POST, which EventSource cannot do.
 
-/** A problem that the server told, or that stands between us and it. */
+/** A problem that the server reported, or a failed connection. */
 export class Problem extends Error {
   constructor({ title, detail, advice, status, errors }) {
     super(detail || title);
@@ -24,7 +24,7 @@ const LOST = {
  * Throws Problem; an AbortError if `signal` ended it.
  */
 export async function* stream(url, body, signal) {
-  const response = await asked(url, body, signal);
+  const response = await request(url, body, signal);
   if (!response.ok) throw new Problem(await problemOf(response));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -44,12 +44,12 @@ export async function* stream(url, body, signal) {
 
 /** The JSON answer to a request. Throws Problem. */
 export async function send(method, url, body) {
-  const response = await asked(url, body, undefined, method);
+  const response = await request(url, body, undefined, method);
   if (!response.ok) throw new Problem(await problemOf(response));
   return response.json();
 }
 
-async function asked(url, body, signal, method = "POST") {
+async function request(url, body, signal, method = "POST") {
   try {
     return await fetch(url, {
       method,
@@ -64,9 +64,9 @@ async function asked(url, body, signal, method = "POST") {
 
 async function problemOf(response) {
   try {
-    const told = await response.json();
-    const errors = (told.errors ?? []).map((error) => `${error.where}: ${error.message}`);
-    return { ...told, detail: [told.detail, ...errors].filter(Boolean).join(" ") };
+    const problem = await response.json();
+    const errors = (problem.errors ?? []).map((error) => `${error.where}: ${error.message}`);
+    return { ...problem, detail: [problem.detail, ...errors].filter(Boolean).join(" ") };
   } catch {
     return { title: `Quarry answered with status ${response.status}`, detail: "" };
   }

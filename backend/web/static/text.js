@@ -3,7 +3,7 @@
 // The same characters as on the server: controls, and those that reorder their neighbours.
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u202a-\u202e\u2066-\u206f\ufff9-\ufffb]/g;
 
-export const harmless = (text) => String(text ?? "").replace(CONTROLS, "\ufffd");
+export const replaceControls = (text) => String(text ?? "").replace(CONTROLS, "\ufffd");
 
 /** An element with attributes and children; children that are strings become text. */
 export function make(name, attributes = {}, ...children) {
@@ -17,7 +17,7 @@ export function make(name, attributes = {}, ...children) {
 }
 
 /** Text of its own direction, which reaches nothing beside it. */
-export const isolated = (text) => make("bdi", {}, harmless(text));
+export const isolated = (text) => make("bdi", {}, replaceControls(text));
 
 /** HTML that our own server rendered, as nodes. */
 export function parsed(html) {
@@ -36,7 +36,7 @@ export function day(iso) {
 /** Text on one line; the cells of a table apart by dots. */
 export function gist(text) {
   const rows = String(text ?? "").replace(/^\|(?:\s*:?-+:?\s*\|)+\s*$/gm, "");
-  return harmless(rows.replace(/^\|\s*|\s*\|$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " "));
+  return replaceControls(rows.replace(/^\|\s*|\s*\|$/gm, "").replace(/\s*\|\s*/g, " · ").replace(/\s+/g, " "));
 }
 
 export function counted(number, noun) {

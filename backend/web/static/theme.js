@@ -5,16 +5,16 @@ const SAID = { auto: "same as the system", light: "light", dark: "dark" };
 
 export function watchTheme(button) {
   button.hidden = false;
-  told(button);
+  updateLabel(button);
   button.addEventListener("click", () => {
     const root = document.documentElement;
     root.dataset.theme = ORDER[(ORDER.indexOf(root.dataset.theme) + 1) % ORDER.length];
     document.cookie = `quarry-theme=${root.dataset.theme}; Path=/; Max-Age=31536000; SameSite=Strict`;
-    told(button);
+    updateLabel(button);
   });
 }
 
-function told(button) {
+function updateLabel(button) {
   const said = `Colours: ${SAID[document.documentElement.dataset.theme]}`;
   button.setAttribute("aria-label", said);
   button.title = said;

@@ -1,7 +1,7 @@
 // One turn on the page: its steps, its sources, its answer.
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
-import { counted, documentUrl, harmless, make, parsed } from "./text.js";
+import { counted, documentUrl, replaceControls, make, parsed } from "./text.js";
 
 const HELP = {
   semantic_query_rephrase: "the model's rephrasing",
@@ -23,7 +23,7 @@ export class Turn {
     this.#live = new Live(element("answer"), (number) => this.#chip(number));
     element("opening").hidden = true;
     element("turn").hidden = false;
-    element("asked").textContent = harmless(question);
+    element("asked").textContent = replaceControls(question);
     for (const id of ["steps", "sources", "answer"]) element(id).replaceChildren();
     for (const id of ["thinking", "trouble", "after"]) element(id).hidden = true;
     element("thinking").lastElementChild.textContent = "";
@@ -46,7 +46,7 @@ export class Turn {
   }
 
   queries({ variants }) {
-    const texts = [...new Set(variants.map((variant) => harmless(variant.text)))];
+    const texts = [...new Set(variants.map((variant) => replaceControls(variant.text)))];
     this.step("search", `Searched: ${texts.join(" · ")}`);
   }
 
@@ -56,18 +56,18 @@ export class Turn {
   }
 
   selected({ results }) {
-    const titles = [...new Set(results.map((result) => harmless(result.title)))];
+    const titles = [...new Set(results.map((result) => replaceControls(result.title)))];
     this.step("read", `Reading ${titles.slice(0, 4).join(" · ")}${titles.length > 4 ? " …" : ""}`);
     this.#list(results);
   }
 
   lost({ step, reason }) {
-    this.step(`lost ${step}`, `Done without ${HELP[step] ?? harmless(step)}: ${harmless(reason)}`, "lost");
+    this.step(`lost ${step}`, `Done without ${HELP[step] ?? replaceControls(step)}: ${replaceControls(reason)}`, "lost");
   }
 
   reasoning({ text }) {
     element("thinking").hidden = false;
-    element("thinking").lastElementChild.append(harmless(text));
+    element("thinking").lastElementChild.append(replaceControls(text));
   }
 
   citation(citation) {
@@ -90,7 +90,7 @@ export class Turn {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });
     }
-    const by = answer.model ? ` by ${harmless(answer.model)}` : "";
+    const by = answer.model ? ` by ${replaceControls(answer.model)}` : "";
     element("spent").textContent = `${answer.seconds.toFixed(1)} s${by}`;
     this.#draw();
   }
@@ -132,7 +132,7 @@ export class Turn {
   #chip(number) {
     const citation = this.#cited.get(number);
     if (!citation) return `[${number}]`;
-    const label = `Source ${number}: ${harmless(citation.title)}`;
+    const label = `Source ${number}: ${replaceControls(citation.title)}`;
     const href = documentUrl(citation.document_id);
     return make("a", { class: "cite", href, "aria-label": label }, String(number));
   }

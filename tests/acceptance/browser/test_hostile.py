@@ -139,7 +139,7 @@ def _obeying(request: Request) -> Reply:
     return Say(f"<img src=x onerror='{RUN}'>")
 
 
-def _harmless(page: Page) -> None:
+def _check_no_script_ran(page: Page) -> None:
     assert page.evaluate(ALLOWED) == []
     assert OVERRIDE not in page.content()
     width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -157,11 +157,11 @@ def test_a_hostile_document_is_found_and_shown_as_text(
             page.locator(".result", has_text=animal.capitalize())
         )
         first.first.locator("[data-result]").hover()
-        _harmless(page)
+        _check_no_script_ran(page)
         first.first.locator("[data-result]").click()
         expect(page.locator("article")).to_contain_text(ANIMALS[animal])
         page.locator("article p").first.hover()
-        _harmless(page)
+        _check_no_script_ran(page)
 
 
 def test_hostile_words_in_the_address_are_only_words(opens: Opens, address: str) -> None:
@@ -189,7 +189,7 @@ def test_a_model_that_obeys_them_does_no_harm(opens: Opens, address: str, pictur
             "rel", "noopener noreferrer"
         )
         page.get_by_text("Reasoning of the model").click()
-        _harmless(page)
+        _check_no_script_ran(page)
         page.screenshot(path=pictures / "hostile.png")
         for chip in answer.locator(".cite").all()[:5]:
             chip.hover()

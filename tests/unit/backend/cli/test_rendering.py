@@ -37,7 +37,7 @@ def test_a_document_cannot_command_the_terminal(hostile: str) -> None:
             ),
         ),
     )
-    rendering.shown(Console(file=shown, color_system=None), document)
+    rendering.print_document(Console(file=shown, color_system=None), document)
     assert "before" in shown.getvalue()
     assert not set("\x1b\x9b\x07\u202e") & set(shown.getvalue())
 
@@ -63,7 +63,7 @@ def test_a_cited_document_is_named_once_with_all_its_quotes() -> None:
         citation(1, "three"),
         citation(1, "one"),
     ]
-    rendering.references(Console(file=shown, color_system=None), cited)
+    rendering.print_citations(Console(file=shown, color_system=None), cited)
     assert shown.getvalue().split() == (
         [
             "[1]",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lxml import html
 
 from backend.schemas.answer import AnswerResponse, CitationResponse
-from backend.web.answer_html import answer_html, cleaned
+from backend.web.answer_html import answer_html, sanitize
 
 _ALLOWED = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre"),
@@ -121,7 +121,7 @@ def test_nothing_but_what_is_allowed_comes_out(text: str) -> None:
 
 def test_the_second_wall_stands_alone() -> None:
     hostile = '<p onclick="x">a<script>b</script><img src="c"><a href="javascript:d">e</a></p>'
-    assert cleaned(hostile) == '<p>a<a rel="noopener noreferrer">e</a></p>'
+    assert sanitize(hostile) == '<p>a<a rel="noopener noreferrer">e</a></p>'
 
 
 def test_an_enormous_answer_ends() -> None:

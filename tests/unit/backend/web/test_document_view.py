@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from backend.store.documents import StoredDocument
-from backend.web.document_view import LONGEST, Author, Passage, Shown, shown
+from backend.web.document_view import LONGEST, Author, DocumentView, Passage, build_view
 from connectors.access import Access
 from connectors.document import Document, Person, Place, Section, Span
 from connectors.extraction import media_types
@@ -29,7 +29,7 @@ def _stored(*sections: Section, title: str = "Guide", link: str = "file:///x") -
     return StoredDocument(document=document, chunks=1, indexed_at=MOMENT)
 
 
-def _text(page: Shown) -> str:
+def _text(page: DocumentView) -> str:
     return "".join(
         piece.text
         for part in page.parts
@@ -39,7 +39,7 @@ def _text(page: Shown) -> str:
     )
 
 
-def _marked(page: Shown) -> str:
+def _marked(page: DocumentView) -> str:
     return "".join(
         piece.text
         for part in page.parts
@@ -55,7 +55,7 @@ def _section(text: str, *path: str, page: int | None = None) -> Section:
 
 
 def test_headings_stand_once_where_they_begin() -> None:
-    page = shown(
+    page = build_view(
         _stored(
             _section("intro", "Guide"),
             _section("a", "Guide", "One"),
@@ -73,18 +73,20 @@ def test_headings_stand_once_where_they_begin() -> None:
 
 
 def test_a_heading_of_its_own_is_not_said_twice() -> None:
-    page = shown(_stored(_section("Lonely", "Lonely")), None)
+    page = build_view(_stored(_section("Lonely", "Lonely")), None)
     assert page.parts[0].headings == ((2, "Lonely"),)
     assert page.parts[0].blocks == ()
 
 
 def test_pages_are_told_where_they_begin() -> None:
-    page = shown(_stored(_section("a", page=1), _section("b", page=1), _section("c", page=2)), None)
+    page = build_view(
+        _stored(_section("a", page=1), _section("b", page=1), _section("c", page=2)), None
+    )
     assert [part.where for part in page.parts] == ["Page 1", "", "Page 2"]
 
 
 def test_what_is_known_of_it() -> None:
-    page = shown(_stored(_section("a")), None)
+    page = build_view(_stored(_section("a")), None)
     assert page.readers == ("group:a", "user:ann@example.com")
     assert page.original == "/api/documents/zoo:guide.md/original"
     ann = Author("Ann", "/?person=ann%40example.com")
@@ -94,18 +96,18 @@ def test_what_is_known_of_it() -> None:
 
 def test_the_passage_is_marked() -> None:
     stored = _stored(_section("aaaa"), _section("bbbb"))
-    assert _marked(shown(stored, Passage(1, Span(1, 3)))) == "bb"
+    assert _marked(build_view(stored, Passage(1, Span(1, 3)))) == "bb"
 
 
 def test_a_passage_of_an_older_version_marks_nothing() -> None:
     stored = _stored(_section("aaaa"))
-    assert _marked(shown(stored, Passage(0, Span(2, 5)))) == ""
-    assert _marked(shown(stored, Passage(7, Span(0, 1)))) == ""
+    assert _marked(build_view(stored, Passage(0, Span(2, 5)))) == ""
+    assert _marked(build_view(stored, Passage(7, Span(0, 1)))) == ""
 
 
 def test_of_an_enormous_section_the_part_around_the_passage_is_shown() -> None:
     text = "x" * 3 * LONGEST + "here" + "y" * 3 * LONGEST
-    page = shown(_stored(_section(text)), Passage(0, Span(3 * LONGEST, 3 * LONGEST + 4)))
+    page = build_view(_stored(_section(text)), Passage(0, Span(3 * LONGEST, 3 * LONGEST + 4)))
     assert _marked(page) == "here"
     assert len(_text(page)) == LONGEST
     assert page.parts[0].left_out == len(text) - LONGEST
@@ -117,7 +119,7 @@ def test_a_long_document_is_turned_page_by_page_and_nothing_is_passed_over() -> 
     seen: list[str] = []
     at: int | None = 0
     while at is not None:
-        page = shown(stored, None, at)
+        page = build_view(stored, None, at)
         anchors = [part.anchor for part in page.parts]
         seen += [anchor for anchor in anchors if anchor not in seen]
         at = page.after
@@ -126,7 +128,7 @@ def test_a_long_document_is_turned_page_by_page_and_nothing_is_passed_over() -> 
 
 def test_a_passage_deep_in_a_long_document_has_ways_on_and_back() -> None:
     sections = [_section("z" * 100) for _ in range(10_000)]
-    page = shown(_stored(*sections), Passage(5_000, Span(0, 10)))
+    page = build_view(_stored(*sections), Passage(5_000, Span(0, 10)))
     anchors = [part.anchor for part in page.parts]
     assert "s5000" in anchors
     assert anchors[0] != "s0"
@@ -135,4 +137,4 @@ def test_a_passage_deep_in_a_long_document_has_ways_on_and_back() -> None:
 
 
 def test_a_document_without_sections_has_a_page() -> None:
-    assert shown(_stored(), None).parts == ()
+    assert build_view(_stored(), None).parts == ()

@@ -22,7 +22,7 @@ def test_what_goes_on_is_told_with_its_counts_rate_and_item() -> None:
     stands = _stands("running", stage="indexing", counts={"documents": 1200}, item="a\u202eb.md")
     assert stands.doing == "Content sync · indexing · 1,200 documents · 8.4 a second · a\ufffdb.md"
     assert (stands.state, stands.is_open) == ("syncing", True)
-    assert [one.name for one in stands.words] == ["cancel", "pause"]
+    assert [one.name for one in stands.actions] == ["cancel", "pause"]
 
 
 def test_what_it_waits_for_is_told() -> None:
@@ -38,7 +38,7 @@ def test_what_it_waits_for_is_told() -> None:
     [("done", ["pause"]), ("paused", ["resume"]), ("failed", ["pause"]), ("being removed", [])],
 )
 def test_what_can_be_done_follows_from_the_state(state: str, words: list[str]) -> None:
-    assert [one.name for one in _stands(state).words] == words
+    assert [one.name for one in _stands(state).actions] == words
 
 
 def test_the_error_is_that_of_a_run_that_failed() -> None:
