@@ -189,7 +189,7 @@ def print_sync_report(console: Console, one: SyncReport) -> None:
 
 @contextmanager
 def show_progress(console: Console) -> Iterator["ProgressBars"]:
-    """ProgressShow a progress bar for each stage; nothing where the console is no terminal."""
+    """Show a progress bar for each stage; nothing where the console is no terminal."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.fields[source]} {task.description}"),

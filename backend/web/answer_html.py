@@ -58,7 +58,7 @@ def answer_html(answer: AnswerResponse) -> str:
 
 
 def sanitize(html: str) -> str:
-    """Only what is allowed; links out of the page tell the other side nothing."""
+    """Keep only allowed tags and attributes; links send no referrer."""
     return nh3.clean(
         html,
         tags=_TAGS,

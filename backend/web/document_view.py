@@ -13,7 +13,7 @@ from connectors.document import Document, Place, Section, Span
 from indexing.index import person_keys
 
 LONGEST = 200_000
-"""Characters on one page; of a longer document it shows a part, with ways on and back."""
+"""Characters on one page; a longer document is paged."""
 _LONGEST_NAME = 200
 
 
@@ -28,12 +28,12 @@ class Passage:
 class Author:
     name: str
     href: str
-    """The search in all that is theirs."""
+    """The search for documents of this author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What stands between two headings, pages or tables."""
+    """The content between two headings, pages or tables."""
 
     anchor: str
     headings: tuple[tuple[int, str], ...]
@@ -61,7 +61,7 @@ class DocumentView:
     synced_at: datetime
     original: str | None
     link: str
-    """As the source tells it, for who cannot follow `original`."""
+    """The link as the source has it, for readers who cannot open `original`."""
     parts: tuple[Part, ...]
     before: int | None
     """The section from which to show what stands before; None where that is the beginning."""
@@ -69,7 +69,7 @@ class DocumentView:
 
 
 def build_view(stored: StoredDocument, passage: Passage | None, begin: int = 0) -> DocumentView:
-    """The page of a document: around `passage`, or from section number `begin`."""
+    """Build the page of a document: around `passage`, or from section number `begin`."""
     held = stored.document
     if passage and not _stands(held, passage):
         passage = None
@@ -101,7 +101,7 @@ def _authors(document: Document) -> Iterator[Author]:
 
 
 def _stands(document: Document, passage: Passage) -> bool:
-    """A passage of an older version may stand nowhere any more."""
+    """Whether the passage lies within the document; that of an older version may not."""
     sections = document.sections
     return passage.section < len(sections) and passage.span.end <= len(
         sections[passage.section].text

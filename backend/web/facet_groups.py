@@ -1,4 +1,4 @@
-"""By what a search can be narrowed, and how many documents each choice leaves."""
+"""The filters of a search, and how many documents each choice leaves."""
 
 from calendar import monthrange
 from collections import Counter
@@ -39,12 +39,12 @@ class Group:
 
     @property
     def first(self) -> tuple[tuple[int, Choice], ...]:
-        """Those that are seen at once, whatever is chosen among them, each with its number."""
+        """The choices that are shown at once, and those chosen, each with its number."""
         return tuple(each for each in enumerate(self.choices, 1) if self._is_seen(*each))
 
     @property
     def further(self) -> tuple[tuple[int, Choice], ...]:
-        """Those that are seen when they are wanted."""
+        """The choices behind "more"."""
         return tuple(each for each in enumerate(self.choices, 1) if not self._is_seen(*each))
 
     def _is_seen(self, number: int, choice: Choice) -> bool:
@@ -63,7 +63,7 @@ def groups(counts: Facets, address: Address) -> tuple[Group, ...]:
 
 
 def chosen(shown: tuple[Group, ...]) -> list[tuple[str, Choice]]:
-    """All that is chosen, with the names of the groups."""
+    """Return all chosen filters, with the names of their groups."""
     return [
         (group.name, choice)
         for group in shown

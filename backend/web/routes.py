@@ -58,7 +58,7 @@ def mount(app: FastAPI) -> None:
 
 
 def error_page(request: Request, problem: ProblemDetails) -> Response:
-    """What stopped a page, and what to do about it."""
+    """Render a problem as a page."""
     return page(request, "error.html", "", {"problem": problem}, problem.status)
 
 
@@ -90,7 +90,7 @@ def results(
     database: DatabaseDependency,
     cancel_token: CancelTokenDependency,
 ) -> HTMLResponse:
-    """What changes on the search page when the address does."""
+    """Render the part of the search page that depends on the address."""
     return part(
         "results.html", search_values(service, database, address, asker.readers, cancel_token)
     )
@@ -103,7 +103,7 @@ def search_values(
     readers: Readers,
     cancel_token: CancelToken,
 ) -> dict[str, object]:
-    """What the search page shows; what stopped the search is part of that."""
+    """Return the values of the search page; a failure of the search is one of them."""
     values: dict[str, object] = {
         "address": address,
         "found": None,
@@ -126,7 +126,7 @@ def search_values(
 
 @requires(Permission.READER)
 def ask_page(request: Request, chat: ChatDependency, q: str = "") -> HTMLResponse:
-    """The page alone; its script asks over the API."""
+    """Render the page; its script sends the question to the API."""
     question = q.strip()[: search_url.LONGEST_QUERY]
     values = {"question": question, "model": chat.settings.llm_model}
     return page(request, "ask.html", "ask", values)
@@ -138,7 +138,7 @@ _Number = Annotated[int | None, Query(ge=0, le=10**9)]
 def parse_passage(
     section: _Number = None, start: _Number = None, end: _Number = None
 ) -> Passage | None:
-    """The passage that an address names, if it names one."""
+    """Return the passage that the address names, if any."""
     if section is None or start is None or end is None or start >= end:
         return None
     return Passage(section, Span(start, end))
@@ -157,7 +157,7 @@ def document_page(
     begin: Annotated[int, Query(alias="from", ge=0, le=10**9)] = 0,
     q: Annotated[str, Query(max_length=search_url.LONGEST_QUERY)] = "",
 ) -> HTMLResponse:
-    """A document at a passage; one that is not there and one that is not the asker's look alike."""
+    """Render a document at a passage; a missing one and one the asker may not read look alike."""
     stored = documents.find(database, document_id, asker.readers)
     if stored is None:
         return page(request, "missing.html", "search", {"query": q}, 404)
@@ -167,7 +167,7 @@ def document_page(
 
 @requires(Permission.OWNER)
 def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER) -> HTMLResponse:
-    """All sources, and a form for one more, of the kind `add`."""
+    """Render all sources, and the form for a new one of the kind `add`."""
     values = {
         "statuses": list_status_views(sources),
         "kinds": kinds(),
@@ -178,13 +178,13 @@ def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER
 
 @requires(Permission.OWNER)
 def sources_table(sources: SourcesDependency) -> HTMLResponse:
-    """What changes on the page of the sources while they are read."""
+    """Render the part of the page of all sources that changes during syncs."""
     return part("sources_table.html", {"statuses": list_status_views(sources)})
 
 
 @requires(Permission.OWNER)
 def source_page(name: str, request: Request, sources: SourcesDependency) -> HTMLResponse:
-    """One source: how it stands, what was done, what failed, its settings."""
+    """Render one source: its status, runs, failures and settings."""
     source = sources.get(name)
     form = form_of(source.kind, source.settings) if source.kind in SOURCE_KINDS else None
     return page(
@@ -194,7 +194,7 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
 
 @requires(Permission.OWNER)
 def source_state(name: str, sources: SourcesDependency) -> HTMLResponse:
-    """What changes on the page of a source while it is read."""
+    """Render the part of the page of a source that changes during syncs."""
     return part("source_state.html", {"details": read_details(sources, name)})
 
 

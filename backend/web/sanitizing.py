@@ -1,4 +1,4 @@
-"""Texts of documents and of models, as a page may show them: no control character takes effect."""
+"""Make texts of documents and of models safe to show: no control character takes effect."""
 
 import re
 
@@ -12,11 +12,11 @@ _CONTROLS = re.compile(
 
 
 def replace_controls(text: str) -> str:
-    """`text` with its control characters shown as U+FFFD; each character stays at its place."""
+    """Return `text` with its control characters shown as U+FFFD; each character stays at its place."""
     return _CONTROLS.sub(REPLACEMENT, text)
 
 
 def shorten(text: str, length: int) -> str:
-    """On one line, at most `length` characters."""
+    """Return the text on one line, cut to `length` characters."""
     line = " ".join(replace_controls(text[: 4 * length]).split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"

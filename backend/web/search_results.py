@@ -1,4 +1,4 @@
-"""A search as its page shows it: results with their words marked, and why each is there."""
+"""Search results as the page shows them: with marked words, and the reasons for their rank."""
 
 import time
 from collections.abc import Sequence

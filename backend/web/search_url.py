@@ -1,4 +1,4 @@
-"""The state of the search page as its address: what is looked for, and among what."""
+"""The address of the search page: the query and its filters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -83,7 +83,7 @@ class Address:
 
 
 def read(parameters: Parameters) -> Address:
-    """What an address asks for; what is not understood in it is left out."""
+    """Parse an address; unknown and invalid parameters are ignored."""
     return Address(
         text=_one(parameters, "q")[:LONGEST_QUERY],
         sources=_all(parameters, "source"),

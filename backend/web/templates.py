@@ -1,4 +1,4 @@
-"""Templates to pages: how dates and numbers are written, and what every page needs."""
+"""Rendering of templates: filters for dates and numbers, and the values that every page needs."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import replace_controls
 
 NavigationEntry: TypeAlias = Literal["search", "ask", "sources", ""]
-"""Which entry of the navigation a page belongs to."""
+"""The entry of the navigation that is marked as current."""
 
 THEME_COOKIE = "quarry-theme"
 _THEMES = ("light", "dark")
@@ -53,7 +53,7 @@ def page(
     values: Mapping[str, object],
     status: int = 200,
 ) -> HTMLResponse:
-    """A whole page."""
+    """Render a whole page."""
     theme = request.cookies.get(THEME_COOKIE)
     context = {
         "static": static_files().url,
@@ -65,7 +65,7 @@ def page(
 
 
 def part(template: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
-    """A part of a page, to be put in the place of its older self."""
+    """Render a fragment of a page, which replaces the previous one."""
     return HTMLResponse(_environment().get_template(template).render(values), status)
 
 

@@ -167,7 +167,7 @@ def test_what_failed_is_told_mended_and_tried_again(
         page.screenshot(path=pictures / "source.png", full_page=True)
         page.get_by_role("button", name="Try broken.pdf again").click()
         expect(page.get_by_role("status")).to_contain_text(
-            "1 document of failing will be read again"
+            "1 document of failing will be tried again"
         )
         expect(failure).to_contain_text("Tried 2 times", timeout=60_000)
         _write_pdf(desk.path / "failing" / "broken.pdf")

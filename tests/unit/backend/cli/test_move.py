@@ -91,6 +91,6 @@ def test_while_the_index_is_rebuilt_it_is_not_moved(container: Container) -> Non
     container.engine.versions_in("embedded").open_writer(INDEX_VERSION)
     with (
         lock_index(container.home),
-        pytest.raises(TemporarilyUnavailableError, match="rebuilt or moved"),
+        pytest.raises(TemporarilyUnavailableError, match="rebuilds or moves"),
     ):
         moved(container, "opensearch")

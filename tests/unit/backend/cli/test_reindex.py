@@ -170,7 +170,7 @@ def test_what_was_begun_goes_on_by_itself_and_can_be_given_up(desk: Desk) -> Non
         steps = commands.change_model(desk.container(), "second", RateLimit())
         next(steps)
         assert commands.get_status(desk.container()).running
-        with pytest.raises(TemporarilyUnavailableError, match="another process"):
+        with pytest.raises(TemporarilyUnavailableError, match="Another process"):
             commands.abandon_build(desk.container())
         steps.close()  # type: ignore[attr-defined]
         found = commands.get_status(desk.container())
