@@ -95,7 +95,7 @@ def _check_settings(container: Container) -> DoctorCheck:
 def _check_database(database: Database) -> DoctorCheck:
     counts = {
         "source": len(sources.list_sources(database)),
-        "document": sum(documents.counts(database).values()),
+        "document": sum(documents.count_by_source(database).values()),
         "failure": sum(failures.counts(database).values()),
     }
     advice = None
@@ -154,7 +154,7 @@ def _check_languages(support: Understanding) -> DoctorCheck:
 
 
 def _check_index(container: Container) -> DoctorCheck:
-    stored = sum(documents.counts(container.database).values())
+    stored = sum(documents.count_by_source(container.database).values())
     indexed = chunks = 0
     for document in container.engine.writer.scan():
         indexed += 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import zstandard
 
-from backend.store.document_contents import content_fields, document_of
+from backend.store.document_contents import from_fields, to_fields
 from connectors.access import Access
 from connectors.connector import Deletion, Unchanged, Unreadable
 from connectors.document import Document
@@ -32,7 +32,7 @@ def _fields(change: DocumentChange) -> dict[str, object]:
                 "source": change.source,
                 "version": change.version,
                 "readers": sorted(change.access.readers),
-                "content": content_fields(change),
+                "content": to_fields(change),
             }
         case Deletion(document_id):
             return {"is": "deletion", "id": document_id}
@@ -51,7 +51,7 @@ def _fields(change: DocumentChange) -> dict[str, object]:
 def _to_change(fields: Mapping[str, Any]) -> DocumentChange:
     match fields["is"]:
         case "document":
-            return document_of(
+            return from_fields(
                 fields["content"],
                 document_id=fields["id"],
                 source=fields["source"],

@@ -32,7 +32,7 @@ from backend.store.backoff import exponential_backoff
 from backend.store.batch_codec import decode_changes, encode_changes
 from backend.store.database import Database, exclusive
 from backend.store.runs import Process
-from backend.store.tables import batches, of_source, runs, source_named, sources
+from backend.store.tables import batches, runs, select_source_id, sources, where_source
 from connectors.connector import Checkpoint
 from indexing.ingestion.batching import ClaimedBatch, DocumentChange, document_id
 from indexing.ingestion.ledger import BatchFinished, LeaseLostError
@@ -223,7 +223,7 @@ def counts(database: Database, source: str | None = None) -> dict[str, int]:
     """Count the open batches of all sources, or of one; sources without any are left out."""
     query = select(sources.c.name, func.count()).select_from(batches.join(sources))
     with database.reading() as connection:
-        found = connection.execute(query.where(*of_source(source)).group_by(sources.c.name))
+        found = connection.execute(query.where(*where_source(source)).group_by(sources.c.name))
         return dict(found.all())
 
 
@@ -253,7 +253,7 @@ def delete_all(database: Database, source: str) -> None:
     """Delete all batches of a source that is about to be removed, claimed ones too."""
     with database.writing() as connection:
         exclusive(connection)
-        connection.execute(delete(batches).where(batches.c.source_id == source_named(source)))
+        connection.execute(delete(batches).where(batches.c.source_id == select_source_id(source)))
 
 
 def _last_batch_of(connection: Connection, source_id: int, ids: Sequence[str]) -> int:
@@ -275,9 +275,9 @@ def _last_batch_of(connection: Connection, source_id: int, ids: Sequence[str]) -
 
 def _any_claimable(database: Database, now: datetime, source: str | None) -> bool:
     """Return whether there may be a batch to claim, without locking out writers."""
-    query = select(batches.c.id).join(sources).where(_is_claimable(now), *of_source(source))
+    query = select(batches.c.id).join(sources).where(_is_claimable(now), *where_source(source))
     leased = (
-        select(batches.c.id).join(sources).where(batches.c.lease_until > now, *of_source(source))
+        select(batches.c.id).join(sources).where(batches.c.lease_until > now, *where_source(source))
     )
     with database.reading() as connection:
         return any(connection.execute(each.limit(1)).first() for each in (query, leased))
@@ -302,7 +302,7 @@ def _next(
     return (
         _indexable(select(batches, sources.c.name.label("source")))
         .where(or_(_is_claimable(now), batches.c.id.in_(dead)))
-        .where(~waits, *of_source(source))
+        .where(~waits, *where_source(source))
         .order_by(in_hand, sources.c.served, batches.c.id)
         .limit(1)
     )

@@ -1,4 +1,4 @@
-"""What documents say, kept beside the ledger in one compressed form each, with a checksum."""
+"""The compressed form in which the content of a document is stored, with a checksum."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ from connectors.document import Document, Person, Place, Section, Span
 _FORMAT = 1
 
 
-def encoded(document: Document) -> bytes:
-    """All of a document but what the ledger's own row says: id, source, version and access."""
-    fields = json.dumps(content_fields(document), ensure_ascii=False, separators=(",", ":"))
+def encode_document(document: Document) -> bytes:
+    """Compress all of a document that its row lacks: all but id, source, version and access."""
+    fields = json.dumps(to_fields(document), ensure_ascii=False, separators=(",", ":"))
     return zstandard.ZstdCompressor(write_checksum=True).compress(fields.encode())
 
 
-def content_fields(document: Document) -> dict[str, object]:
-    """The same as JSON values."""
+def to_fields(document: Document) -> dict[str, object]:
+    """Return the content that `encode_document` compresses as JSON values."""
     return {
         "format": _FORMAT,
         "title": document.title,
         "link": document.link,
         "media_type": document.media_type,
-        "sections": [_section_fields(section) for section in document.sections],
+        "sections": [_section_to_fields(section) for section in document.sections],
         "metadata": dict(document.metadata),
         "owners": [[person.name, person.email] for person in document.owners],
         "created_at": document.created_at and document.created_at.isoformat(),
@@ -35,25 +35,25 @@ def content_fields(document: Document) -> dict[str, object]:
     }
 
 
-def decoded(
+def decode_document(
     content: bytes | None, *, document_id: str, source: str, version: str, access: Access
 ) -> Document | None:
-    """What `encoded` made of a document; None where it is gone or damaged."""
+    """Reverse `encode_document`; return None if the content is missing or damaged."""
     if content is None:
         return None
     try:
         fields = json.loads(zstandard.ZstdDecompressor().decompress(content))
     except zstandard.ZstdError:
         return None
-    return document_of(
+    return from_fields(
         fields, document_id=document_id, source=source, version=version, access=access
     )
 
 
-def document_of(
+def from_fields(
     fields: Mapping[str, Any], *, document_id: str, source: str, version: str, access: Access
 ) -> Document:
-    """The document of which `content_fields` made these."""
+    """Reverse `to_fields`."""
     return Document(
         id=document_id,
         source=source,
@@ -62,16 +62,16 @@ def document_of(
         title=fields["title"],
         link=fields["link"],
         media_type=fields["media_type"],
-        sections=tuple(_section(section) for section in fields["sections"]),
+        sections=tuple(_section_from_fields(section) for section in fields["sections"]),
         metadata={key: _metadata_value(value) for key, value in fields["metadata"].items()},
         owners=tuple(Person(name, email) for name, email in fields["owners"]),
-        created_at=_moment(fields["created_at"]),
-        updated_at=_moment(fields["updated_at"]),
+        created_at=_parse_datetime(fields["created_at"]),
+        updated_at=_parse_datetime(fields["updated_at"]),
         parents=tuple(fields["parents"]),
     )
 
 
-def _section_fields(section: Section) -> dict[str, object]:
+def _section_to_fields(section: Section) -> dict[str, object]:
     place = section.place
     fields = {
         "text": section.text,
@@ -86,7 +86,7 @@ def _section_fields(section: Section) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _section(fields: Mapping[str, Any]) -> Section:
+def _section_from_fields(fields: Mapping[str, Any]) -> Section:
     rows, span = fields.get("rows"), fields.get("span")
     place = Place(
         page=fields.get("page"),
@@ -102,5 +102,5 @@ def _metadata_value(value: str | Sequence[str]) -> str | tuple[str, ...]:
     return value if isinstance(value, str) else tuple(value)
 
 
-def _moment(text: str | None) -> datetime | None:
+def _parse_datetime(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None

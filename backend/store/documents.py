@@ -1,4 +1,4 @@
-"""What is held of documents: for an asker who may read one, and for the owner of the machine."""
+"""Queries of stored documents: those that a user may read, and all of them for the owner of the machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, select
 
 from backend.store.database import Database
-from backend.store.document_contents import decoded
-from backend.store.tables import contents, document_readers, documents, of_source, sources
+from backend.store.document_contents import decode_document
+from backend.store.tables import contents, document_readers, documents, sources, where_source
 from connectors.access import Access, Readers
 from connectors.document import Document
 from connectors.errors import DamagedDataError
@@ -26,7 +26,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldDocument:
-    """The ledger's row, as the owner sees it."""
+    """A row of the ledger with its readers."""
 
     id: str
     source: str
@@ -40,62 +40,62 @@ class HeldDocument:
 
 
 def find(database: Database, document_id: str, readers: Readers) -> StoredDocument | None:
-    """The document, if the asker may read it; forbidden and missing look alike.
+    """Return the document if the readers include one of its own; forbidden and missing look alike.
 
     Raises:
-        DamagedDataError: the asker may read it, and its sections are lost.
+        DamagedDataError: it may be read, but its content is lost.
     """
     with database.reading() as connection:
-        row = _row(connection, document_id, _may_read(readers))
-        document = row and _said(connection, row)
+        row = _read_row(connection, document_id, _may_read(readers))
+        document = row and _decode_row(connection, row)
     if row is None:
         return None
     if document is None:
         if row.content is not None:
-            _forget(database, document_id, row.content)
+            _delete_damaged(database, document_id, row.content)
         raise DamagedDataError(
-            f"The text of {document_id} is missing. Sync {row.source!r}: what is missing is read again."
+            f"The text of {document_id} is missing. Sync {row.source!r}: missing texts are then fetched again."
         )
     return StoredDocument(document=document, chunks=row.chunks, indexed_at=row.indexed_at)
 
 
-def last_version(connection: Connection, document_id: str) -> Document | None:
-    """As it was stored, with its present access; None where it is not kept."""
-    row = _row(connection, document_id)
-    return row and _said(connection, row)
+def read_document(connection: Connection, document_id: str) -> Document | None:
+    """Return the stored version with its current access; None if its content is not stored."""
+    row = _read_row(connection, document_id)
+    return row and _decode_row(connection, row)
 
 
 def list_documents(database: Database) -> Iterator[HeldDocument]:
-    """All documents by id, whoever may read them: for the owner of the machine only."""
+    """Yield all documents by id, regardless of permissions: only for the owner of the machine."""
     after = ""
-    while rows := _page(database, [documents.c.id > after], _PAGE):
+    while rows := _read_page(database, [documents.c.id > after], _PAGE):
         yield from rows
         after = rows[-1].id
 
 
-def readable(
+def list_readable(
     database: Database, readers: Readers, after: str, limit: int, source: str | None = None
 ) -> list[HeldDocument]:
-    """At most `limit` documents that the asker may read, by id, of those that follow `after`."""
+    """Return at most `limit` documents that may be read, by id, starting after the id `after`."""
     conditions = [documents.c.id > after, _may_read(readers)]
     if source is not None:
         conditions.append(sources.c.name == source)
-    return _page(database, conditions, limit)
+    return _read_page(database, conditions, limit)
 
 
-def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
-    """How many documents each source has, or one; those without any are left out."""
+def count_by_source(database: Database, source: str | None = None) -> Mapping[str, int]:
+    """Return the number of documents of each source, or of one; sources without documents are absent."""
     count = (
         select(sources.c.name, func.count())
         .join(documents, documents.c.source_id == sources.c.id)
         .group_by(sources.c.name)
     )
     with database.reading() as connection:
-        return dict(connection.execute(count.where(*of_source(source))).all())
+        return dict(connection.execute(count.where(*where_source(source))).all())
 
 
-def readers_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
-    """The readers of each document; those that nobody may read are left out."""
+def read_readers(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]]:
+    """Return the readers of each document; documents without readers are absent."""
     found: dict[str, set[str]] = {}
     condition = document_readers.c.document_id.in_(ids)
     for document_id, reader in connection.execute(select(document_readers).where(condition)):
@@ -103,24 +103,24 @@ def readers_of(connection: Connection, ids: Sequence[str]) -> dict[str, set[str]
     return found
 
 
-def _row(
+def _read_row(
     connection: Connection, document_id: str, *conditions: ColumnElement[bool]
 ) -> Row[Any] | None:
-    """With the name of its source, and its content."""
+    """Return the row with the name of its source and its content."""
     query = select(documents, sources.c.name.label("source"), contents.c.content)
     query = query.join(sources).outerjoin(contents)
     return connection.execute(query.where(documents.c.id == document_id, *conditions)).one_or_none()
 
 
-def _said(connection: Connection, row: Row[Any]) -> Document | None:
-    access = Access(frozenset(readers_of(connection, [row.id]).get(row.id, ())))
-    return decoded(
+def _decode_row(connection: Connection, row: Row[Any]) -> Document | None:
+    access = Access(frozenset(read_readers(connection, [row.id]).get(row.id, ())))
+    return decode_document(
         row.content, document_id=row.id, source=row.source, version=row.version, access=access
     )
 
 
-def _forget(database: Database, document_id: str, damaged: bytes) -> None:
-    """So that the next run of the source reads it again."""
+def _delete_damaged(database: Database, document_id: str, damaged: bytes) -> None:
+    """Delete damaged content, so that the next run of the source fetches it again."""
     held = (contents.c.document_id == document_id, contents.c.content == damaged)
     with database.writing() as connection:
         connection.execute(delete(contents).where(*held))
@@ -133,7 +133,7 @@ def _may_read(readers: Readers) -> ColumnElement[bool]:
     )
 
 
-def _page(
+def _read_page(
     database: Database, conditions: Sequence[ColumnElement[bool]], limit: int
 ) -> list[HeldDocument]:
     query = (
@@ -145,7 +145,7 @@ def _page(
     )
     with database.reading() as connection:
         rows = connection.execute(query).all()
-        readers = readers_of(connection, [row.id for row in rows])
+        readers = read_readers(connection, [row.id for row in rows])
     return [
         HeldDocument(
             id=row.id,

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Insert, func, or_, select, update
 
 from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, inserting
-from backend.store.tables import failures, of_source, source_named, sources
+from backend.store.tables import failures, select_source_id, sources, where_source
 from indexing.ingestion.ledger import Failed, Unread
 
 _PAGE = 500
@@ -46,7 +46,7 @@ def list_due(database: Database, source: str, now: datetime, limit: int) -> list
 
 def retry_now(database: Database, source: str, document_ids: Sequence[str] | None) -> int:
     """Set the next try of these documents, or of all, to now; return their number."""
-    chosen = update(failures).where(failures.c.source_id == source_named(source))
+    chosen = update(failures).where(failures.c.source_id == select_source_id(source))
     if document_ids is not None:
         chosen = chosen.where(failures.c.document_id.in_(document_ids))
     with database.writing() as connection:
@@ -69,7 +69,7 @@ def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
         .group_by(sources.c.name)
     )
     with database.reading() as connection:
-        return dict(connection.execute(count.where(*of_source(source))).all())
+        return dict(connection.execute(count.where(*where_source(source))).all())
 
 
 def record(
@@ -131,7 +131,7 @@ def _read_page(database: Database, source: str | None, after: str) -> list[Failu
     query = (
         select(failures, sources.c.name.label("source"))
         .join(sources)
-        .where(failures.c.document_id > after, *of_source(source))
+        .where(failures.c.document_id > after, *where_source(source))
         .order_by(failures.c.document_id)
         .limit(_PAGE)
     )

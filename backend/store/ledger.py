@@ -22,8 +22,8 @@ from sqlalchemy import (
 
 from backend.store import batches, failures
 from backend.store.database import Database, exclusive, inserting, upsert
-from backend.store.document_contents import encoded
-from backend.store.documents import last_version, readers_of
+from backend.store.document_contents import encode_document
+from backend.store.documents import read_document, read_readers
 from backend.store.tables import contents, document_readers, documents, sources
 from backend.store.tables import failures as failure_rows
 from connectors.access import Access
@@ -69,8 +69,8 @@ class StoredLedger:
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
         with self.database.reading() as connection:
-            rows = connection.execute(_WITH_KEPT.where(documents.c.id.in_(ids))).all()
-            readers = readers_of(connection, [row.id for row in rows])
+            rows = connection.execute(_ENTRIES.where(documents.c.id.in_(ids))).all()
+            readers = read_readers(connection, [row.id for row in rows])
         return {
             row.id: Entry(
                 version=row.version,
@@ -84,14 +84,14 @@ class StoredLedger:
 
     def document(self, document_id: str) -> Document | None:
         with self.database.reading() as connection:
-            return last_version(connection, document_id)
+            return read_document(connection, document_id)
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         now = datetime.now(UTC)
         encoded = encode_contents(changes)
         with self.database.writing() as connection:
             exclusive(connection)
-            LedgerWriter(connection, source_ids(connection), encoded, now).save(changes)
+            LedgerWriter(connection, read_source_ids(connection), encoded, now).save(changes)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
@@ -108,18 +108,18 @@ class StoredLedger:
 
     def lost_contents(self, source: str) -> Iterator[str]:
         after = ""
-        while page := self._lost_page(source, after):
+        while page := self._read_lost_page(source, after):
             yield from page
             after = page[-1]
 
     def scan(self, source: str, after: str) -> Iterator[IndexedDocument]:
-        while page := self._scan_page(source, after):
+        while page := self._read_scan_page(source, after):
             yield from page
             after = page[-1].id
 
     def mark_seen(self, source: str, listing: int, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
-            source_id = source_ids(connection)[source]
+            source_id = read_source_ids(connection)[source]
             for table, key in _BY_DOCUMENT:
                 connection.execute(
                     update(table)
@@ -129,11 +129,11 @@ class StoredLedger:
 
     def unseen(self, source: str, listing: int) -> Iterator[str]:
         after = ""
-        while page := self._unseen_page(source, listing, after):
+        while page := self._read_unseen_page(source, listing, after):
             yield from page
             after = page[-1]
 
-    def _lost_page(self, source: str, after: str) -> list[str]:
+    def _read_lost_page(self, source: str, after: str) -> list[str]:
         query = (
             select(documents.c.id)
             .join(sources)
@@ -146,7 +146,7 @@ class StoredLedger:
         with self.database.reading() as connection:
             return list(connection.scalars(query))
 
-    def _scan_page(self, source: str, after: str) -> list[IndexedDocument]:
+    def _read_scan_page(self, source: str, after: str) -> list[IndexedDocument]:
         query = (
             select(documents)
             .join(sources)
@@ -156,7 +156,7 @@ class StoredLedger:
         )
         with self.database.reading() as connection:
             rows = connection.execute(query).all()
-            readers = readers_of(connection, [row.id for row in rows if row.chunks])
+            readers = read_readers(connection, [row.id for row in rows if row.chunks])
         return [
             IndexedDocument(
                 row.id,
@@ -168,9 +168,9 @@ class StoredLedger:
             for row in rows
         ]
 
-    def _unseen_page(self, source: str, listing: int, after: str) -> list[str]:
+    def _read_unseen_page(self, source: str, listing: int, after: str) -> list[str]:
         with self.database.reading() as connection:
-            source_id = source_ids(connection)[source]
+            source_id = read_source_ids(connection)[source]
             unseen = union(
                 *(
                     select(key.label("id")).where(
@@ -182,22 +182,23 @@ class StoredLedger:
             return list(connection.scalars(unseen.order_by("id").limit(_PAGE)))
 
 
-# Asked of the value's type in a condition, SQLite reads no content; asked for as a column, it reads all of it.
-_WITH_KEPT = select(documents, contents.c.document_id.is_not(None).label("kept")).outerjoin(
+# The test for NULL is part of the join: there SQLite looks at the type of the value only, while as a
+# selected column it would read all of the content.
+_ENTRIES = select(documents, contents.c.document_id.is_not(None).label("kept")).outerjoin(
     contents, and_(contents.c.document_id == documents.c.id, contents.c.content.is_not(None))
 )
 _BY_DOCUMENT = ((documents, documents.c.id), (failure_rows, failure_rows.c.document_id))
 
 
-def source_ids(connection: Connection) -> dict[str, int]:
+def read_source_ids(connection: Connection) -> dict[str, int]:
     rows = connection.execute(select(sources.c.name, sources.c.id))
     return dict(rows.all())
 
 
 def encode_contents(changes: Iterable[LedgerChange]) -> dict[str, bytes]:
-    """By document id, of those that are stored: made before others are kept from writing."""
+    """Encode the stored documents, by id: done before the lock is taken that blocks other writers."""
     return {
-        change.document.id: encoded(change.document)
+        change.document.id: encode_document(change.document)
         for change in changes
         if isinstance(change, Stored)
     }
@@ -208,40 +209,42 @@ class LedgerWriter:
     connection: Connection
     source_ids: Mapping[str, int]
     contents: Mapping[str, bytes]
-    """As `contents_of` these changes."""
+    """What `encode_contents` returns for these changes."""
     now: datetime
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         """Raises ValueError, LeaseLostError: as `Ledger.save`."""
-        names = {source for change in changes if (source := _source(change)) is not None}
+        names = {source for change in changes if (source := _source_name(change)) is not None}
         if unknown := names - self.source_ids.keys():
             raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
         for kind, group in groupby(changes, type):
-            self._save(kind, list(group))
+            self._save_group(kind, list(group))
 
-    def _save(self, kind: type[LedgerChange], group: Sequence[LedgerChange]) -> None:
+    def _save_group(self, kind: type[LedgerChange], group: Sequence[LedgerChange]) -> None:
         if kind is Stored:
-            self._stored([change for change in group if isinstance(change, Stored)])
+            self._save_stored([change for change in group if isinstance(change, Stored)])
         elif kind is Restored:
-            self._restored([change for change in group if isinstance(change, Restored)])
+            self._save_restored([change for change in group if isinstance(change, Restored)])
         elif kind is VersionSeen:
-            self._noted([change for change in group if isinstance(change, VersionSeen)])
+            self._save_versions([change for change in group if isinstance(change, VersionSeen)])
         elif kind is AccessAmended:
-            self._amended([change for change in group if isinstance(change, AccessAmended)])
+            self._save_access([change for change in group if isinstance(change, AccessAmended)])
         elif kind is Removed:
-            self._removed([change for change in group if isinstance(change, Removed)])
+            self._delete_documents([change for change in group if isinstance(change, Removed)])
         elif kind is Failed:
-            self._failed([change for change in group if isinstance(change, Failed)])
+            self._save_failures([change for change in group if isinstance(change, Failed)])
         elif kind is Unread:
-            self._unread([change for change in group if isinstance(change, Unread)])
+            self._save_unread([change for change in group if isinstance(change, Unread)])
         elif kind is BatchFinished:
-            self._finished([change for change in group if isinstance(change, BatchFinished)])
+            self._finish_batches([change for change in group if isinstance(change, BatchFinished)])
         elif kind is ContentLost:
-            self._lost([change for change in group if isinstance(change, ContentLost)])
+            self._mark_lost([change for change in group if isinstance(change, ContentLost)])
         else:
-            self._reset([change for change in group if isinstance(change, CheckpointReset)])
+            self._reset_checkpoints(
+                [change for change in group if isinstance(change, CheckpointReset)]
+            )
 
-    def _stored(self, group: Sequence[Stored]) -> None:
+    def _save_stored(self, group: Sequence[Stored]) -> None:
         latest = {change.document.id: change for change in group}
         upsert(self.connection, documents, [self._row(change) for change in latest.values()])
         upsert(
@@ -249,8 +252,8 @@ class LedgerWriter:
             contents,
             [{"document_id": key, "content": self.contents[key]} for key in latest],
         )
-        self._grant({key: change.document.access for key, change in latest.items()})
-        self._clear(list(latest))
+        self._replace_readers({key: change.document.access for key, change in latest.items()})
+        self._delete_failures(list(latest))
 
     def _row(self, change: Stored) -> dict[str, object]:
         document = change.document
@@ -269,8 +272,8 @@ class LedgerWriter:
             "unsettled": 0,
         }
 
-    def _restored(self, group: Sequence[Restored]) -> None:
-        self._update(
+    def _save_restored(self, group: Sequence[Restored]) -> None:
+        self._update_documents(
             {
                 "key": change.document_id,
                 "content_hash": change.content_hash,
@@ -282,31 +285,33 @@ class LedgerWriter:
             for change in group
         )
 
-    def _noted(self, group: Sequence[VersionSeen]) -> None:
-        self._update({"key": change.document_id, "version": change.version} for change in group)
-        self._clear([change.document_id for change in group])
+    def _save_versions(self, group: Sequence[VersionSeen]) -> None:
+        self._update_documents(
+            {"key": change.document_id, "version": change.version} for change in group
+        )
+        self._delete_failures([change.document_id for change in group])
 
-    def _amended(self, group: Sequence[AccessAmended]) -> None:
+    def _save_access(self, group: Sequence[AccessAmended]) -> None:
         latest = {change.document_id: change.access for change in group}
         query = select(documents.c.id).where(documents.c.id.in_(latest))
         held = list(self.connection.scalars(query))
-        self._grant({key: latest[key] for key in held})
-        self._update({"key": key, "unsettled": 0} for key in held)
+        self._replace_readers({key: latest[key] for key in held})
+        self._update_documents({"key": key, "unsettled": 0} for key in held)
 
-    def _removed(self, group: Sequence[Removed]) -> None:
+    def _delete_documents(self, group: Sequence[Removed]) -> None:
         ids = [change.document_id for change in group]
         self.connection.execute(delete(documents).where(documents.c.id.in_(ids)))
-        self._clear(ids)
+        self._delete_failures(ids)
 
-    def _failed(self, group: Sequence[Failed]) -> None:
+    def _save_failures(self, group: Sequence[Failed]) -> None:
         failures.record(self.connection, group, self.source_ids, self.now)
-        self._update({"key": change.document_id, "version": ""} for change in group)
+        self._update_documents({"key": change.document_id, "version": ""} for change in group)
 
-    def _unread(self, group: Sequence[Unread]) -> None:
+    def _save_unread(self, group: Sequence[Unread]) -> None:
         failures.record_pending(self.connection, group, self.source_ids, self.now)
 
-    def _lost(self, group: Sequence[ContentLost]) -> None:
-        self._update({"key": change.document_id, "version": ""} for change in group)
+    def _mark_lost(self, group: Sequence[ContentLost]) -> None:
+        self._update_documents({"key": change.document_id, "version": ""} for change in group)
         held = select(documents.c.id, cast(null(), LargeBinary)).where(
             documents.c.id.in_([change.document_id for change in group])
         )
@@ -317,16 +322,16 @@ class LedgerWriter:
             statement.on_conflict_do_update(index_elements=["document_id"], set_={"content": None})
         )
 
-    def _reset(self, group: Sequence[CheckpointReset]) -> None:
+    def _reset_checkpoints(self, group: Sequence[CheckpointReset]) -> None:
         names = [change.source for change in group]
         reset = update(sources).where(sources.c.name.in_(names))
         self.connection.execute(reset.values(checkpoint=None))
 
-    def _finished(self, group: Sequence[BatchFinished]) -> None:
+    def _finish_batches(self, group: Sequence[BatchFinished]) -> None:
         for change in group:
             batches.finish(self.connection, change)
 
-    def _grant(self, access: Mapping[str, Access]) -> None:
+    def _replace_readers(self, access: Mapping[str, Access]) -> None:
         condition = document_readers.c.document_id.in_(list(access))
         self.connection.execute(delete(document_readers).where(condition))
         rows = [
@@ -337,11 +342,11 @@ class LedgerWriter:
         if rows:
             self.connection.execute(insert(document_readers), rows)
 
-    def _clear(self, ids: Sequence[str]) -> None:
+    def _delete_failures(self, ids: Sequence[str]) -> None:
         condition = failure_rows.c.document_id.in_(ids)
         self.connection.execute(delete(failure_rows).where(condition))
 
-    def _update(self, values: Iterable[Mapping[str, object]]) -> None:
+    def _update_documents(self, values: Iterable[Mapping[str, object]]) -> None:
         """Set the same columns of many documents, each named by `key`."""
         rows = [dict(row) for row in values]
         if rows:
@@ -351,7 +356,7 @@ class LedgerWriter:
             )
 
 
-def _source(change: LedgerChange) -> str | None:
+def _source_name(change: LedgerChange) -> str | None:
     match change:
         case Stored(document=document):
             return document.source

@@ -133,7 +133,7 @@ class Reckoning:
         changed = tuple(outcomes.get(name, 0) for name in _CHANGING)
         now = time.monotonic()
         if changed != self._counted_for and now - self._counted_at > _RECOUNT_SECONDS:
-            self._documents = documents.counts(self._database)
+            self._documents = documents.count_by_source(self._database)
             self._counted_for, self._counted_at = changed, now
         return self._documents
 

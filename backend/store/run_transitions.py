@@ -25,7 +25,7 @@ from backend.store.runs import (
     holder_columns,
     to_run,
 )
-from backend.store.tables import batches, runs, source_named, sources
+from backend.store.tables import batches, runs, select_source_id, sources
 from connectors.errors import TemporarilyUnavailableError
 
 LOG = logging.getLogger("quarry.runs")
@@ -242,7 +242,7 @@ def _end(
         "finished_at": datetime.now(UTC),
         "next_try": None,
     }
-    going = update(runs).where(runs.c.source_id == source_named(source), runs.c.state.in_(OPEN))
+    going = update(runs).where(runs.c.source_id == select_source_id(source), runs.c.state.in_(OPEN))
     for run in connection.scalars(going.where(*conditions).values(values).returning(runs.c.id)):
         _log(connection, run)
 
@@ -318,7 +318,7 @@ def _insert(
 ) -> int:
     now = datetime.now(UTC)
     row: dict[str, object] = {
-        "source_id": source_named(source),
+        "source_id": select_source_id(source),
         "kind": kind,
         "state": "running",
         "stage": "starting",

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Connection, Row, func, select
 
 from backend.store.database import Database
-from backend.store.tables import runs, source_named, sources
+from backend.store.tables import runs, select_source_id, sources
 from connectors.errors import TemporarilyUnavailableError
 
 RunState: TypeAlias = Literal[
@@ -101,7 +101,7 @@ def latest(database: Database, source: str | None = None) -> dict[str, Run]:
     """Return the last run of each source that has had one, or of one source, by the source's name."""
     newest = select(func.max(runs.c.id)).group_by(runs.c.source_id)
     if source is not None:
-        newest = newest.where(runs.c.source_id == source_named(source))
+        newest = newest.where(runs.c.source_id == select_source_id(source))
     with database.reading() as connection:
         found = [
             to_run(row) for row in connection.execute(SELECT_RUNS.where(runs.c.id.in_(newest)))

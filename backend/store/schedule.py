@@ -12,7 +12,7 @@ from sqlalchemy.exc import NoResultFound
 from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
-from backend.store.tables import batches, failures, of_source, schedule, sources
+from backend.store.tables import batches, failures, schedule, sources, where_source
 from connectors.errors import NotFoundError
 
 Starts: TypeAlias = dict[str, datetime | None]
@@ -244,7 +244,7 @@ def _start(state: _State, kind: str) -> datetime | None:
 def _states(database: Database, name: str | None = None) -> list[_State]:
     """Read the state of all sources, or of one."""
     query = select(sources.c.id, sources.c.name, sources.c.created_at, sources.c.paused_at)
-    query = query.where(*of_source(name))
+    query = query.where(*where_source(name))
     latest = runs.latest(database, name)
     retries = select(failures.c.source_id, func.min(failures.c.next_try)).group_by(
         failures.c.source_id

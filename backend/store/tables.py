@@ -1,4 +1,4 @@
-"""The tables as they are now. How they came to be so: `migrations/`."""
+"""The current tables of the database; `migrations/` creates and changes them."""
 
 from datetime import UTC, datetime
 
@@ -32,7 +32,7 @@ metadata = MetaData(
 
 
 class Moment(TypeDecorator[datetime]):
-    """An aware time, in UTC; SQLite would forget the zone."""
+    """An aware datetime, stored in UTC, because SQLite stores no time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -58,19 +58,21 @@ sources = Table(
     Column("settings", JSON, nullable=False),
     Column("checkpoint", Text),
     Column("created_at", Moment, nullable=False),
-    Column("credential", Text),  # sealed by `vault.Vault`
-    Column("paused_at", Moment),  # NULL: it is kept in step
-    Column("served", Integer, nullable=False, server_default="0"),  # grows with every batch taken
+    Column("credential", Text),  # encrypted by `credential_vault`
+    Column("paused_at", Moment),  # NULL: not paused
+    Column(
+        "served", Integer, nullable=False, server_default="0"
+    ),  # increases with every claimed batch
 )
 
 
-def source_named(name: str) -> ScalarSelect[int]:
-    """The id of the source of this name, within another statement; NULL where there is none."""
+def select_source_id(name: str) -> ScalarSelect[int]:
+    """Return a subquery of the id of the source with this name; NULL if there is none."""
     return select(sources.c.id).where(sources.c.name == name).scalar_subquery()
 
 
-def of_source(name: str | None) -> list[ColumnElement[bool]]:
-    """The condition of the source of this name; none where none is named."""
+def where_source(name: str | None) -> list[ColumnElement[bool]]:
+    """Return the condition that selects the source with this name; no condition without a name."""
     return [] if name is None else [sources.c.name == name]
 
 
@@ -99,12 +101,12 @@ documents = Table(
     ),
 )
 
-# In a table of their own: what lists documents reads none of it.
+# A separate table: queries that list documents do not read it.
 contents = Table(
     "contents",
     metadata,
     Column("document_id", ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
-    Column("content", LargeBinary),  # as `contents.encoded` makes it; NULL once that has been lost
+    Column("content", LargeBinary),  # see `document_contents.encode_document`; NULL after a loss
 )
 
 document_readers = Table(
@@ -127,7 +129,7 @@ failures = Table(
     Column("first_at", Moment, nullable=False),
     Column("last_at", Moment, nullable=False),
     Column("listing", Integer, nullable=False, server_default="0"),
-    Column("next_try", Moment),  # NULL: at the next occasion
+    Column("next_try", Moment),  # NULL: in the next run
     Index(None, "source_id", "document_id"),
 )
 
@@ -150,17 +152,17 @@ runs = Table(
     Column("finished_at", Moment),
     Column(
         "lease_until", Moment
-    ),  # by then its process says that it lives; NULL: `renewed_at` counts
-    Column("fetched", Integer, nullable=False, server_default="0"),  # 1: the source has told all
+    ),  # renewed by its process before this time; NULL: see `renewed_at`
+    Column(
+        "fetched", Integer, nullable=False, server_default="0"
+    ),  # 1: everything has been fetched
     Column("waiting_for", Text),
     Column("next_try", Moment),
-    Column("decision", JSON(none_as_null=True)),  # numbers, where a person is to decide
-    Column("accepted", Integer),  # documents that a person has agreed to lose
-    Column(
-        "tries", Integer, nullable=False, server_default="0"
-    ),  # in vain before, one after another
+    Column("decision", JSON(none_as_null=True)),  # counts, if a person has to decide
+    Column("accepted", Integer),  # deletions that a person has accepted
+    Column("tries", Integer, nullable=False, server_default="0"),  # consecutive failed tries
     Index(None, "source_id", "id"),
-    # The database itself lets no two runs of a source go on at once.
+    # The database itself prevents two concurrent runs of a source.
     Index(
         "uq_runs_running",
         "source_id",
@@ -177,12 +179,12 @@ batches = Table(
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id"), nullable=False),
     Column("run_id", ForeignKey("runs.id"), nullable=False),
-    Column("after", Integer, nullable=False),  # waits for all batches of its source up to this one
+    Column("after", Integer, nullable=False),  # waits for the batches of its source up to this id
     Column("document_ids", JSON, nullable=False),
     Column("payload", LargeBinary, nullable=False),
     Column("saved_at", Moment, nullable=False),
-    Column("fence", Integer, nullable=False, server_default="0"),  # grows with every lease
-    Column("lease_until", Moment),  # NULL: nobody holds it
+    Column("fence", Integer, nullable=False, server_default="0"),  # increases with every lease
+    Column("lease_until", Moment),  # NULL: not leased
     Column("host", Text),
     Column("process", Integer),
     Column("process_started", Text),
@@ -190,7 +192,7 @@ batches = Table(
     Column("next_try", Moment),
     Index(None, "source_id", "id"),
     Index(None, "run_id"),
-    # A number is never given again: generations of documents grow with it.
+    # Ids are never reused: the generations of documents increase with them.
     sqlite_autoincrement=True,
 )
 
@@ -199,10 +201,10 @@ schedule = Table(
     metadata,
     Column("source_id", ForeignKey("sources.id"), primary_key=True),
     Column("kind", Text, primary_key=True),
-    Column("every", Integer),  # seconds; 0: never by itself; NULL: as usual
+    Column("every", Integer),  # seconds; 0: only on request; NULL: the default
     Column("last_at", Moment),
-    Column("asked_at", Moment),  # a person wants one now
-    Column("accepted", Integer),  # for `runs.accepted` of the next one
+    Column("asked_at", Moment),  # a person requested a run
+    Column("accepted", Integer),  # becomes `runs.accepted` of the next run
 )
 
 workers = Table(
@@ -213,7 +215,7 @@ workers = Table(
     Column("process_started", Text, primary_key=True),
     Column("queue", Text, nullable=False),
     Column("seen_at", Moment, nullable=False),
-    Column("trouble", Text),  # what keeps it from its work
+    Column("trouble", Text),  # why it cannot work
 )
 
 audit = Table(

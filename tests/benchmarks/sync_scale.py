@@ -144,7 +144,7 @@ class Place:
             schedule.set_interval(self.database, made.source, kind, _NEVER)
 
     def indexed(self, source: str) -> int:
-        return documents.counts(self.database, source).get(source, 0)
+        return documents.count_by_source(self.database, source).get(source, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

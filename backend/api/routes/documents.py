@@ -53,7 +53,7 @@ def list_documents(
     after: Annotated[str, Query(max_length=10_000, description="`next` of the last answer")] = "",
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
 ) -> DocumentListResponse:
-    held = stored.readable(container.database, asker.readers, after, limit, source)
+    held = stored.list_readable(container.database, asker.readers, after, limit, source)
     return DocumentListResponse(
         documents=tuple(map(DocumentSummary.model_validate, held)),
         next=held[-1].id if len(held) == limit else None,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.store.document_contents import decoded, encoded
+from backend.store.document_contents import decode_document, encode_document
 from connectors.access import EVERYBODY
 from connectors.document import Document, Person, Place, Section, Span
 from tests.support.store import document
@@ -50,8 +50,8 @@ DOCUMENTS = st.builds(
 @given(DOCUMENTS)
 def test_a_document_comes_back_as_it_went_in(made: Document) -> None:
     assert (
-        decoded(
-            encoded(made),
+        decode_document(
+            encode_document(made),
             document_id=made.id,
             source=made.source,
             version=made.version,
@@ -63,7 +63,7 @@ def test_a_document_comes_back_as_it_went_in(made: Document) -> None:
 
 @pytest.mark.parametrize("at", [0, 9, -1])
 def test_what_is_damaged_is_as_good_as_gone(at: int) -> None:
-    kept = bytearray(encoded(document("desk:a", text="Leave is 25 days. " * 100)))
+    kept = bytearray(encode_document(document("desk:a", text="Leave is 25 days. " * 100)))
     assert len(kept) < 400
     assert restored(bytes(kept)) is not None
     kept[at] ^= 0x40
@@ -73,4 +73,6 @@ def test_what_is_damaged_is_as_good_as_gone(at: int) -> None:
 
 
 def restored(content: bytes | None) -> Document | None:
-    return decoded(content, document_id="desk:a", source="desk", version="1", access=EVERYBODY)
+    return decode_document(
+        content, document_id="desk:a", source="desk", version="1", access=EVERYBODY
+    )

@@ -110,7 +110,7 @@ def test_the_owner_sees_all_documents_by_id(store: Store) -> None:
     assert held[0].readers == ("group:board", "group:hr")
     assert held[-1].readers == ()
     assert (held[-1].source, held[-1].title, held[-1].chunks) == ("web", "About web:é", 2)
-    assert documents.counts(store.database) == {"desk": 1_201, "web": 1}
+    assert documents.count_by_source(store.database) == {"desk": 1_201, "web": 1}
 
 
 def test_texts_go_with_their_documents(store: Store) -> None:

@@ -314,7 +314,7 @@ def test_a_killed_run_is_taken_over_and_ended_by_the_next(tmp_path: Path) -> Non
     )
     process.start()
     end = time.monotonic() + 60
-    while documents.counts(store.database).get("desk") != 6 and time.monotonic() < end:
+    while documents.count_by_source(store.database).get("desk") != 6 and time.monotonic() < end:
         time.sleep(0.05)
     pipeline = _pipeline(store, tmp_path)
     source = sources.find(store.database, "desk")
