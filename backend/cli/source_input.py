@@ -1,4 +1,4 @@
-"""What a command line said of a source: its settings, and its credential, which is never an argument."""
+"""Read the settings and the credential of a source from a command line; secrets are never arguments."""
 
 import json
 import sys
@@ -13,46 +13,46 @@ from backend.settings import environment
 from connectors.settings_form import Entry, JsonField, ListField, Part, SecretField, Variants
 from connectors.settings_form import Path as Place
 
-ASKED = "-"
-"""In place of a file: asked for, unseen, or read from a pipe."""
+PROMPT = "-"
+"""Given as a file: the secret is prompted for without echo, or read from a pipe."""
 
 Values: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class SourceInput:
     name: str | None
     settings: Values
     credential: Values = field(repr=False)
     as_json: bool
 
 
-def value_of(entry: Entry | Variants, option: str, value: Any) -> object:
-    """What the value of an option says.
+def parse_value(entry: Entry | Variants, option: str, value: Any) -> object:
+    """Convert the value of an option.
 
     Raises:
-        typer.BadParameter: a file that cannot be read, a variable that is not there, what is no JSON.
+        typer.BadParameter: the file cannot be read, the variable does not exist, or the JSON is invalid.
     """
     if not isinstance(entry, Entry):
         return value
     match entry.field:
         case SecretField() if option.endswith("-env"):
-            return _from_environment(value)
+            return _read_variable(value)
         case SecretField():
-            return _from_file(entry, option, value)
+            return _read_secret(entry, option, value)
         case JsonField():
-            return _json(value, option)
+            return _parse_json(value, option)
         case ListField():
             return [each for each in value if each]
         case _:
             return value
 
 
-def object_in(path: Path | None) -> dict[str, object]:
-    """The JSON object of a file; an empty one without a file.
+def read_object(path: Path | None) -> dict[str, object]:
+    """Read the JSON object of a file; return an empty one without a file.
 
     Raises:
-        typer.BadParameter: it holds none.
+        typer.BadParameter: the file contains no JSON object.
     """
     if path is None:
         return {}
@@ -60,71 +60,73 @@ def object_in(path: Path | None) -> dict[str, object]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{path} cannot be read") from error
-    found = _json(text, str(path))
-    if not isinstance(found, dict):
-        raise typer.BadParameter(f"{path} holds no JSON object")
-    return found
+    values = _parse_json(text, str(path))
+    if not isinstance(values, dict):
+        raise typer.BadParameter(f"{path} contains no JSON object")
+    return values
 
 
-def asked(label: str) -> str:
-    """A secret, from who sits at the terminal, unseen; from the pipe where nobody does."""
+def prompt_secret(label: str) -> str:
+    """Prompt for a secret without echo; read it from standard input if that is no terminal."""
     if sys.stdin.isatty():
         return str(typer.prompt(label, hide_input=True, err=True))
-    return _without_end(sys.stdin.read())
+    return _strip_line_break(sys.stdin.read())
 
 
-def flat(parts: Sequence[Part], variant: str = "") -> Iterator[tuple[Place, Entry | Variants, str]]:
-    """All parts with their places, those of all variants too with the names of these."""
+def flatten_parts(
+    parts: Sequence[Part], variant: str = ""
+) -> Iterator[tuple[Place, Entry | Variants, str]]:
+    """Yield all parts with their paths; parts of variants with the name of their variant."""
     for part in parts:
         yield part.path, part, variant
         if isinstance(part, Variants):
             for option in part.options:
-                yield from flat(option.parts, option.name)
+                yield from flatten_parts(option.parts, option.name)
 
 
-def inferred(parts: Sequence[Part], given: Mapping[Place, object]) -> dict[Place, object]:
-    """The variants that what is given can only be of, by the places of their tags."""
+def infer_variants(parts: Sequence[Part], given: Mapping[Place, object]) -> dict[Place, object]:
+    """Return the only variants that the given values fit, by the paths of their tags."""
     return {
         part.tag: fitting[0]
         for part in parts
         if isinstance(part, Variants) and part.tag not in given
-        if len(fitting := _fitting(part, given)) == 1
+        if len(fitting := _matching_variants(part, given)) == 1
     }
 
 
-def _fitting(part: Variants, given: Mapping[Place, object]) -> list[str]:
+def _matching_variants(part: Variants, given: Mapping[Place, object]) -> list[str]:
     named = {place for place in given if place[: len(part.path)] == part.path}
     return [
         each.name
         for each in part.options
-        if named and named <= {place for place, _, _ in flat(each.parts)}
+        if named and named <= {place for place, _, _ in flatten_parts(each.parts)}
     ]
 
 
-def _from_environment(variable: str) -> str:
-    found = environment(variable)
-    if found is None:
+def _read_variable(variable: str) -> str:
+    value = environment(variable)
+    if value is None:
         raise typer.BadParameter(f"there is no environment variable {variable}")
-    return found
+    return value
 
 
-def _from_file(entry: Entry, option: str, name: str) -> str:
-    if name == ASKED:
-        return asked(entry.label)
+def _read_secret(entry: Entry, option: str, name: str) -> str:
+    if name == PROMPT:
+        return prompt_secret(entry.label)
     try:
-        return _without_end(Path(name).expanduser().read_text(encoding="utf-8"))
+        return _strip_line_break(Path(name).expanduser().read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, RuntimeError) as error:
         raise typer.BadParameter(f"{name} cannot be read", param_hint=option) from error
 
 
-def _without_end(text: str) -> str:
-    """Without the line break at its end, but for texts of several lines, which mean it."""
+def _strip_line_break(text: str) -> str:
+    """Remove the final line break; a text of several lines, such as a key, needs it."""
     line = text.rstrip("\r\n")
     return text if "\n" in line else line
 
 
-def _json(text: str, where: str) -> object:
+def _parse_json(text: str, where: str) -> object:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{where} is no JSON: {error}") from error
+        raise typer.BadParameter(f"{where} is not valid JSON: {error}") from error

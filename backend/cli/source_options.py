@@ -1,4 +1,4 @@
-"""The options of a kind of source on the command line, made from the forms of its models."""
+"""The command-line options of a kind of source, generated from its settings and credential models."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 import typer
 from typer.core import TyperCommand
 
-from backend.cli.source_input import ASKED, Given, flat, inferred, object_in, value_of
+from backend.cli.source_input import (
+    PROMPT,
+    SourceInput,
+    flatten_parts,
+    infer_variants,
+    parse_value,
+    read_object,
+)
 from connectors.registry import FieldError, display_name, get_source_kind, primary_setting
 from connectors.settings_form import (
     BooleanField,
@@ -29,19 +36,19 @@ from connectors.settings_form import Path as Place
 _RESERVED = {"name", "settings", "credential", "json", "help"}
 
 PartName: TypeAlias = Literal["settings", "credential"]
-Runs: TypeAlias = Callable[[Given], None]
+Action: TypeAlias = Callable[[SourceInput], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A value of a form, and its option without the dashes; none where it is the argument."""
+class NamedOption:
+    """A value of a form and the name of its option, without dashes."""
 
     part: PartName
     place: Place
     option: str
     entry: Entry | Variants
     variant: str = ""
-    """That it is of alone, if it is."""
+    """The first variant that has it; empty outside variants."""
 
     @property
     def is_secret(self) -> bool:
@@ -49,7 +56,7 @@ class Named:
 
 
 class KindOptions:
-    """Of one kind: `add` has its argument, `edit` has options alone."""
+    """The options of one kind; only `add` has an argument, the primary setting."""
 
     def __init__(self, kind: str, verb: Literal["add", "edit"]) -> None:
         known = get_source_kind(kind)
@@ -59,151 +66,162 @@ class KindOptions:
             "settings": Form.from_model(known.settings),
             "credential": Form.from_model(known.credential),
         }
-        self._where = primary_setting(known.settings) if verb == "add" else None
-        self._named = tuple(self._names())
+        self._argument = primary_setting(known.settings) if verb == "add" else None
+        self._options = tuple(self._name_options())
 
-    def command(self, name: str, run: Runs) -> TyperCommand:
-        """`add KIND` or `edit NAME`, which hands what it is given to `run`."""
+    def build_command(self, name: str, run: Action) -> TyperCommand:
+        """Build the command `add KIND` or `edit NAME`, which passes its input to `run`."""
         if self._verb == "add":
             what = self.forms["settings"].help or f"A source of the kind {display_name(self.kind)}."
-            return self._command(name, f"{what}\n\n`quarry sync` reads it.", run)
+            return self._build(name, f"{what}\n\n`quarry sync` fetches its documents.", run)
         help_ = (
-            f"Change {name}. What is not named stays; an empty value takes a setting back to its"
+            f"Change {name}. Settings without an option keep their values; an empty value restores the"
             " default. A credential is replaced as a whole."
         )
-        return self._command(name, help_, run)
+        return self._build(name, help_, run)
 
-    def said(self, fault: FieldError) -> str:
-        """A fault, by the option that it is of."""
-        part, place = fault.path[0], fault.path[1:]
+    def describe_error(self, error: FieldError) -> str:
+        """Describe an invalid value by its option."""
+        part, place = error.path[0], error.path[1:]
         for length in range(len(place), 0, -1):
-            for one in self._named:
+            for one in self._options:
                 if (one.part, one.place) == (part, place[:length]):
-                    return f"{self._spelt(one)}: {fault.message}"
+                    return f"{self._spelling(one)}: {error.message}"
         if part == "credential":
-            return f"{self._secrets() or 'the credential'}: {fault.message}"
-        return f"--name: {fault.message}" if part == "name" else fault.message
+            return f"{self._secret_options() or 'the credential'}: {error.message}"
+        return f"--name: {error.message}" if part == "name" else error.message
 
-    def _spelt(self, one: Named) -> str:
+    def _spelling(self, one: NamedOption) -> str:
         if one.is_secret:
             return f"--{one.option}-file or --{one.option}-env"
-        return one.option.upper() if self._is_where(one) else f"--{one.option}"
+        return one.option.upper() if self._is_argument(one) else f"--{one.option}"
 
-    def _is_where(self, one: Named) -> bool:
-        return one.part == "settings" and one.entry == self._where
+    def _is_argument(self, one: NamedOption) -> bool:
+        return one.part == "settings" and one.entry == self._argument
 
-    def _secrets(self) -> str:
+    def _secret_options(self) -> str:
         return ", ".join(
-            self._spelt(one) for one in self._named if one.is_secret and one.part == "credential"
+            self._spelling(one)
+            for one in self._options
+            if one.is_secret and one.part == "credential"
         )
 
-    def _names(self) -> Iterator[Named]:
-        """Options are called by the last word of their place; by all of it where that is taken."""
+    def _name_options(self) -> Iterator[NamedOption]:
+        """Yield each value with its option: the last name of its path, or the whole path if that is taken."""
         taken = set(_RESERVED)
         seen: set[tuple[str, Place]] = set()
         for part, form in self.forms.items():
-            for place, entry, variant in flat(form.parts):
-                if (part, place) in seen:  # variants that have it in common
+            for place, entry, variant in flatten_parts(form.parts):
+                if (part, place) in seen:  # shared by several variants
                     continue
                 seen.add((part, place))
-                short, long = _dashed(place[-1:]), _dashed(place)
+                short, long = _to_option_name(place[-1:]), _to_option_name(place)
                 option = next(o for o in (short, long, f"{part}-{long}") if o not in taken)
                 taken.add(option)
-                yield Named(part, place, option, entry, variant)
+                yield NamedOption(part, place, option, entry, variant)
 
-    def _command(self, name: str, help_: str, run: Runs) -> TyperCommand:
-        asked = dict(self._asked())
+    def _build(self, name: str, help_: str, run: Action) -> TyperCommand:
+        parameters = dict(self._parameters())
 
-        def called(**values: Any) -> None:
-            run(self._given(asked, values))
+        def callback(**values: Any) -> None:
+            run(self._collect_input(parameters, values))
 
-        parameters = [
+        signature = [
             inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-            for key, (_, kind, default) in asked.items()
+            for key, (_, kind, default) in parameters.items()
         ]
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        callback.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+        callback.__annotations__ = {each.name: each.annotation for each in signature}
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name, help=help_)(called)
-        made = typer.main.get_command(app)
-        if not isinstance(made, TyperCommand):
-            raise ValueError("one command is expected of one function")
-        return made
+        app.command(name, help=help_)(callback)
+        command = typer.main.get_command(app)
+        if not isinstance(command, TyperCommand):
+            raise ValueError("an app with one function must make one command")
+        return command
 
-    def _asked(self) -> Iterator[tuple[str, tuple[Named | None, Any, Any]]]:
-        """The parameters of the command: each with the value that it is of, its type, its default."""
-        for number, one in enumerate(self._named):
-            for suffix, kind in _annotations(one, is_argument=self._is_where(one)):
+    def _parameters(self) -> Iterator[tuple[str, tuple[NamedOption | None, Any, Any]]]:
+        """Yield the parameters of the command: each with its value of the form, type and default."""
+        for number, one in enumerate(self._options):
+            for suffix, kind in _annotations(one, is_argument=self._is_argument(one)):
                 yield f"value_{number}{suffix}", (one, kind, None)
         if self._verb == "add":
-            called = typer.Option(help=_NAME, metavar="NAME")
-            yield "name", (None, Annotated[str | None, called], None)
-        yield "settings", (None, Annotated[Path | None, _file("Settings as a JSON object.")], None)
+            option = typer.Option(help=_NAME_HELP, metavar="NAME")
+            yield "name", (None, Annotated[str | None, option], None)
+        yield (
+            "settings",
+            (None, Annotated[Path | None, _file_option("Settings as a JSON object.")], None),
+        )
         if self.forms["credential"].parts:
-            told = "The credential as a JSON object."
-            yield "credential", (None, Annotated[Path | None, _file(told)], None)
-        yield "json", (None, Annotated[bool, typer.Option("--json", help=_JSON)], False)
+            help_ = "The credential as a JSON object."
+            yield "credential", (None, Annotated[Path | None, _file_option(help_)], None)
+        yield "json", (None, Annotated[bool, typer.Option("--json", help=_JSON_HELP)], False)
 
-    def _given(
-        self, asked: Mapping[str, tuple[Named | None, Any, Any]], values: Mapping[str, Any]
-    ) -> Given:
+    def _collect_input(
+        self,
+        parameters: Mapping[str, tuple[NamedOption | None, Any, Any]],
+        values: Mapping[str, Any],
+    ) -> SourceInput:
         found: dict[PartName, dict[Place, object]] = {"settings": {}, "credential": {}}
-        for key, (one, _, _) in asked.items():
+        for key, (one, _, _) in parameters.items():
             value = values[key]
             if one is not None and value is not None and value != []:
-                found[one.part][_target(one)] = value_of(one.entry, _option(one, key), value)
+                found[one.part][_target_path(one)] = parse_value(
+                    one.entry, _full_option(one, key), value
+                )
         for part, form in self.forms.items():
-            found[part] |= inferred(form.parts, found[part])
-        return Given(
+            found[part] |= infer_variants(form.parts, found[part])
+        return SourceInput(
             name=values.get("name"),
-            settings=object_in(values["settings"]) | nest_values(found["settings"]),
-            credential=object_in(values.get("credential")) | nest_values(found["credential"]),
+            settings=read_object(values["settings"]) | nest_values(found["settings"]),
+            credential=read_object(values.get("credential")) | nest_values(found["credential"]),
             as_json=values["json"],
         )
 
 
-_NAME = "What to call the source; by default after what it reads."
-_JSON = "Print one JSON document and nothing else."
+_NAME_HELP = "The name of the source; by default derived from what it reads."
+_JSON_HELP = "Print only one JSON document."
 
 
-def _file(help_: str) -> Any:
+def _file_option(help_: str) -> Any:
     return typer.Option(help=help_, exists=True, dir_okay=False, metavar="FILE")
 
 
-def _dashed(place: Sequence[str]) -> str:
+def _to_option_name(place: Sequence[str]) -> str:
     return "-".join(place).replace("_", "-")
 
 
-def _option(one: Named, key: str) -> str:
+def _full_option(one: NamedOption, key: str) -> str:
     ending = key[key.rindex("_") :].replace("_", "-") if one.is_secret else ""
     return f"--{one.option}{ending}"
 
 
-def _target(one: Named) -> Place:
+def _target_path(one: NamedOption) -> Place:
     return one.entry.tag if isinstance(one.entry, Variants) else one.place
 
 
-def _annotations(one: Named, *, is_argument: bool) -> Iterator[tuple[str, Any]]:
-    """The types of its parameters, as typer reads them; a secret has two."""
-    option, help_ = f"--{one.option}", _help(one)
+def _annotations(one: NamedOption, *, is_argument: bool) -> Iterator[tuple[str, Any]]:
+    """Yield the suffix and type of each parameter of a value; a secret has two parameters."""
+    option, help_ = f"--{one.option}", _help_text(one)
     if is_argument:
         yield "", Annotated[str | None, typer.Argument(help=help_, metavar=one.option.upper())]
         return
     match one.entry:
         case Variants(options=options):
             names = tuple(each.name for each in options)
-            chosen = typer.Option(option, help=_variants(one.entry, help_), metavar="|".join(names))
-            yield "", Annotated[_one_of(names), chosen]
+            chosen = typer.Option(
+                option, help=_variants_help(one.entry, help_), metavar="|".join(names)
+            )
+            yield "", Annotated[_optional_literal(names), chosen]
         case Entry(field=SecretField()):
-            file = f"{help_} From this file; {ASKED} asks for it, or reads it from a pipe."
+            file = f"{help_} Read from this file; {PROMPT} prompts for it, or reads it from a pipe."
             from_file = typer.Option(f"{option}-file", metavar="FILE", help=file)
             yield "_file", Annotated[str | None, from_file]
-            told = "The same, from this environment variable."
-            variable = typer.Option(f"{option}-env", metavar="VARIABLE", help=told)
+            same = "The same, read from this environment variable."
+            variable = typer.Option(f"{option}-env", metavar="VARIABLE", help=same)
             yield "_env", Annotated[str | None, variable]
         case Entry(field=shape):
             spelt = typer.Option(*_spellings(option, shape), help=help_, metavar=_metavar(shape))
-            yield "", Annotated[_type(shape), spelt]
+            yield "", Annotated[_option_type(shape), spelt]
 
 
 def _metavar(shape: object) -> str | None:
@@ -224,7 +242,7 @@ def _spellings(option: str, shape: object) -> tuple[str, ...]:
     return (f"{option}/--no-{option[2:]}",) if isinstance(shape, BooleanField) else (option,)
 
 
-def _type(shape: object) -> Any:
+def _option_type(shape: object) -> Any:
     match shape:
         case ListField():
             return list[str] | None
@@ -235,34 +253,34 @@ def _type(shape: object) -> Any:
         case BooleanField():
             return bool | None
         case ChoiceField(options=options):
-            return _one_of(options)
+            return _optional_literal(options)
         case _:
             return str | None
 
 
-def _one_of(options: tuple[str, ...]) -> Any:
+def _optional_literal(options: tuple[str, ...]) -> Any:
     return Literal[options] | None
 
 
-def _help(one: Named) -> str:
+def _help_text(one: NamedOption) -> str:
     entry = one.entry
-    told = [entry.help or f"{entry.label}."]
+    texts = [entry.help or f"{entry.label}."]
     if isinstance(entry, Entry):
         match entry.field:
             case ListField(options=options):
-                told += [f"Of: {', '.join(options)}."] if options else []
-                told.append("May be repeated.")
+                texts += [f"One of: {', '.join(options)}."] if options else []
+                texts.append("May be repeated.")
             case TextField() | NumberField() | ChoiceField() if entry.default not in (None, ""):
-                told.append(f"[default: {entry.default}]")
+                texts.append(f"[default: {entry.default}]")
             case _:
                 pass
     if one.variant:
-        told.append(f"[for {one.variant}]")
+        texts.append(f"[for {one.variant}]")
     elif entry.is_required:
-        told.append("[required]")
-    return " ".join(told)
+        texts.append("[required]")
+    return " ".join(texts)
 
 
-def _variants(entry: Variants, help_: str) -> str:
+def _variants_help(entry: Variants, help_: str) -> str:
     which = "; ".join(f"{each.name}: {each.help.rstrip('.')}" for each in entry.options)
-    return f"{help_} {which}. Told by the other options, where it is left out."
+    return f"{help_} {which}. By default inferred from the other options."

@@ -1,4 +1,4 @@
-"""What `quarry add` and `quarry sources` do that is of the terminal alone: ask, and show."""
+"""The terminal side of `quarry add` and `quarry sources`: prompt for credentials and print tables."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from backend.cli.rendering import to_safe_text
-from backend.cli.source_input import Given, asked, inferred
+from backend.cli.source_input import SourceInput, infer_variants, prompt_secret
 from backend.cli.source_options import KindOptions
 from backend.schemas.run import RunResponse
 from backend.schemas.source import CapabilityResponse, FailureResponse, SourceResponse
@@ -26,41 +26,41 @@ from connectors.settings_form import SecretField, nest_values
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
 
 
-def add(service: SourceService, options: KindOptions, given: Given) -> SourceResponse:
+def add(service: SourceService, options: KindOptions, given: SourceInput) -> SourceResponse:
     """Raises ConflictError: there is a source of this name already."""
-    credential = given.credential or _asked_for(options)
-    with _wrong_use(options):
+    credential = given.credential or _prompt_credential(options)
+    with _usage_errors(options):
         return service.add(options.kind, given.settings, credential, given.name)
 
 
 def edit(
-    service: SourceService, options: KindOptions, source: Source, given: Given
+    service: SourceService, options: KindOptions, source: Source, given: SourceInput
 ) -> SourceResponse:
-    """What is not given stays; a credential is replaced as a whole."""
+    """Change the given settings; a credential is replaced as a whole."""
     settings = options.forms["settings"].merge_values(source.settings, given.settings)
-    with _wrong_use(options):
+    with _usage_errors(options):
         return service.edit(source.name, settings, given.credential or None)
 
 
 @contextmanager
-def _wrong_use(options: KindOptions) -> Iterator[None]:
+def _usage_errors(options: KindOptions) -> Iterator[None]:
     try:
         yield
     except InvalidSourceError as error:
-        raise typer.BadParameter("; ".join(map(options.said, error.errors))) from None
+        raise typer.BadParameter("; ".join(map(options.describe_error, error.errors))) from None
 
 
-def _asked_for(options: KindOptions) -> Mapping[str, object]:
-    """Where a credential is needed and none is given, its first secret, from who sits at the terminal."""
+def _prompt_credential(options: KindOptions) -> Mapping[str, object]:
+    """Prompt for the first secret of a required credential; return nothing if none can be asked for."""
     form = options.forms["credential"]
     secret = next((one for one in form.entries() if isinstance(one.field, SecretField)), None)
-    if secret is None or not sys.stdin.isatty() or _needs_none(options.kind):
+    if secret is None or not sys.stdin.isatty() or _is_credential_optional(options.kind):
         return {}
-    values: dict[tuple[str, ...], object] = {secret.path: asked(secret.label)}
-    return nest_values(values | inferred(form.parts, values))
+    values: dict[tuple[str, ...], object] = {secret.path: prompt_secret(secret.label)}
+    return nest_values(values | infer_variants(form.parts, values))
 
 
-def _needs_none(kind: str) -> bool:
+def _is_credential_optional(kind: str) -> bool:
     try:
         get_source_kind(kind).credential.model_validate({})
     except ValidationError:
@@ -68,51 +68,57 @@ def _needs_none(kind: str) -> bool:
     return True
 
 
-def listed(console: Console, sources: Sequence[SourceResponse]) -> None:
+def print_sources(console: Console, sources: Sequence[SourceResponse]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("name", overflow="fold")
     for title in ("kind", "documents", "failures", "state", "last run", "next"):
         table.add_column(title, no_wrap=True)
     for one in sources:
         starts = [start for start in one.next_starts.values() if start]
-        cells = (one.kind, str(one.documents), str(one.failures), one.state, minute(one.last_run))
-        table.add_row(to_safe_text(one.name), *cells, _soon(min(starts, default=None)))
+        cells = (
+            one.kind,
+            str(one.documents),
+            str(one.failures),
+            one.state,
+            format_minute(one.last_run),
+        )
+        table.add_row(to_safe_text(one.name), *cells, _format_start(min(starts, default=None)))
     console.print(table)
     for one in sources:
-        for line in _lines(one):
+        for line in _notes(one):
             console.print(to_safe_text(f"{one.name}: {line}", "dim"))
 
 
-def _lines(one: SourceResponse) -> Iterator[str]:
-    """What a person should know besides the state."""
+def _notes(one: SourceResponse) -> Iterator[str]:
+    """Yield what a person should know besides the state."""
     if one.decision:
-        yield f"{decided(one.decision)} To agree: quarry sources accept {one.name}"
+        yield f"{format_decision(one.decision)} To agree: quarry sources accept {one.name}"
     elif one.run and one.state in OPEN:
-        yield f"{describe_activity(one)} · since {minute(one.run.started_at)}"
+        yield f"{describe_activity(one)} · since {format_minute(one.run.started_at)}"
         if one.run.next_try:
-            yield f"Next try: {minute(one.run.next_try)}."
+            yield f"Next try: {format_minute(one.run.next_try)}."
     elif one.run and one.run.error and one.state == "failed":
         yield one.run.error
     if one.overdue:
         yield one.overdue
 
 
-def decided(decision: Mapping[str, int]) -> str:
-    """What is to be decided, with its numbers."""
+def format_decision(decision: Mapping[str, int]) -> str:
+    """Describe a required decision with its counts."""
     held, found = decision.get("held", 0), decision.get("listed", 0)
     missing = decision.get("missing", 0)
     return f"It lists {found:,} of {held:,} documents; {missing:,} would be deleted."
 
 
-def capabilities(console: Console, tried: Sequence[CapabilityResponse]) -> None:
-    for one in tried:
-        word, colour = _WORKS[one.works]
-        console.print(Text.assemble((f"{word:>8}  ", colour), (one.capability, "bold")))
+def print_capabilities(console: Console, checks: Sequence[CapabilityResponse]) -> None:
+    for one in checks:
+        label, colour = _WORKS[one.works]
+        console.print(Text.assemble((f"{label:>8}  ", colour), (one.capability, "bold")))
         if one.fault:
             console.print(to_safe_text(f"          → {one.fault}"))
 
 
-def ran(console: Console, runs: Sequence[RunResponse]) -> None:
+def print_runs(console: Console, runs: Sequence[RunResponse]) -> None:
     table = Table("run", "kind", "state", "began", "took", "done", box=None, header_style="dim")
     for one in runs:
         counts = ", ".join(f"{value} {name}" for name, value in one.counts.items() if value)
@@ -120,8 +126,8 @@ def ran(console: Console, runs: Sequence[RunResponse]) -> None:
             str(one.id),
             one.kind,
             one.state,
-            minute(one.started_at),
-            _took(one),
+            format_minute(one.started_at),
+            _format_duration(one),
             to_safe_text(counts),
         )
         if one.error:
@@ -129,24 +135,24 @@ def ran(console: Console, runs: Sequence[RunResponse]) -> None:
     console.print(table)
 
 
-def failed(console: Console, failures: Sequence[FailureResponse]) -> None:
+def print_failures(console: Console, failures: Sequence[FailureResponse]) -> None:
     table = Table(box=None, header_style="dim")
     table.add_column("id", overflow="fold")
     table.add_column("reason", overflow="fold")
     table.add_column("tries", justify="right")
     table.add_column("next try", no_wrap=True)
     for one in failures:
-        due = minute(one.next_try)
+        due = format_minute(one.next_try)
         table.add_row(to_safe_text(one.document_id), to_safe_text(one.reason), str(one.tries), due)
     console.print(table)
 
 
-def minute(moment: datetime | None) -> str:
+def format_minute(moment: datetime | None) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
 
 
-def _soon(moment: datetime | None) -> str:
-    """The time of day alone, on this day."""
+def _format_start(moment: datetime | None) -> str:
+    """Format a start: only the time of day if it is today."""
     if moment is None:
         return ""
     local = moment.astimezone()
@@ -154,7 +160,7 @@ def _soon(moment: datetime | None) -> str:
     return f"{local:%H:%M}" if is_today else f"{local:%m-%d %H:%M}"
 
 
-def _took(run: RunResponse) -> str:
+def _format_duration(run: RunResponse) -> str:
     if run.finished_at is None:
         return ""
     seconds = round((run.finished_at - run.started_at).total_seconds())

@@ -11,15 +11,15 @@ from backend.cli.command_context import Json, SourceName
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from backend.cli.source_input import Given
+    from backend.cli.source_input import SourceInput
     from backend.cli.source_options import KindOptions
     from backend.schemas.source import SourceActionResponse
     from backend.sources.service import SourceService
     from backend.store.sources import Source
 
 
-class _Kinds(TyperGroup):
-    """`quarry add`: a command for each kind of the catalog, which is loaded only for it."""
+class _KindCommands(TyperGroup):
+    """`quarry add`: a command for each kind of source; their models are only loaded when needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         from connectors.registry import SOURCE_KINDS
@@ -33,10 +33,10 @@ class _Kinds(TyperGroup):
         if cmd_name not in self.list_commands(ctx):
             return None
         options = KindOptions(cmd_name, "add")
-        return options.command(cmd_name, lambda given: _added(options, given))
+        return options.build_command(cmd_name, lambda given: _add_source(options, given))
 
 
-class _Sources(TyperGroup):
+class _SourceCommands(TyperGroup):
     """`quarry sources edit`: a command for each source, with the options of its kind."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
@@ -46,11 +46,11 @@ class _Sources(TyperGroup):
         with command_context.cli_errors(as_json=False):
             source = _service().get(cmd_name)
             options = KindOptions(source.kind, "edit")
-        return options.command(cmd_name, lambda given: _edited(options, source, given))
+        return options.build_command(cmd_name, lambda given: _edit_source(options, source, given))
 
 
 adding = typer.Typer(
-    cls=_Kinds,
+    cls=_KindCommands,
     help="Add a source of one of these kinds.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -58,7 +58,7 @@ adding = typer.Typer(
 app = typer.Typer(rich_markup_mode=None)
 app.add_typer(
     typer.Typer(
-        cls=_Sources,
+        cls=_SourceCommands,
         help="Change its settings or its credential: quarry sources edit NAME --help.",
         no_args_is_help=True,
         subcommand_metavar="NAME [OPTIONS]",
@@ -68,44 +68,44 @@ app.add_typer(
 )
 
 
-def _added(options: "KindOptions", given: "Given") -> None:
-    from backend.cli import source_output as commands
+def _add_source(options: "KindOptions", given: "SourceInput") -> None:
+    from backend.cli import source_output
 
     with command_context.cli_errors(given.as_json):
-        added = commands.add(_service(), options, given)
+        added = source_output.add(_service(), options, given)
         if given.as_json:
             command_context.print_model(added)
         else:
-            told = f"Added {added.name!r}. To sync it: quarry sync {added.name}"
-            command_context.console().print(told, markup=False, soft_wrap=True)
+            message = f"Added {added.name!r}. To sync it: quarry sync {added.name}"
+            command_context.console().print(message, markup=False, soft_wrap=True)
 
 
-def _edited(options: "KindOptions", source: "Source", given: "Given") -> None:
-    from backend.cli import source_output as commands
+def _edit_source(options: "KindOptions", source: "Source", given: "SourceInput") -> None:
+    from backend.cli import source_output
 
     with command_context.cli_errors(given.as_json):
-        edited = commands.edit(_service(), options, source, given)
+        edited = source_output.edit(_service(), options, source, given)
         if given.as_json:
             command_context.print_model(edited)
         else:
-            told = f"Changed. To test the connection: quarry sources test {source.name}"
-            command_context.console().print(told, markup=False, soft_wrap=True)
+            message = f"Changed. To test the connection: quarry sources test {source.name}"
+            command_context.console().print(message, markup=False, soft_wrap=True)
 
 
 @app.callback(invoke_without_command=True)
-def listed(context: typer.Context, as_json: Json = False) -> None:
+def list_sources(context: typer.Context, as_json: Json = False) -> None:
     """List the sources with their state, or manage one of them."""
-    from backend.cli import source_output as commands
+    from backend.cli import source_output
     from backend.schemas.base import dump_all
 
     if context.invoked_subcommand:
         return
     with command_context.cli_errors(as_json):
-        held = _service().list_statuses()
+        statuses = _service().list_statuses()
         if as_json:
-            command_context.print_json(dump_all(held))
-        elif held:
-            commands.listed(command_context.console(), held)
+            command_context.print_json(dump_all(statuses))
+        elif statuses:
+            source_output.print_sources(command_context.console(), statuses)
         else:
             command_context.console().print(
                 "There is no source yet. Add one: quarry add folder PATH"
@@ -113,18 +113,18 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 
 
 @app.command("test")
-def tried(name: SourceName, as_json: Json = False) -> None:
+def check_connection(name: SourceName, as_json: Json = False) -> None:
     """Test the connection: whether content, listing and permissions can be read."""
-    from backend.cli import source_output as commands
+    from backend.cli import source_output
     from backend.schemas.base import dump_all
 
     with command_context.cli_errors(as_json):
-        found = _service().test(name)
+        checks = _service().test(name)
         if as_json:
-            command_context.print_json(dump_all(found))
+            command_context.print_json(dump_all(checks))
         else:
-            commands.capabilities(command_context.console(), found)
-    if not all(one.works for one in found):
+            source_output.print_capabilities(command_context.console(), checks)
+    if not all(one.works for one in checks):
         raise typer.Exit(command_context.FAILED)
 
 
@@ -165,7 +165,7 @@ def runs(
     as_json: Json = False,
 ) -> None:
     """List its last runs, newest first."""
-    from backend.cli import source_output as commands
+    from backend.cli import source_output
     from backend.schemas.base import dump_all
 
     with command_context.cli_errors(as_json):
@@ -173,7 +173,7 @@ def runs(
         if as_json:
             command_context.print_json(dump_all(history))
         elif history:
-            commands.ran(command_context.console(), history)
+            source_output.print_runs(command_context.console(), history)
         else:
             command_context.console().print(
                 f"It has not been synced yet: quarry sync {name}", markup=False
@@ -182,8 +182,8 @@ def runs(
 
 @app.command()
 def failures(name: SourceName, as_json: Json = False) -> None:
-    """List the documents that could not be read, why, and when they are tried again."""
-    from backend.cli import source_output as commands
+    """List the documents that could not be read, with the reasons and the next tries."""
+    from backend.cli import source_output
     from backend.schemas.base import dump_all
 
     with command_context.cli_errors(as_json):
@@ -191,7 +191,7 @@ def failures(name: SourceName, as_json: Json = False) -> None:
         if as_json:
             command_context.print_json(dump_all(failed))
         elif failed:
-            commands.failed(command_context.console(), failed)
+            source_output.print_failures(command_context.console(), failed)
         else:
             command_context.console().print("All of its documents could be read.")
 
@@ -226,7 +226,7 @@ def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: boo
 
 @app.command()
 def pause(name: SourceName, as_json: Json = False) -> None:
-    """Stop the current run, and start nothing until the source is resumed."""
+    """Stop the current run, and start none until the source is resumed."""
     _run(lambda service: service.pause(name), as_json)
 
 
@@ -238,7 +238,7 @@ def resume(name: SourceName, as_json: Json = False) -> None:
 
 @app.command()
 def cancel(name: SourceName, as_json: Json = False) -> None:
-    """Stop the current run; what it did is kept."""
+    """Stop the current run; documents that it has indexed are kept."""
     _run(lambda service: service.cancel(name), as_json)
 
 
@@ -250,7 +250,7 @@ def prune(name: SourceName, as_json: Json = False) -> None:
 
 @app.command()
 def accept(name: SourceName, as_json: Json = False) -> None:
-    """Agree to the deletions that the last run held back."""
+    """Accept the deletions for which the last run needs a decision."""
     _run(lambda service: service.accept(name), as_json)
 
 
@@ -260,10 +260,10 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove the source, with all documents that it alone brought."""
+    """Remove the source and all documents that no other source provides."""
     with command_context.cli_errors(as_json):
-        held = _service().status(name).documents
-        question = f"Remove {name} with its {held:,} documents from Quarry?"
+        count = _service().status(name).documents
+        question = f"Remove {name} with its {count:,} documents from Quarry?"
         if not yes and not typer.confirm(question, err=True):
             raise typer.Exit(command_context.FAILED)
     _run(lambda service: service.delete(name), as_json)

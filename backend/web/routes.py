@@ -23,7 +23,7 @@ from backend.web import facet_groups, search_url
 from backend.web.document_view import Passage, build_view
 from backend.web.search_results import search
 from backend.web.search_url import Address
-from backend.web.source_forms import form_of, kinds
+from backend.web.source_forms import build_form, list_kinds
 from backend.web.source_status import list_status_views, read_details
 from backend.web.start_page import overview
 from backend.web.templates import page, part, static_files
@@ -170,8 +170,8 @@ def sources_page(request: Request, sources: SourcesDependency, add: str = FOLDER
     """Render all sources, and the form for a new one of the kind `add`."""
     values = {
         "statuses": list_status_views(sources),
-        "kinds": kinds(),
-        "form": form_of(add if add in SOURCE_KINDS else FOLDER),
+        "kinds": list_kinds(),
+        "form": build_form(add if add in SOURCE_KINDS else FOLDER),
     }
     return page(request, "sources.html", "sources", values)
 
@@ -186,7 +186,7 @@ def sources_table(sources: SourcesDependency) -> HTMLResponse:
 def source_page(name: str, request: Request, sources: SourcesDependency) -> HTMLResponse:
     """Render one source: its status, runs, failures and settings."""
     source = sources.get(name)
-    form = form_of(source.kind, source.settings) if source.kind in SOURCE_KINDS else None
+    form = build_form(source.kind, source.settings) if source.kind in SOURCE_KINDS else None
     return page(
         request, "source.html", "sources", {"details": read_details(sources, name), "form": form}
     )

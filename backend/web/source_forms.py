@@ -1,6 +1,6 @@
-"""Forms of sources, made from the models of their kinds: what stands in a field, and what of it is shown.
+"""The forms of sources, generated from the models of their kinds, with the stored settings as values.
 
-A secret is never filled in again: what is stored of a credential stays where it is.
+The value of a secret is never part of a form.
 """
 
 import json
@@ -60,7 +60,7 @@ class Field:
     is_required: bool
     value: str = ""
     default: str = ""
-    """What stands for it, where it is left empty."""
+    """Used if the field is left empty."""
     options: tuple[Option, ...] = ()
     groups: tuple[Group, ...] = ()
 
@@ -75,14 +75,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceForm:
-    """Of a new source, or of one that is there."""
+    """The form of a new or an existing source."""
 
     kind: str
     title: str
     help: str
     needed: tuple[Field, ...]
     more: tuple[Field, ...]
-    """That may be left as they are."""
+    """Optional settings."""
     credential: tuple[Field, ...]
     credential_help: str
 
@@ -94,56 +94,59 @@ class KindChoice:
     help: str
 
 
-def kinds() -> tuple[KindChoice, ...]:
+def list_kinds() -> tuple[KindChoice, ...]:
     return tuple(
         KindChoice(name, display_name(name), first_sentence(kind.settings.__doc__ or ""))
         for name, kind in SOURCE_KINDS.items()
     )
 
 
-def form_of(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceForm:
-    """
+def build_form(kind: str, settings: Mapping[str, object] = NOTHING) -> SourceForm:
+    """Build the form of a source of this kind, with its stored settings.
+
     Raises:
         ActionRequiredError: there is no such kind.
     """
     known = get_source_kind(kind)
     settings_form, secret = Form.from_model(known.settings), Form.from_model(known.credential)
-    fields = tuple(_field("settings", part, settings) for part in settings_form.parts)
+    fields = tuple(_to_field("settings", part, settings) for part in settings_form.parts)
     return SourceForm(
         kind=kind,
         title=display_name(kind),
         help=settings_form.help,
         needed=tuple(field for field in fields if field.is_required),
         more=tuple(field for field in fields if not field.is_required),
-        credential=tuple(_field("credential", part, NOTHING) for part in secret.parts),
+        credential=tuple(_to_field("credential", part, NOTHING) for part in secret.parts),
         credential_help=secret.help,
     )
 
 
-def _field(within: str, part: Part, values: Mapping[str, object]) -> Field:
+def _to_field(within: str, part: Part, values: Mapping[str, object]) -> Field:
     match part:
         case Variants():
-            return _variants(within, part, values)
+            return _to_variants_field(within, part, values)
         case Entry():
-            return _entry(within, part, get_path(values, part.path))
+            return _to_entry_field(within, part, get_path(values, part.path))
 
 
-def _entry(within: str, entry: Entry, value: object) -> Field:
-    control, options = _control(entry)
-    chosen = _texts(entry.default if value is None else value)
+def _to_entry_field(within: str, entry: Entry, value: object) -> Field:
+    control, options = _choose_control(entry)
+    chosen = _to_texts(entry.default if value is None else value)
     return Field(
-        path=_named(within, entry.path),
+        path=_to_name(within, entry.path),
         control=control,
         label=entry.label,
         help=entry.help,
         is_required=entry.is_required,
-        value="" if value is None and control != "switch" else _text(control, value, entry.default),
-        default=_text(control, entry.default, None),
+        value=""
+        if value is None and control != "switch"
+        else _to_text(control, value, entry.default),
+        default=_to_text(control, entry.default, None),
         options=tuple(Option(name, to_label(name), name in chosen) for name in options),
     )
 
 
-def _control(entry: Entry) -> tuple[Control, tuple[str, ...]]:
+def _choose_control(entry: Entry) -> tuple[Control, tuple[str, ...]]:
     match entry.field:
         case SecretField():
             return "secret", ()
@@ -163,7 +166,7 @@ def _control(entry: Entry) -> tuple[Control, tuple[str, ...]]:
             return ("date" if style == "date" else "line"), ()
 
 
-def _text(control: Control, value: object, default: object) -> str:
+def _to_text(control: Control, value: object, default: object) -> str:
     shown = default if value is None else value
     match control, shown:
         case _, None:
@@ -178,25 +181,25 @@ def _text(control: Control, value: object, default: object) -> str:
             return str(shown)
 
 
-def _texts(value: object) -> frozenset[str]:
+def _to_texts(value: object) -> frozenset[str]:
     if isinstance(value, list | tuple):
         return frozenset(map(str, value))
     return frozenset() if value is None else frozenset({str(value)})
 
 
-def _variants(within: str, part: Variants, values: Mapping[str, object]) -> Field:
+def _to_variants_field(within: str, part: Variants, values: Mapping[str, object]) -> Field:
     first = part.options[0].name if part.is_required else None
     chosen = get_path(values, part.tag) or part.default or first
     groups = tuple(
         Group(
             option=Option(each.name, each.label, each.name == chosen),
             help=each.help,
-            fields=tuple(_field(within, inner, values) for inner in each.parts),
+            fields=tuple(_to_field(within, inner, values) for inner in each.parts),
         )
         for each in part.options
     )
     return Field(
-        path=_named(within, part.tag),
+        path=_to_name(within, part.tag),
         control="variants",
         label=part.label,
         help=part.help,
@@ -206,5 +209,5 @@ def _variants(within: str, part: Variants, values: Mapping[str, object]) -> Fiel
     )
 
 
-def _named(within: str, path: Path) -> str:
+def _to_name(within: str, path: Path) -> str:
     return ".".join((within, *path))

@@ -19,12 +19,12 @@ MOST_FAILURES = 200
 MOST_RUNS = 20
 _STATE_LABELS: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
 _INTERVALS = (300, 900, 3_600, 21_600, 86_400, 604_800)
-"""Seconds that are offered."""
+"""The selectable intervals, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionButton:
-    """Something that can be done about a source now, by the route of that name."""
+    """An action that is possible now; its name is that of its route."""
 
     name: str
     label: str
@@ -40,19 +40,19 @@ class NextStart:
 class SourceStatusView:
     source: SourceResponse
     title: str
-    """Of its kind."""
+    """The display name of its kind."""
     where: str
     """What it reads, such as a path."""
     state: str
-    """As people say it."""
+    """The state as a label."""
     is_open: bool
-    """Something goes on, or waits: look again soon."""
+    """A run is running or waiting: the page refreshes often."""
     doing: str
-    """What goes on, or what it waits for."""
+    """The activity of the run, or what it waits for."""
     error: str
     actions: tuple[ActionButton, ...]
     starts: tuple[NextStart, ...]
-    """When runs begin by themselves, the next one first."""
+    """The scheduled starts, earliest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,14 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class IntervalChoice:
-    """How often one kind of run begins, to be chosen."""
+    """The selection of an interval for one kind of run."""
 
     kind: str
     label: str
     seconds: int
-    """As it is now; one of the options."""
+    """The current value; one of the options."""
     options: tuple[tuple[int, str], ...]
-    """Seconds and what they are called."""
+    """Pairs of seconds and label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ class SourceDetails:
 
     status: SourceStatusView
     failures: tuple[FailureResponse, ...]
-    """The first of them."""
+    """At most `MOST_FAILURES`."""
     runs: tuple[RunRow, ...]
     intervals: tuple[IntervalChoice, ...]
 
 
 def list_status_views(sources: SourceService) -> list[SourceStatusView]:
-    """All sources by name."""
+    """List all sources by name."""
     return [_to_view(source) for source in sources.list_statuses()]
 
 
@@ -113,8 +113,8 @@ def _to_view(source: SourceResponse) -> SourceStatusView:
         is_open=source.state in {*OPEN, "being removed"},
         doing=replace_controls(describe_activity(source)),
         error=replace_controls(failed),
-        actions=tuple(_actions(source)),
-        starts=_starts(source.next_starts),
+        actions=tuple(_list_actions(source)),
+        starts=_list_starts(source.next_starts),
     )
 
 
@@ -124,7 +124,7 @@ def _location(source: SourceResponse) -> str:
     return str(get_path(source.settings, entry.path) or "") if entry else ""
 
 
-def _actions(source: SourceResponse) -> Iterator[ActionButton]:
+def _list_actions(source: SourceResponse) -> Iterator[ActionButton]:
     match source.state:
         case "being removed":
             return
@@ -137,7 +137,7 @@ def _actions(source: SourceResponse) -> Iterator[ActionButton]:
             yield ActionButton("pause", "Pause")
 
 
-def _starts(starts: Mapping[str, datetime | None]) -> tuple[NextStart, ...]:
+def _list_starts(starts: Mapping[str, datetime | None]) -> tuple[NextStart, ...]:
     due = [NextStart(run_label(kind), at) for kind, at in starts.items() if at]
     return tuple(sorted(due, key=lambda one: one.at))
 
@@ -149,5 +149,5 @@ def _to_interval_choice(kind: str, seconds: int) -> IntervalChoice:
 
 
 def _to_row(run: RunResponse) -> RunRow:
-    state = {"done": "done", "running": "going on"}.get(run.state, run.state)
+    state = {"done": "done", "running": "running"}.get(run.state, run.state)
     return RunRow(run, run_label(run.kind), state, format_counts(run.counts))

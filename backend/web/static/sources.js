@@ -1,4 +1,4 @@
-// Sources: add one, see how they stand, bring them in step, decide, try again.
+// The pages of sources: add and edit sources, show their status, sync them, accept deletions, retry failures.
 import { clearFaults, showFaults, valuesOf, watchFields } from "./fields.js";
 import { Problem, send, stream } from "./stream.js";
 import { counted, replaceControls, make, parsed } from "./text.js";
@@ -8,77 +8,77 @@ const LATER = 20000;
 const part = document.querySelector("[data-part]");
 const status = document.getElementById("status");
 
-/** What this page syncs, by the names of the sources. */
-const underway = new Map();
-let looking = 0;
-/** Until when something may begin that was asked for here, in milliseconds of the clock. */
-let expecting = 0;
-let shown = "";
+/** The progress of the syncs that this page started, by source name. */
+const syncing = new Map();
+let refreshTimer = 0;
+/** Until this time (in ms since the epoch) an action of this page may still change a state: refresh often. */
+let changesUntil = 0;
+let shownHtml = "";
 
 async function refresh() {
-  clearTimeout(looking);
+  clearTimeout(refreshTimer);
   const response = await fetch(part.dataset.part, { headers: { Accept: "text/html" } }).catch(() => null);
   if (response?.status === 404) return location.assign("/sources");
-  const text = response?.ok ? await response.text() : shown;
-  if (text !== shown) replace(text);
-  shown = text;
-  for (const name of underway.keys()) draw(name);
-  watch();
+  const text = response?.ok ? await response.text() : shownHtml;
+  if (text !== shownHtml) replace(text);
+  shownHtml = text;
+  for (const name of syncing.keys()) drawProgress(name);
+  scheduleRefresh();
 }
 
 function replace(text) {
-  const kept = part.contains(document.activeElement) && document.activeElement.dataset.keep;
+  const focused = part.contains(document.activeElement) && document.activeElement.dataset.keep;
   part.replaceChildren(...parsed(text));
-  if (kept) part.querySelector(`[data-keep="${CSS.escape(kept)}"]`)?.focus({ preventScroll: true });
+  if (focused) part.querySelector(`[data-keep="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
 
 const rows = () => [...document.querySelectorAll("[data-part] [data-source]")];
-/** The source that something on the page is of; beside the table there is but one. */
-const named = (inside) => inside.closest("[data-source]")?.dataset.source ?? rows()[0]?.dataset.source;
+/** The name of the source that an element belongs to; outside the table, the page has only one source. */
+const sourceName = (inside) => inside.closest("[data-source]")?.dataset.source ?? rows()[0]?.dataset.source;
 const row = (name) => rows().find((each) => each.dataset.source === name);
-const admin = (name, rest = "") => `/api/admin/sources/${encodeURIComponent(name)}${rest}`;
+const adminUrl = (name, rest = "") => `/api/admin/sources/${encodeURIComponent(name)}${rest}`;
 
-/** Look again: soon while something goes on, now and then otherwise, and not at all while nobody sees it. */
-function watch() {
-  clearTimeout(looking);
+/** Schedule the next refresh: soon during a run, later otherwise, never while the page is hidden. */
+function scheduleRefresh() {
+  clearTimeout(refreshTimer);
   if (document.hidden) return;
   const busy = rows().some((each) => /^(running|waiting|being removed)$/.test(each.dataset.state));
-  looking = setTimeout(refresh, busy || underway.size || Date.now() < expecting ? SOON : LATER);
+  refreshTimer = setTimeout(refresh, busy || syncing.size || Date.now() < changesUntil ? SOON : LATER);
 }
 
 async function sync(name) {
-  if (underway.has(name) || /^(running|waiting)$/.test(row(name)?.dataset.state)) return;
-  underway.set(name, { stage: "starting", done: 0, total: null, item: "", rate: 0 });
-  draw(name);
+  if (syncing.has(name) || /^(running|waiting)$/.test(row(name)?.dataset.state)) return;
+  syncing.set(name, { stage: "starting", done: 0, total: null, item: "", rate: 0 });
+  drawProgress(name);
   status.textContent = `Syncing ${name}`;
   let error = "";
   try {
     for await (const event of stream(`/api/sources/${encodeURIComponent(name)}/sync`, {})) {
-      if (event.name === "progress") progressed(name, event.data);
+      if (event.name === "progress") updateProgress(name, event.data);
       else if (event.name === "error") throw new Problem(event.data);
       else if (event.name === "done") error = event.data.error ?? "";
     }
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    // Another process is at it already: how far it is shows in a moment.
+    // Another process syncs it already: the next refresh shows its progress.
     error = problem.status === 409 ? "" : problem.sentence;
   } finally {
-    underway.delete(name);
+    syncing.delete(name);
   }
   await refresh();
   status.textContent = error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`;
-  if (error) complain(name, error);
+  if (error) showError(name, error);
 }
 
-function progressed(name, progress) {
-  underway.set(name, progress);
-  draw(name);
+function updateProgress(name, progress) {
+  syncing.set(name, progress);
+  drawProgress(name);
 }
 
-function draw(name) {
+function drawProgress(name) {
   const shownRow = row(name);
   if (!shownRow) return;
-  const { stage, done, total, item, rate } = underway.get(name);
+  const { stage, done, total, item, rate } = syncing.get(name);
   const bar = shownRow.querySelector("progress");
   shownRow.querySelector(".progress").hidden = false;
   shownRow.querySelector(".notice.trouble")?.remove();
@@ -90,34 +90,34 @@ function draw(name) {
   shownRow.querySelector(".doing").textContent = [stage, counts, replaceControls(item)].filter(Boolean).join(" · ");
 }
 
-function complain(name, error) {
+function showError(name, error) {
   const at = row(name);
   if (!at) return;
   const same = [...at.querySelectorAll(".notice")].some((each) => each.textContent.trim() === replaceControls(error));
   if (!same) at.append(make("p", { class: "notice trouble", role: "alert" }, replaceControls(error)));
 }
 
-/** Ask for something, say what was done, and look what has become of it. */
-async function ask(name, method, url, body) {
+/** Send a request, announce its result, and refresh. */
+async function runAction(name, method, url, body) {
   try {
     status.textContent = (await send(method, url, body)).told;
-    expecting = Date.now() + LATER;
+    changesUntil = Date.now() + LATER;
     await refresh();
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
-    complain(name, problem.sentence);
+    showError(name, problem.sentence);
   }
 }
 
 async function test(name, button) {
-  const section = document.getElementById("tried");
+  const section = document.getElementById("test-results");
   const list = section.querySelector("ul");
   section.hidden = false;
   button.disabled = true;
-  list.replaceChildren(make("li", { class: "dim" }, "Trying…"));
+  list.replaceChildren(make("li", { class: "dim" }, "Testing…"));
   try {
-    list.replaceChildren(...(await send("POST", admin(name, "/test"))).map(line));
-    status.textContent = `${name} was tried`;
+    list.replaceChildren(...(await send("POST", adminUrl(name, "/test"))).map(toResultItem));
+    status.textContent = `${name} was tested`;
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     list.replaceChildren(make("li", { class: "fault" }, replaceControls(problem.sentence)));
@@ -128,7 +128,7 @@ async function test(name, button) {
 
 const CAPABILITIES = { content: "Content", listing: "Listing of all documents", access: "Permissions" };
 
-const line = ({ capability, works, fault }) =>
+const toResultItem = ({ capability, works, fault }) =>
   make(
     "li",
     {},
@@ -140,30 +140,30 @@ const line = ({ capability, works, fault }) =>
 part.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  const name = named(button);
+  const name = sourceName(button);
   if ("sync" in button.dataset) sync(name);
   else if ("test" in button.dataset) test(name, button);
-  else if ("word" in button.dataset) ask(name, "POST", admin(name, `/${button.dataset.word}`));
+  else if ("action" in button.dataset) runAction(name, "POST", adminUrl(name, `/${button.dataset.action}`));
   else if ("retry" in button.dataset) {
     const { retry } = button.dataset;
-    ask(name, "POST", admin(name, "/retry"), retry ? { documents: [retry] } : {});
+    runAction(name, "POST", adminUrl(name, "/retry"), retry ? { documents: [retry] } : {});
   }
 });
 
 const form = document.querySelector("form.connect");
 const refused = document.getElementById("refused");
 
-async function submitted() {
+async function submitForm() {
   const { kind, edits } = form.dataset;
   const { name, settings = {}, credential } = valuesOf(form);
   const body = { settings, ...(credential ? { credential } : {}) };
   if (edits) {
-    await send("PATCH", admin(edits), body);
+    await send("PATCH", adminUrl(edits), body);
     for (const secret of form.querySelectorAll('[type="password"]')) secret.value = "";
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
     status.textContent = `The settings of ${edits} are saved`;
-    confirm(form);
+    confirmSaved(form);
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
     form.reset();
@@ -173,14 +173,14 @@ async function submitted() {
   }
 }
 
-const shownOn = new Map();
+const buttonLabels = new Map();
 
-/** Its button says so for a moment. */
-function confirm(saved) {
+/** Show "Saved" on the button of a form for a moment. */
+function confirmSaved(saved) {
   const button = saved.querySelector("button.strong");
-  if (!shownOn.has(button)) shownOn.set(button, button.textContent);
+  if (!buttonLabels.has(button)) buttonLabels.set(button, button.textContent);
   button.textContent = "Saved";
-  setTimeout(() => (button.textContent = shownOn.get(button)), 2000);
+  setTimeout(() => (button.textContent = buttonLabels.get(button)), 2000);
 }
 
 form?.addEventListener("submit", async (event) => {
@@ -188,13 +188,13 @@ form?.addEventListener("submit", async (event) => {
   refused.hidden = true;
   clearFaults(form);
   try {
-    await submitted();
+    await submitForm();
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     const others = problem.errors?.length ? showFaults(form, problem.errors) : [problem.sentence];
     refused.textContent = replaceControls(others.join(" "));
     refused.hidden = !others.length;
-    status.textContent = "It was not saved";
+    status.textContent = "The settings were not saved";
   }
 });
 if (form) watchFields(form);
@@ -203,16 +203,16 @@ const schedule = document.getElementById("schedule");
 schedule?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const every = [...new FormData(schedule)].map(([kind, seconds]) => [kind, Number(seconds)]);
-  await ask(named(schedule), "PUT", admin(named(schedule), "/schedule"), Object.fromEntries(every));
-  confirm(schedule);
+  await runAction(sourceName(schedule), "PUT", adminUrl(sourceName(schedule), "/schedule"), Object.fromEntries(every));
+  confirmSaved(schedule);
 });
 
 const removing = document.getElementById("removing");
 document.getElementById("remove")?.addEventListener("click", () => removing.showModal());
 removing?.addEventListener("close", () => {
   const name = removing.dataset.source;
-  if (removing.returnValue === "remove") ask(name, "DELETE", admin(name));
+  if (removing.returnValue === "remove") runAction(name, "DELETE", adminUrl(name));
 });
 
-document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(looking) : refresh()));
-watch();
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(refreshTimer) : refresh()));
+scheduleRefresh();

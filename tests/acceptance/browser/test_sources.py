@@ -120,7 +120,7 @@ def test_a_secret_is_asked_for_by_its_variant_and_never_filled_in_again(
         expect(page.get_by_label("Sign in")).to_have_value("none")
         assert "t0p-secret" not in page.content()
         page.get_by_role("button", name="Test").click()
-        tried = page.locator("#tried li")
+        tried = page.locator("#test-results li")
         expect(tried).to_have_count(3)
         expect(tried.first).to_contain_text("missing")
         expect(tried.first).to_contain_text("nowhere.invalid")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from backend.web.source_forms import Field, form_of, kinds
+from backend.web.source_forms import Field, build_form, list_kinds
 from connectors.errors import ActionRequiredError
 from connectors.registry import SOURCE_KINDS
 from connectors.settings_form import Form, SecretField
@@ -18,13 +18,13 @@ def _all(fields: Sequence[Field]) -> Iterator[Field]:
 
 
 def _fields(kind: str, **settings: object) -> dict[str, Field]:
-    form = form_of(kind, settings)
+    form = build_form(kind, settings)
     return {one.path: one for one in _all((*form.needed, *form.more, *form.credential))}
 
 
 def test_every_kind_can_be_chosen() -> None:
-    assert [one.kind for one in kinds()] == list(SOURCE_KINDS)
-    assert all(one.title and one.help for one in kinds())
+    assert [one.kind for one in list_kinds()] == list(SOURCE_KINDS)
+    assert all(one.title and one.help for one in list_kinds())
 
 
 @pytest.mark.parametrize("kind", SOURCE_KINDS)
@@ -61,7 +61,7 @@ def test_what_is_stored_stands_in_the_fields() -> None:
 
 
 def test_what_must_be_given_stands_first_and_a_variant_is_chosen() -> None:
-    form = form_of("git")
+    form = build_form("git")
     assert [one.path for one in form.needed] == ["settings.url", "settings.readers"]
     (sign_in,) = form.credential
     assert (sign_in.path, sign_in.control) == ("credential.sign_in.kind", "variants")
@@ -77,4 +77,4 @@ def test_what_must_be_chosen_is_chosen_and_its_fields_are_shown(kind: str) -> No
 
 def test_there_is_no_form_of_what_is_no_kind() -> None:
     with pytest.raises(ActionRequiredError):
-        form_of("fax")
+        build_form("fax")
