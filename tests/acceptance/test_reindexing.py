@@ -183,7 +183,7 @@ def test_killed_or_stopped_it_goes_on_with_what_is_left(desk: Desk) -> None:
             _, err = building.communicate(timeout=60)
         assert building.returncode != 0
         if how is signal.SIGINT:
-            assert "the same command goes on from there" in " ".join(err.split())
+            assert "the same command continues from there" in " ".join(err.split())
         found = desk.status()
         assert (found["running"], found["active"]["model"]) == (False, "first")
         assert found["building"]["model"] == "second"

@@ -161,7 +161,7 @@ def test_a_person_is_chosen_and_taken_back(opens: Opens, address: str, pictures:
 def test_a_document_leads_to_what_else_is_by_its_author(opens: Opens, address: str) -> None:
     with opens(address) as watched:
         page = watched.open("/document/handbook:policies/travel-expenses-2025.md?q=allowance")
-        page.get_by_role("link", name="Search what is by Ines Almqvist").click()
+        page.get_by_role("link", name="Search documents by Ines Almqvist").click()
         expect(page).to_have_url(f"{address}/?person=ines+almqvist&q=allowance")
         expect(page.get_by_role("link", name="Remove Person: Ines Almqvist")).to_be_visible()
         page.locator("#q").fill("")

@@ -205,7 +205,7 @@ def test_how_often_it_is_read_is_chosen(opens: Opens, address: str) -> None:
         expect(choice).to_have_value("21600")
         choice.select_option("every day")
         page.get_by_role("button", name="Set schedule").click()
-        expect(page.get_by_role("status")).to_contain_text("what is gone is looked for every day")
+        expect(page.get_by_role("status")).to_contain_text("deletion check every day")
         page.reload()
         expect(page.get_by_label("Deletion check")).to_have_value("86400")
 

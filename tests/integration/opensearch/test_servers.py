@@ -68,6 +68,7 @@ def test_a_shared_server_is_the_release_of_its_name_and_searches_vectors(name: s
         ask(url, f"/{index}", method="DELETE")
 
 
+@pytest.mark.soak("faults")
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_server_of_a_tests_own_obeys_its_settings_and_keeps_its_data_when_killed(
     name: str,
@@ -86,6 +87,7 @@ def test_a_server_of_a_tests_own_obeys_its_settings_and_keeps_its_data_when_kill
     assert not folder.exists()
 
 
+@pytest.mark.soak("faults")
 def test_a_cluster_that_loses_its_manager_elects_another_and_takes_it_back() -> None:
     with Cluster("opensearch-2") as cluster:
         lost = cluster.manager()
