@@ -190,7 +190,7 @@ def test_killed_or_stopped_it_goes_on_with_what_is_left(desk: Desk) -> None:
         assert desk.found("word07")[0] == "07.md"
         assert held < found["documents"] < NOTES
         held = found["documents"]
-    assert "half built" in " ".join(desk.quarry("doctor").out.split())
+    assert "unfinished" in " ".join(desk.quarry("doctor").out.split())
     done = desk.quarry("reindex", "--json")
     assert done.code == 0, done.err
     assert done.json["documents"] == NOTES - held
