@@ -62,5 +62,5 @@ def describe_activity(source: SourceResponse) -> str:
 
 
 def _describe_wait(reason: str) -> str:
-    """A reason is a sentence that says what happened, or a noun."""
-    return reason if reason[:1].isupper() else f"Waiting for {reason}"
+    """A reason is a sentence that says what happened, or a part of one."""
+    return reason if reason[:1].isupper() else f"Waiting: {reason}"

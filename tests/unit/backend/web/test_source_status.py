@@ -27,7 +27,7 @@ def test_what_goes_on_is_told_with_its_counts_rate_and_item() -> None:
 
 def test_what_it_waits_for_is_told() -> None:
     stands = _stands("waiting", waiting_for="the service, which is busy.")
-    assert stands.doing == "Waiting for the service, which is busy."
+    assert stands.doing == "Waiting: the service, which is busy."
     assert stands.is_open
     stuck = _stands("waiting", waiting_for="Nothing moved for 15 minutes while a.md was read.")
     assert stuck.doing == "Nothing moved for 15 minutes while a.md was read."
