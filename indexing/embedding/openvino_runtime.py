@@ -48,6 +48,9 @@ _AHEAD = 2
 """Inputs queued for each that can be computed at once, so that no thread is idle between two."""
 
 
+_SETTING_INPUTS = threading.Lock()
+
+
 @cache
 def _core() -> ov.Core:
     return ov.Core()
@@ -152,7 +155,10 @@ class Network:
                 if len(running) == self._max_running:
                     yield self._wait_for_first(running)
                 running.append(self._take_request())
-                running[-1].start_async({0: tokens, 1: mask})
+                # Two threads whose first inputs are set at once can wait for each other for ever: one
+                # holds the interpreter's lock, the other that of OpenVINO's first use of numpy.
+                with _SETTING_INPUTS:
+                    running[-1].start_async({0: tokens, 1: mask})
             while running:
                 yield self._wait_for_first(running)
         finally:

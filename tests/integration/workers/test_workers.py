@@ -210,7 +210,7 @@ def test_a_server_leaves_the_work_to_the_broker_and_says_so(shared_site: Scaled)
     site = shared_site
     site.write(1)
     site.start("serve", "--port", "0", QUARRY_WORKERS="true")
-    site.until(lambda: "by quarry worker and quarry beat, over the broker" in site.log())
+    site.until(lambda: "quarry worker and quarry beat sync the sources" in site.log())
     assert site.latest() is None
     assert site.serving("serve") == []
 
