@@ -1,8 +1,11 @@
 """Outputs come in the order of inputs, however many are computed at once and whoever stops reading them."""
 
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -75,3 +78,36 @@ def test_nothing_is_compiled_before_it_is_asked(tmp_path: Path) -> None:
     assert list(network.infer([])) == []
     with pytest.raises(RuntimeError, match=r"model\.xml"):
         next(network.infer(inputs()))
+
+
+def test_inputs_are_set_by_one_thread_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, overlaps = threading.Lock(), []
+
+    class Request:
+        def start_async(self, inputs: object) -> None:
+            del inputs
+            if not entered.acquire(blocking=False):
+                overlaps.append(1)
+                return
+            time.sleep(0.05)
+            entered.release()
+
+        def wait(self) -> None: ...
+
+        def get_output_tensor(self, index: int) -> SimpleNamespace:
+            return SimpleNamespace(data=np.zeros((1, index + 1), np.float32))
+
+    monkeypatch.setattr(Network, "_max_running", 2)
+    monkeypatch.setattr(Network, "_take_request", lambda _: Request())
+    network = Network(tmp_path, "f32", "THROUGHPUT")
+    tokens = np.zeros((1, 1), np.int64)
+    threads = [
+        threading.Thread(target=lambda: list(network.infer([(tokens, tokens)]))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert overlaps == []
