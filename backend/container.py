@@ -12,14 +12,13 @@ from backend.settings import Settings, variable
 
 if TYPE_CHECKING:
     from backend.composition.chat import ChatService
-    from backend.composition.embedding import EmbeddingModel
-    from backend.composition.index import IndexEngine
+    from backend.composition.index import EmbeddingModel, IndexEngine
     from backend.store.credential_vault import Vault
     from backend.store.database import Database
     from backend.store.sources import Source
     from connectors.connector import Connector
     from indexing.index.versions import IndexVersion
-    from indexing.ingestion.batch_worker import BatchWorker
+    from indexing.ingestion.executor import BatchWorker
     from indexing.ingestion.ledger import Ledger
     from indexing.ingestion.pipeline import Pipeline
 
@@ -35,7 +34,7 @@ class Container:
         """Raises NotConfiguredError when the folder cannot be created."""
         from connectors.errors import NotConfiguredError
 
-        home = self.settings.resolved_home
+        home = self.settings.home.expanduser().absolute()
         try:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -80,7 +79,7 @@ class Container:
 
     @cached_property
     def embedding(self) -> "EmbeddingModel":
-        from backend.composition.embedding import EmbeddingModel
+        from backend.composition.index import EmbeddingModel
 
         return EmbeddingModel(self.settings, self.home, self._active_version)
 
@@ -126,7 +125,7 @@ class Container:
 
     def batch_worker(self) -> "BatchWorker":
         """Indexes batches of whatever source."""
-        from indexing.ingestion.batch_worker import BatchWorker
+        from indexing.ingestion.executor import BatchWorker
 
         return BatchWorker(
             embedder=self.embedding.embedder, writer=self.engine.writer, ledger=self.ledger

@@ -141,10 +141,6 @@ class Settings(BaseSettings):
         description="Folder for tiktoken's vocabularies",
     )
 
-    @property
-    def resolved_home(self) -> Path:
-        return self.home.expanduser().absolute()
-
 
 def variable(field: str) -> str:
     """The environment variable of a field."""

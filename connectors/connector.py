@@ -1,17 +1,28 @@
-"""The Connector protocol that every source implements, and the changes that it yields."""
+"""The Connector protocol that every source implements, the changes that it yields, and its checkpoints."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from io import BufferedReader
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from connectors.access import Access
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.text_cleaning import parse_time
 
 _SOURCE_NAME = re.compile(r"[^\s:/]{1,100}")
+
+KnownVersions: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""Maps document ids to the `Document.version` that Quarry stores; unknown ids are left out. A document that
+could not be read for good has its `Unreadable.version`.
+
+A source that cannot tell by time what changed (a folder: moved files keep their times) compares
+versions, a few hundred ids at a time, so that its memory use stays constant.
+"""
 
 
 def validate_source_name(text: str) -> str:
@@ -25,14 +36,6 @@ def validate_source_name(text: str) -> str:
             f"{text!r} cannot name a source: use 1 to 100 characters without spaces, ':' and '/'"
         )
     return text
-
-
-KnownVersions: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-"""Maps document ids to the `Document.version` that Quarry stores; unknown ids are left out.
-
-A source that cannot tell by time what changed (a folder: moved files keep their times) compares
-versions, a few hundred ids at a time, so that its memory use stays constant.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class Unreadable:
     """Its name as people know it."""
     reason: str
     link: str | None = None
+    version: str | None = None
+    """Set if this version can never be read: it is not tried again until the document has another one."""
 
 
 Change: TypeAlias = Document | Deletion | Unchanged | Unreadable | Checkpoint
@@ -157,9 +162,41 @@ class Connector(Protocol):
 
 
 @runtime_checkable
+class CountsDocuments(Protocol):
+    """A connector that can tell at little cost how many documents there are."""
+
+    def count_documents(self) -> int:
+        """Count all documents, readable or not. Raises as `Connector.listing`."""
+        ...
+
+
+@runtime_checkable
 class ProvidesOriginal(Protocol):
     """A connector that can also return the file that a document was read from."""
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:
         """Open the file of that version, for the caller to close; None if it no longer exists."""
         ...
+
+
+def load_checkpoint(since: Checkpoint | None) -> Any:
+    """Return the value of a checkpoint; None, which starts from the beginning, if there is no valid one."""
+    return parse_checkpoint_value(since.value) if since else None
+
+
+def parse_checkpoint_value(text: str) -> Any:
+    """Parse a checkpoint's text; None if it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def format_timestamp(moment: datetime) -> str:
+    """Format a time in UTC as ISO 8601, to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_timestamp(text: str) -> bool:
+    moment = parse_time(text)
+    return moment is not None and format_timestamp(moment) == text

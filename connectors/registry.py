@@ -1,18 +1,20 @@
-"""Registry of the kinds of source, by name."""
+"""Registry of the kinds of source, by name: of each its settings, its credential and its connector."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from connectors.connector import Connector, validate_source_name
+from connectors.connector import Capability, Connector, validate_source_name
 from connectors.errors import InvalidInputError
 from connectors.settings_form import Entry, Form, Path, TextField, get_path, to_label
-from connectors.source_kind import SourceKind
+
+S = TypeVar("S", bound=BaseModel)
+C = TypeVar("C", bound=BaseModel)
 
 _MODULES: Mapping[str, str] = MappingProxyType(
     {
@@ -27,6 +29,38 @@ _MODULES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Each module defines a `SOURCE_KIND`."""
+
+
+class NoCredential(BaseModel):
+    """Credential of a source that needs none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _find_nothing_missing(settings: BaseModel) -> None:
+    del settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceKind(Generic[S, C]):
+    connector: Callable[[str, S, C], Connector]
+    """Makes a connector from the source's name, settings and credential, without connecting to it."""
+    settings: type[S]
+    credential: type[C]
+    capabilities: frozenset[Capability] = frozenset(Capability)
+    title: str = ""
+    """Display name; by default the name in the registry, capitalized."""
+    find_missing: Callable[[S], str | None] = _find_nothing_missing
+    """Returns what is missing that must exist before a source with these settings is added."""
+
+    def create_connector(
+        self, source: str, settings: Mapping[str, object], credential: Mapping[str, object]
+    ) -> Connector:
+        return self.connector(
+            source,
+            self.settings.model_validate(settings),
+            self.credential.model_validate(credential),
+        )
 
 
 class _LazySourceKinds(Mapping[str, SourceKind[Any, Any]]):

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator
 
 from connectors.access import NOBODY, Access, parse_reader_token
-from connectors.files.glob_patterns import GlobPattern
+from connectors.files.paths import GlobPattern
 
 
 def _normalize_readers(readers: tuple[str, ...]) -> tuple[str, ...]:

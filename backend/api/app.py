@@ -10,8 +10,7 @@ from starlette.types import ASGIApp
 
 from backend.api import openapi, problem_details
 from backend.api.access_log import AccessLogMiddleware
-from backend.api.authentication import Authenticator
-from backend.api.authorization import check_permission, find_unprotected_routes
+from backend.api.authorization import Authenticator, check_permission, find_unprotected_routes
 from backend.api.dependencies import AnswerHtml, AppState
 from backend.api.metrics_collector import Metrics
 from backend.api.problem_details import ErrorPage
@@ -25,7 +24,7 @@ from backend.version import read_version
 
 THREADS = 8
 """Worker threads for requests. A search keeps a processor busy: more threads would only wait."""
-LAST_STEP = 10.0
+LAST_STEP = 1.0
 """Seconds that a sync has to finish a step when the server stops."""
 
 DESCRIPTION = """\

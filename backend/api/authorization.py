@@ -1,4 +1,7 @@
-"""Authorization: every route declares exactly one permission; a route without one is open to nobody.
+"""Who sends a request, and what it may do.
+
+Every route that returns anything of a document takes its asker from here. Every route declares exactly one
+permission; a route without one is open to nobody.
 
 @app.get("/api/sources")
 @requires(Permission.OWNER)
@@ -6,18 +9,60 @@ def sources(...): ...
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import BaseRoute
 
-from backend.api.authentication import AskerDependency
 from backend.api.problem_details import Problem, problem
+from backend.api.request_context import get_request_context
+from connectors.access import Readers
+
+AskerKind: TypeAlias = Literal["local"]
 
 _ATTRIBUTE = "quarry_permission"
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    kind: AskerKind
+    readers: Readers
+    is_owner: bool
+    """Whether the asker may see and change what is connected."""
+
+
+class Authenticator(Protocol):
+    """Identifies the asker of a request."""
+
+    async def authenticate(self, request: Request) -> Asker: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAuthenticator:
+    """Takes every request for one of the person at this machine.
+
+    Right only where nobody else can reach the server: see `request_guard` and `backend.cli.serve`.
+    """
+
+    readers: Readers
+
+    async def authenticate(self, request: Request) -> Asker:
+        del request
+        return Asker(kind="local", readers=self.readers, is_owner=True)
+
+
+async def get_asker(request: Request) -> Asker:
+    authenticator: Authenticator = request.app.state.authenticator
+    asker = await authenticator.authenticate(request)
+    get_request_context(request.scope).asker = asker.kind
+    return asker
+
+
+AskerDependency = Annotated[Asker, Depends(get_asker)]
 
 
 class Permission(StrEnum):

@@ -17,7 +17,7 @@ from backend.composition.chat import ChatService
 from backend.container import Container
 from backend.schemas.answer import AnswerResponse
 from backend.schemas.system import PartStatus
-from backend.search.service import SearchService
+from backend.search.search_tool import SearchService
 from backend.sources.service import SourceService
 from backend.store.database import Database
 
@@ -53,7 +53,8 @@ async def get_container(state: AppStateDependency) -> Container:
     Raises:
         Problem: 503, it is not ready yet.
     """
-    if state.warmup.wait(0) or await to_thread.run_sync(state.warmup.wait, PATIENCE):
+    ready = state.warmup.ready
+    if ready.is_set() or await to_thread.run_sync(ready.wait, PATIENCE):
         return state.current.container
     states = [f"{part.name}: {part.detail or part.state}" for part in _unready(state)]
     raise Problem(

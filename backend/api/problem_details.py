@@ -24,6 +24,7 @@ from connectors.errors import (
     SourceError,
     TemporarilyUnavailableError,
 )
+from connectors.registry import InvalidSourceError
 from indexing.runtime.deadline import DeadlineExceededError
 
 MEDIA_TYPE = "application/problem+json"
@@ -69,11 +70,22 @@ STATUSES: Mapping[type[Exception], tuple[int, str | None]] = MappingProxyType(
 
 def from_error(error: Exception) -> ProblemDetails:
     """The problem of an error in `STATUSES`, or of a subclass."""
+    if isinstance(error, InvalidSourceError):
+        return _invalid_settings(error)
     status, advice = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
     if isinstance(error, TemporarilyUnavailableError):
         advice = f"Try again in {_seconds(error)} s."
     detail = "The time limit was reached." if status == 504 else str(error)
     return problem(status, detail, advice)
+
+
+def _invalid_settings(error: InvalidSourceError) -> ProblemDetails:
+    """Return each fault by its field; nothing of a credential is repeated."""
+    faults = tuple(
+        FieldError(where=".".join(one.path), message=one.message) for one in error.errors
+    )
+    details = problem(422, "The settings of the source are not valid.", "See errors.")
+    return details.model_copy(update={"errors": faults})
 
 
 def response(found: ProblemDetails, headers: Mapping[str, str] | None = None) -> Response:

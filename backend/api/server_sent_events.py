@@ -119,7 +119,7 @@ class EventStream(Response):
 
 
 async def _encoded(events: Events, context: RequestContext) -> AsyncGenerator[bytes, None]:
-    """The events with their numbers, and comments where none comes; until it is to stop."""
+    """The events with their numbers, up to the last, and comments where none comes; until it is to stop."""
     loop, stopped, numbers = asyncio.get_running_loop(), asyncio.Event(), count(1)
     with context.cancel_token.on_cancel(lambda: loop.call_soon_threadsafe(stopped.set)):
         stopping = asyncio.ensure_future(stopped.wait())
@@ -138,12 +138,24 @@ async def _encoded(events: Events, context: RequestContext) -> AsyncGenerator[by
                     continue
                 if (event := coming.result()) is None:
                     return
-                yield event.encoded(next(numbers))
+                event, piece = _encode(event, next(numbers))
+                yield piece
+                if event.is_last:
+                    return
                 coming = asyncio.ensure_future(_next(events))
         finally:
             for task in (stopping, coming):
                 task.cancel()
             await asyncio.gather(stopping, coming, return_exceptions=True)
+
+
+def _encode(event: Event, number: int) -> tuple[Event, bytes]:
+    """Encode an event, or in place of one that cannot be encoded the one that ends the stream."""
+    try:
+        return event, event.encoded(number)
+    except ValueError:
+        LOG.exception("An event could not be encoded.")
+        return BROKEN, BROKEN.encoded(number)
 
 
 async def _next(events: Events) -> Event | None:

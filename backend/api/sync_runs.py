@@ -15,6 +15,7 @@ from typing import TypeAlias
 from backend.api.server_sent_events import BROKEN, Event, Events
 from backend.container import Container
 from backend.schemas.run import ProgressEvent, SyncReport
+from backend.sources.status_text import describe_progress
 from backend.store.sources import Source
 from backend.sync.foreground_run import sync
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -66,7 +67,7 @@ class SyncRun:
                 latest, end = self._latest, self._end
                 if latest is not None and latest is not sent:
                     sent = latest
-                    yield Event("progress", ProgressEvent.model_validate(latest))
+                    yield Event("progress", _to_event(latest))
                 if end is not None:
                     yield end
                     return
@@ -121,6 +122,11 @@ class SyncRun:
             wakers = list(self._wakers)
         for wake in wakers:
             wake()
+
+
+def _to_event(progress: Progress) -> ProgressEvent:
+    told = ProgressEvent.model_validate(progress)
+    return told.model_copy(update={"text": describe_progress(progress)})
 
 
 class SyncRunRegistry:

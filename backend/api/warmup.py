@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from backend.composition.embedding import EmbeddingModel
-from backend.composition.index import IndexEngine
+from backend.composition.index import EmbeddingModel, IndexEngine
 from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
-from backend.search.service import SearchService
+from backend.search.search_tool import SearchService
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
@@ -87,7 +86,8 @@ class Warmup:
         self._parts = parts
         self._reopen_if_switched = reopen_if_switched
         self._states: dict[str, tuple[State, str]] = {part.name: ("waiting", "") for part in parts}
-        self._all = threading.Event()
+        self.ready = threading.Event()
+        """Set while all parts are made."""
         self._stopping = threading.Event()
 
     def start(self) -> None:
@@ -95,10 +95,6 @@ class Warmup:
 
     def stop(self) -> None:
         self._stopping.set()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for all parts; whether they were ready within so many seconds."""
-        return self._all.wait(seconds)
 
     def is_made(self, name: str) -> bool:
         return self._states[name][0] == "ready"
@@ -108,16 +104,16 @@ class Warmup:
             PartStatus(name=name, state=state, detail=detail)
             for name, (state, detail) in self._states.items()
         )
-        return ReadinessResponse(ready=self._all.is_set(), parts=tuple(parts))
+        return ReadinessResponse(ready=self.ready.is_set(), parts=tuple(parts))
 
     def _run(self) -> None:
         while self._make_all():
             _freeze_garbage()
-            self._all.set()
+            self.ready.set()
             while not self._reopen_if_switched():
                 if self._stopping.wait(PAUSE):
                     return
-            self._all.clear()
+            self.ready.clear()
 
     def _make_all(self) -> bool:
         """False if it was stopped."""

@@ -1,28 +1,24 @@
 """Answer without a model from the best sentences; verify the citations of an answer by a model."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
-from backend.chat.citations.verification import (
-    Passage,
-    Support,
-    Verdict,
-    find_support,
-    split_passages,
-)
+from backend.chat.citations.evidence import Passage, split_document, split_passages
+from backend.chat.citations.verification import Support, Verdict, find_support
 from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
 from backend.chat.extractive.answer import AnswerSentence, extract_answer
-from backend.chat.llm_loop import ChatTurn, Search, follow_search
+from backend.chat.llm_loop import ChatTurn, Search
 from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
+from backend.search.search_tool import follow_search
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.chunking.sentences import split_sentences
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.text.markdown_links import escape_markdown, safe_link
 
 NOTHING_ANSWERS = "Nothing in the documents that you may read answers this."
 Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
@@ -35,6 +31,8 @@ class ExtractiveDependencies:
     """What answers a turn without a language model."""
 
     search: Search
+    correct: Callable[[SearchRequest], SearchRequest]
+    """Replaces words that nothing readable holds by the nearest that something does."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
     embedder: Embedder
@@ -60,18 +58,20 @@ def answer_from_sentences(
 def _answer(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    request = SearchRequest(
-        message=turn.message,
-        readers=turn.readers,
-        deadline=turn.deadline.limited_to(dependencies.search_seconds),
-        budgets=dependencies.budgets,
-        history=turn.history,
-        filters=turn.filters,
+    request = dependencies.correct(
+        SearchRequest(
+            message=turn.message,
+            readers=turn.readers,
+            deadline=turn.deadline.limited_to(dependencies.search_seconds),
+            budgets=dependencies.budgets,
+            history=turn.history,
+            filters=turn.filters,
+        )
     )
     result = yield from follow_search(dependencies.search(request))
     state.add_results(result)
     answer = extract_answer(
-        turn.message,
+        request.message,
         result.sections,
         dependencies.embedder,
         dependencies.understanding,
@@ -103,7 +103,7 @@ def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
         number=numbers.assign(chunk.document_id),
         document_id=chunk.document_id,
         title=chunk.title,
-        link=chunk.link,
+        link=safe_link(chunk.link),
         sentence=sentence.text,
         claim=sentence.text,
         support=Support(
@@ -119,11 +119,16 @@ def _pieces(
         yield TextPiece(NOTHING_ANSWERS)
     seen: set[int] = set()
     for at, (one, citation) in enumerate(zip(sentences, citations, strict=True)):
-        yield TextPiece(f"{' ' if at else ''}{one.text} ")
+        yield TextPiece(f"{' ' if at else ''}{escape_markdown(one.text)} ")
         if citation.number not in seen:
             seen.add(citation.number)
             yield CitationInfo(citation.number, citation.document_id, citation.title, citation.link)
-        yield TextPiece(f"[[{citation.number}]]({citation.link})")
+        yield TextPiece(_marker(citation))
+
+
+def _marker(citation: Citation) -> str:
+    number = f"[{citation.number}]"
+    return f"[{number}]({citation.link})" if citation.link else number
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +173,4 @@ class CitationChecker:
             for passage in split_passages(section.chunks)
         ]
         file = self.files.get(citation.document_id)
-        return found or (_file_passages(file) if file else [])
-
-
-def _file_passages(document: Document) -> list[Passage]:
-    return [
-        Passage(span.of(section.text), number, span)
-        for number, section in enumerate(document.sections)
-        for span in split_sentences(section.text)
-    ]
+        return found or (split_document(file) if file else [])

@@ -30,6 +30,7 @@ class Citation:
     document_id: str
     title: str
     link: str
+    """As `safe_link` escapes it."""
     sentence: str
     """The cited sentence, without markers."""
     claim: str

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 
+from backend.chat.citations.citation_utils import remove_citations
 from backend.chat.llm.messages import CallMessage, ModelMessage, ToolResult, ToolSpec
 from backend.chat.prompts import (
     BY_SEARCHING,
@@ -48,6 +49,16 @@ class TurnStart:
     message: str
     files: str
     """Formatted for the model; empty if there are none."""
+
+
+def without_citations(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return the history with its answers uncited: their numbers stand for other documents by now."""
+    return tuple(
+        replace(message, text=remove_citations(message.text))
+        if message.role == "assistant"
+        else message
+        for message in history
+    )
 
 
 class Conversation:

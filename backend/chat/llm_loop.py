@@ -1,13 +1,14 @@
 """Run a turn: search and answer, with a model that decides what else to search for."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TypeAlias
 
 from backend.chat import prompts
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import (
+    CitationMode,
     CitedDocument,
     DynamicCitationProcessor,
     update_citation_processor_from_tool_response,
@@ -22,7 +23,13 @@ from backend.chat.context_files import (
     resolve_context_user_files,
 )
 from backend.chat.events import AnswerDone, ChatEvent, Citation, TurnFailed
-from backend.chat.history import Conversation, MessageTooLongError, ToolExchange, TurnStart
+from backend.chat.history import (
+    Conversation,
+    MessageTooLongError,
+    ToolExchange,
+    TurnStart,
+    without_citations,
+)
 from backend.chat.llm.client import (
     LanguageModel,
     ModelError,
@@ -30,24 +37,34 @@ from backend.chat.llm.client import (
     ModelUnavailableError,
     ToolsUnsupportedError,
 )
-from backend.chat.llm.messages import CallMessage, ForcedTool, ToolResult, ToolSpec
+from backend.chat.llm.messages import (
+    CUT_REASONS,
+    CallMessage,
+    ForcedTool,
+    ToolResult,
+    ToolSpec,
+)
 from backend.chat.llm_step import AnswerWriter, StepRequest, StepResult, run_llm_step
 from backend.chat.tools import (
     INTERNAL_SEARCH,
     InvalidCall,
     SearchCall,
     merge_queries,
+    note_left_out,
     parse_calls,
     to_sendable_call,
 )
-from backend.search.events import SearchDone, SearchEvent
+from backend.search.events import SearchEvent
 from backend.search.llm_protocol import ChatMessage
 from backend.search.models import DocumentNumbers, SearchRequest, SearchResult
+from backend.search.retrieval import MAX_MODEL_QUERIES
+from backend.search.search_tool import follow_search
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.text.markdown_links import safe_link
 
 MAX_CYCLES = 6
 MAX_INVALID_STEPS = 1
@@ -99,7 +116,7 @@ def run_llm_loop(
     except _TurnFailedError as reason:
         yield state.fail(reason.failure)
     except ModelError as error:
-        yield state.fail(TurnFailed(str(error), _advice(error)))
+        yield state.fail(TurnFailed(error.summary, _advice(error)))
     except MessageTooLongError:
         yield state.fail(_TOO_LONG)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
@@ -122,7 +139,7 @@ class _Turn:
     def __init__(
         self, turn: ChatTurn, dependencies: ChatDependencies, state: ChatStateContainer
     ) -> None:
-        self._turn = turn
+        self._turn = turn = replace(turn, history=without_citations(turn.history))
         self._dependencies = dependencies
         self._state = state
         self._window = dependencies.model.settings.prompt_tokens
@@ -130,7 +147,10 @@ class _Turn:
             turn.files, self._window, dependencies.count_tokens
         )
         loaded = load_in_memory_chat_files(self._files, dependencies.numbers)
-        self._processor = DynamicCitationProcessor()
+        self._has_documents = dependencies.search is not None or bool(loaded)
+        # Where there is nothing to cite, a number in brackets is no citation.
+        mode = CitationMode.HYPERLINK if self._has_documents else CitationMode.KEEP_MARKERS
+        self._processor = DynamicCitationProcessor(mode)
         self._processor.update_citation_mapping(build_context_file_citation_mapping(loaded))
         state.add_documents(build_context_file_citation_mapping(loaded))
         self._has_whole_files = bool(loaded)
@@ -141,9 +161,8 @@ class _Turn:
         self._invalid_steps = 0
 
     def _start_conversation(self, loaded: Sequence[ContextFileMetadata]) -> Conversation:
-        has_documents = self._dependencies.search is not None or bool(loaded)
         start = TurnStart(
-            instructions=(prompts.FROM_DOCUMENTS,) if has_documents else (),
+            instructions=(prompts.FROM_DOCUMENTS,) if self._has_documents else (),
             today=self._turn.today,
             history=self._turn.history,
             message=self._turn.message,
@@ -202,12 +221,15 @@ class _Turn:
         replies = {each.call.id: each.message for each in calls if isinstance(each, InvalidCall)}
         self._invalid_steps += bool(replies)
         searches = [each for each in calls if isinstance(each, SearchCall)]
-        queries = [query for query in merge_queries(searches) if query not in self._queries]
-        replies |= {each.call.id: prompts.SEARCHED_ALREADY for each in searches}
+        fresh = [query for query in merge_queries(searches) if query not in self._queries]
+        queries = tuple(fresh[:MAX_MODEL_QUERIES])
+        notes = {each.call.id: note_left_out(each, {*queries, *self._queries}) for each in searches}
+        reply = prompts.WITH_THE_FIRST if queries else prompts.SEARCHED_ALREADY
+        replies |= {identity: reply + note for identity, note in notes.items()}
         if queries:
-            replies |= {each.call.id: prompts.WITH_THE_FIRST for each in searches}
-            pending = _exchange(step, calls, replies)
-            replies[searches[0].call.id] = yield from self._search_again(tuple(queries), pending)
+            first, pending = searches[0].call.id, _exchange(step, calls, replies)
+            results = yield from self._search_again(queries, pending)
+            replies[first] = results + notes[first]
         self._conversation.add_exchange(_exchange(step, calls, replies))
         if self._invalid_steps > MAX_INVALID_STEPS:
             yield from self._continue_without_tools()
@@ -259,19 +281,10 @@ class _Turn:
                 for cited in self._processor.get_cited_sentences()
             ),
             model=self._dependencies.model.settings.model,
-            cut=step.finish == "length",
+            cut=step.finish in CUT_REASONS,
         )
         self._state.finish(answer)
         return answer
-
-
-def follow_search(events: Iterator[SearchEvent]) -> Generator[ChatEvent, None, SearchResult]:
-    """Pass on the events of a search and return its result."""
-    for event in events:
-        yield event
-        if isinstance(event, SearchDone):
-            return event.result
-    raise ValueError("the search ended without SearchDone")
 
 
 def _exchange(
@@ -291,7 +304,7 @@ def _citation(cited: CitedSentence, document: CitedDocument) -> Citation:
         number=cited.number,
         document_id=document.document_id,
         title=document.title,
-        link=document.link,
+        link=safe_link(document.link),
         sentence=cited.sentence,
         claim=cited.claim,
     )

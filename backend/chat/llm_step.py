@@ -18,6 +18,8 @@ from backend.chat.llm.messages import (
     ToolChoice,
     ToolSpec,
 )
+from backend.chat.tools import TOOL_NAMES
+from backend.chat.written_calls import split_written_calls
 from indexing.runtime.deadline import Deadline
 
 PARAGRAPH = "\n\n"
@@ -72,7 +74,7 @@ def run_llm_step(
     finish = ""
     try:
         with closing(stream):
-            for event in stream:
+            for event in split_written_calls(stream, TOOL_NAMES):
                 match event:
                     case TextDelta(text):
                         tokens.append(text)

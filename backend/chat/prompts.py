@@ -60,6 +60,13 @@ def question_prompt(message: str, files: str, results: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def queries_left_out(searched: int, written: int) -> str:
+    return (
+        f"\nOnly the first {searched} of the {written} queries of this call were searched. Search"
+        " again for the others if they are still needed."
+    )
+
+
 def malformed_arguments(expected: str) -> str:
     return f"The arguments of this call could not be read. Call again with JSON like {expected}"
 

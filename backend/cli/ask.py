@@ -2,36 +2,44 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
-from backend.cli import command_context, rendering
-from backend.cli.command_context import As, Json
+from backend.cli import command_line
+from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container
-from backend.schemas.answer import AnswerResponse
+from backend.schemas.answer import AnswerResponse, CitationResponse, Verdict
 from backend.search.events import Queries, SectionsSelected, StepFailed
-from backend.settings import variable
 from connectors.access import EVERYBODY, Readers
 from connectors.document import Document
 from connectors.errors import ActionRequiredError
-from connectors.extraction.media_types import detect_media_type
-from connectors.extraction.registry import extract
+from connectors.extraction.registry import detect_media_type, extract
 from connectors.extraction.result import ExtractionError
 from indexing.runtime.deadline import Deadline
 
 FILES = "files"
 """The source of files that come with a question."""
 
+_CUT = "The answer was cut: the language model reached its limit. Ask for the rest, or for less at once."
+_VERDICTS: Mapping[Verdict, str] = {
+    "supported": "",
+    "weak": "supports this only in part",
+    "unsupported": "does not support this",
+    "contradicted": "says otherwise",
+    "unchecked": "not checked",
+}
 _LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def ask_in_terminal(
@@ -58,7 +66,9 @@ def ask_in_terminal(
     done = _print_events(container, turn, files, console)
     answer = AnswerResponse.from_answer(question, done, time.perf_counter() - began)
     if console:
-        rendering.print_citations(console, answer.citations)
+        if answer.cut:
+            console.print(_CUT, style="yellow")
+        print_citations(console, answer.citations)
     return answer
 
 
@@ -74,16 +84,18 @@ def _print_events(
             case TurnFailed(message=message, advice=advice):
                 raise ActionRequiredError(f"{message} {advice}")
             case TextPiece(text=text) if console:
-                shown = _LINKED.sub(r"[\1]", text)
-                console.print(rendering.to_safe_text(shown), end="", soft_wrap=True)
+                linked = _LINKED.sub(r"[\1]", text)
+                # Without a model the text is that of documents, whose marks are escaped.
+                shown = linked if container.chat.model else _ESCAPED.sub(r"\1", linked)
+                console.print(command_line.to_safe_text(shown), end="", soft_wrap=True)
             case Queries(variants=variants) if console and container.chat.model:
                 tried = " · ".join(variant.text for variant in variants)
-                console.print(rendering.to_safe_text(f"searching: {tried}", "dim"))
+                console.print(command_line.to_safe_text(f"searching: {tried}", "dim"))
             case SectionsSelected(sections=sections) if console and container.chat.model:
                 read = " · ".join(dict.fromkeys(s.best.chunk.title for s in sections))
-                console.print(rendering.to_safe_text(f"reading: {read}", "dim"))
+                console.print(command_line.to_safe_text(f"reading: {read}", "dim"))
             case StepFailed(step=step, reason=reason) if console:
-                console.print(rendering.to_safe_text(f"done without {step}: {reason}", "yellow"))
+                console.print(command_line.to_safe_text(f"done without {step}: {reason}", "yellow"))
             case _:
                 pass
     raise ActionRequiredError("The answer ended before it was complete. Ask again.")
@@ -95,7 +107,7 @@ def note_model(container: Container, console: Console) -> None:
         console.print()
         console.print(
             "[dim]No language model is set: these are sentences of the documents themselves. To have"
-            f" answers written, set {variable('llm_url')} and {variable('llm_model')}.[/dim]"
+            " answers written, set QUARRY_LLM_URL and QUARRY_LLM_MODEL.[/dim]"
         )
 
 
@@ -143,19 +155,40 @@ def ask(
     as_json: Json = False,
 ) -> None:
     """Answer a question, each sentence with its source."""
-    asker = command_context.readers(readers)
+    asker = command_line.readers(readers)
     if not question.strip():
         raise typer.BadParameter("write a question", param_hint="QUESTION")
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         container, console = (
-            command_context.open_home(),
-            None if as_json else command_context.console(),
+            command_line.open_home(),
+            None if as_json else command_line.console(),
         )
-        answer = command_context.retry_on_index_switch(
+        answer = command_line.retry_on_index_switch(
             container,
             lambda container: ask_in_terminal(container, question, asker, file or [], console),
         )
         if console is None:
-            command_context.print_model(answer)
+            command_line.print_model(answer)
         else:
             note_model(container, console)
+
+
+def print_citations(console: Console, citations: Sequence[CitationResponse]) -> None:
+    """Print each cited document once, with all its quotes."""
+    by_document: dict[int, list[CitationResponse]] = {}
+    for citation in citations:
+        by_document.setdefault(citation.number, []).append(citation)
+    for number, cited in by_document.items():
+        console.print()
+        console.print(
+            Text.assemble((f"[{number}] ", "bold cyan"), to_safe_text(cited[0].title, "bold"))
+        )
+        for line in dict.fromkeys(map(_format_citation, cited)):
+            console.print(to_safe_text(line))
+        console.print(to_safe_text(f"    {cited[0].link}", "blue"), soft_wrap=True)
+
+
+def _format_citation(citation: CitationResponse) -> str:
+    quote = f"“{' '.join(citation.quote.split())}”" if citation.quote else ""
+    verdict = _VERDICTS[citation.verdict]
+    return f"    {quote or verdict}" + (f" ({verdict})" if quote and verdict else "")

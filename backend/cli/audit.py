@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli import command_context
-from backend.cli.command_context import Json
+from backend.cli import command_line
+from backend.cli.command_line import Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,21 +26,21 @@ def audit(
     from backend.schemas.base import dump_all
     from backend.sources.service import SourceService
 
-    with command_context.cli_errors(as_json):
-        service = SourceService.of(command_context.open_home())
+    with command_line.cli_errors(as_json):
+        service = SourceService.of(command_line.open_home())
         entries = service.list_audit(source=source, limit=limit)
         if as_json:
-            command_context.print_json(dump_all(entries))
+            command_line.print_json(dump_all(entries))
         elif entries:
-            command_context.console().print(_table(entries))
+            command_line.console().print(_table(entries))
         else:
-            command_context.console().print("No actions yet.")
+            command_line.console().print("No actions yet.")
 
 
 def _table(entries: "Sequence[AuditEntryResponse]") -> "Table":
     from rich.table import Table
 
-    from backend.cli.rendering import to_safe_text
+    from backend.cli.command_line import to_safe_text
     from backend.sources.status_text import format_details
 
     table = Table("time", "actor", "action", box=None, header_style="dim")

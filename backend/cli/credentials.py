@@ -4,10 +4,10 @@ import sys
 
 import typer
 
-from backend.cli import command_context
-from backend.cli.command_context import Json
+from backend.cli import command_line
+from backend.cli.command_line import Json
 from backend.container import Container
-from backend.schemas.plurals import pluralize
+from backend.sources.status_text import pluralize
 from backend.store import sources
 from backend.store.credential_vault import new_key
 
@@ -23,12 +23,12 @@ def rotate(as_json: Json = False) -> None:
     First put a new key before the others, separated by a comma, in the settings of every process that uses
     this home, and restart these. After this command the older keys can be removed.
     """
-    with command_context.cli_errors(as_json):
-        count = rotate_key(command_context.open_home())
+    with command_line.cli_errors(as_json):
+        count = rotate_key(command_line.open_home())
         if as_json:
-            command_context.print_json({"resealed": count})
+            command_line.print_json({"resealed": count})
         else:
-            command_context.console().print(
+            command_line.console().print(
                 f"Encrypted {pluralize(count, 'credential')} with the newest key."
             )
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from backend.cli import command_context, rendering
+from backend.cli import command_line
 from backend.cli.ask import ask_in_terminal, note_model
+from backend.cli.sync import print_sync_report, show_progress
 from backend.container import Container
 from backend.sample import handbook
-from backend.schemas.run import SyncReport
 from backend.settings import variable
 from backend.store import sources
 from backend.store.sources import Source
@@ -76,7 +76,7 @@ def _warm(container: Container) -> None:
 
 def _sync(container: Container, console: Console) -> None:
     source = _source(container)
-    with rendering.show_progress(console) as bars:
+    with show_progress(console) as bars:
         steps = sync(
             container.database, source, container.connector(source), container.pipeline(source)
         )
@@ -85,7 +85,7 @@ def _sync(container: Container, console: Console) -> None:
                 report = step
             else:
                 bars.show(step)
-    rendering.print_sync_report(console, SyncReport.from_report(source.name, report, None))
+    print_sync_report(console, source.name, report, None)
 
 
 def _source(container: Container) -> Source:
@@ -110,5 +110,5 @@ def _this_command() -> str:
 
 def demo() -> None:
     """Index the sample company handbook and answer three questions."""
-    with command_context.cli_errors(as_json=False):
-        run_demo(command_context.open_home(), command_context.console())
+    with command_line.cli_errors(as_json=False):
+        run_demo(command_line.open_home(), command_line.console())

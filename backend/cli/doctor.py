@@ -4,18 +4,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from backend.chat.llm.client import make_complete
-from backend.cli import command_context, rendering
-from backend.cli.command_context import Json
+from backend.cli import command_line
+from backend.cli.command_line import Json
 from backend.composition.chat import ChatService
-from backend.composition.embedding import EmbeddingModel
+from backend.composition.index import EmbeddingModel
 from backend.container import Container
 from backend.schemas.base import dump_all
-from backend.schemas.plurals import pluralize
 from backend.schemas.system import DoctorCheck
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import Settings, variable
+from backend.sources.status_text import pluralize
 from backend.store import documents, failures, sources, workers
 from backend.store.database import Database
 from backend.sync import wakeup_messages
@@ -35,14 +37,14 @@ NEARLY_FULL = 0.85
 
 def doctor(as_json: Json = False) -> None:
     """Check what is set up and what works, and say how to fix the rest."""
-    with command_context.cli_errors(as_json):
-        checks = run_checks(command_context.open_home())
+    with command_line.cli_errors(as_json):
+        checks = run_checks(command_line.open_home())
         if as_json:
-            command_context.print_json(dump_all(checks))
+            command_line.print_json(dump_all(checks))
         else:
-            rendering.print_checks(command_context.console(), checks)
+            print_checks(command_line.console(), checks)
     if any(check.state == "failed" for check in checks):
-        raise typer.Exit(command_context.FAILED)
+        raise typer.Exit(command_line.FAILED)
 
 
 def run_checks(container: Container) -> Sequence[DoctorCheck]:
@@ -193,7 +195,8 @@ def _check_language_model(chat: ChatService) -> DoctorCheck:
         )
     except CompletionError as error:
         advice = f"until it answers, unset {variable('llm_model')} for answers without it"
-        return DoctorCheck(name=name, state="failed", detail=str(error), advice=advice)
+        detail = str(error.__cause__ or error)  # with what the server said
+        return DoctorCheck(name=name, state="failed", detail=detail, advice=advice)
     detail = f"{model.settings.model} answers at {model.settings.base_url}"
     return DoctorCheck(name=name, state="ok", detail=detail)
 
@@ -251,3 +254,16 @@ def _cluster_warnings(health: ClusterHealth) -> Iterator[str]:
     full = [disk.node for disk in health.disks if disk.used >= NEARLY_FULL]
     if full:
         yield f"nearly full: {', '.join(full)}; free space, or add a node"
+
+
+_STATES = {"ok": "green", "warning": "yellow", "failed": "red", "off": "dim"}
+
+
+def print_checks(console: Console, found: Sequence[DoctorCheck]) -> None:
+    for check in found:
+        console.print(
+            Text.assemble((f"{check.state:>8}  ", _STATES[check.state]), (check.name, "bold")),
+            Text(check.detail),
+        )
+        if check.advice:
+            console.print(Text(f"          → {check.advice}"))

@@ -1,42 +1,83 @@
 """`quarry documents` and `quarry failures`: what is indexed, and what could not be read."""
 
-from backend.cli import command_context
-from backend.cli.command_context import Json
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Console
+from rich.table import Table
+
+from backend.cli import command_line
+from backend.cli.command_line import Json, to_safe_text
+from backend.schemas.base import dump_all
+from backend.schemas.document import DocumentSummary
+from backend.schemas.source import FailureResponse
+from backend.store import documents as documents_store
+from backend.store import failures as failures_store
 
 
 def documents(as_json: Json = False) -> None:
     """List all indexed documents and who may read them."""
-    from backend.cli import rendering
-    from backend.schemas.base import dump_all
-    from backend.schemas.document import DocumentSummary
-    from backend.store import documents as stored
-
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         held = [
             DocumentSummary.model_validate(one)
-            for one in stored.list_documents(command_context.open_home().database)
+            for one in documents_store.list_documents(command_line.open_home().database)
         ]
         if as_json:
-            command_context.print_json(dump_all(held))
+            command_line.print_json(dump_all(held))
         else:
-            rendering.print_documents(command_context.console(), held)
+            print_documents(command_line.console(), held)
 
 
 def failures(as_json: Json = False) -> None:
     """List the documents that could not be read, and why."""
-    from backend.cli import rendering
-    from backend.schemas.base import dump_all
-    from backend.schemas.source import FailureResponse
-    from backend.store import failures as stored
-
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         failed = [
             FailureResponse.model_validate(one)
-            for one in stored.list_failures(command_context.open_home().database)
+            for one in failures_store.list_failures(command_line.open_home().database)
         ]
         if as_json:
-            command_context.print_json(dump_all(failed))
+            command_line.print_json(dump_all(failed))
         elif failed:
-            rendering.print_failures(command_context.console(), failed)
+            print_failures(command_line.console(), failed)
         else:
-            command_context.console().print("No document has failed.")
+            command_line.console().print("No document has failed.")
+
+
+def print_documents(console: Console, held: Sequence[DocumentSummary]) -> None:
+    table = Table(box=None, header_style="dim")
+    table.add_column("id", overflow="fold", ratio=3)
+    table.add_column("title", overflow="fold", ratio=2)
+    table.add_column("readers", overflow="fold", ratio=2)
+    table.add_column("chunks", justify="right")
+    table.add_column("updated", no_wrap=True)
+    for one in held:
+        readers = ", ".join(one.readers) or "nobody"
+        table.add_row(
+            to_safe_text(one.id),
+            to_safe_text(one.title),
+            to_safe_text(readers),
+            str(one.chunks),
+            _format_day(one.updated_at),
+        )
+    console.print(table)
+    console.print(f"[dim]{len(held)} documents[/dim]")
+
+
+def print_failures(console: Console, listed: Sequence[FailureResponse]) -> None:
+    table = Table(box=None, header_style="dim")
+    table.add_column("source")
+    table.add_column("item", overflow="fold")
+    table.add_column("reason", overflow="fold")
+    table.add_column("tries", justify="right")
+    for one in listed:
+        table.add_row(
+            to_safe_text(one.source),
+            to_safe_text(one.item),
+            to_safe_text(one.reason),
+            str(one.tries),
+        )
+    console.print(table)
+
+
+def _format_day(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d}" if moment else ""

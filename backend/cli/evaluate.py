@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from backend.cli import command_context
-from backend.cli.command_context import Json
+from backend.cli import command_line
+from backend.cli.command_line import Json
 from backend.container import Container
 from backend.evaluation import corpus
 from backend.evaluation.dataset import MalformedDatasetError
@@ -72,11 +72,11 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Score keyword, vector, hybrid and the whole search on a judged set."""
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         report = evaluate(
-            command_context.open_home(), dataset, limit, command_context.console(sys.stderr)
+            command_line.open_home(), dataset, limit, command_line.console(sys.stderr)
         )
         if as_json:
-            command_context.print_json(report.as_json())
+            command_line.print_json(report.as_json())
         else:
-            print_report(command_context.console(), report)
+            print_report(command_line.console(), report)

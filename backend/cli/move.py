@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from backend.cli import command_context, rebuild_output
-from backend.cli.command_context import Json
+from backend.cli import command_line, rebuild_output
+from backend.cli.command_line import Json
 from backend.composition.index import EngineName
 from backend.container import Container
 from backend.schemas.index import MoveReport
@@ -25,17 +25,17 @@ def move(
     as_json: Json = False,
 ) -> None:
     """Copy the index to the other engine, without embedding anything."""
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         if to not in ("opensearch", "embedded"):
             raise typer.BadParameter("write opensearch or embedded", param_hint="--to")
-        container = command_context.open_home()
+        container = command_line.open_home()
         engine: EngineName = "opensearch" if to == "opensearch" else "embedded"
-        with rebuild_output.show_progress(command_context.console(sys.stderr)) as progress:
+        with rebuild_output.show_progress(command_line.console(sys.stderr)) as progress:
             done = to_report(engine, progress.follow_move(move_index(container, engine)))
         if as_json:
-            command_context.print_model(done)
+            command_line.print_model(done)
         else:
-            rebuild_output.print_moved(command_context.console(), done)
+            rebuild_output.print_moved(command_line.console(), done)
 
 
 def move_index(container: Container, to: EngineName) -> Iterator[CopyEvent]:

@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from backend.cli.rendering import to_safe_text
+from backend.cli.command_line import to_safe_text
 from backend.schemas.index import MoveReport, ReindexAbandoned, ReindexReport, ReindexStatus
 from indexing.rebuild.copy_index import CopyEvent, CopyProgress, CopyResult
 from indexing.rebuild.events import RebuildEvent, RebuildProgress, RebuildResult, WaitingForSync

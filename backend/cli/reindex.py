@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from backend.cli import command_context, rebuild_output
-from backend.cli.command_context import Json
+from backend.cli import command_line, rebuild_output
+from backend.cli.command_line import Json
 from backend.container import Container
 from backend.schemas.index import (
     IndexVersionResponse,
@@ -54,18 +54,18 @@ def reindex(
     """
     if sum([model is not None, rebuild, status, abandon]) > 1:
         raise typer.BadParameter("give one of --model, --rebuild, --status and --abandon")
-    with command_context.cli_errors(as_json):
-        container, console = command_context.open_home(), command_context.console()
+    with command_line.cli_errors(as_json):
+        container, console = command_line.open_home(), command_line.console()
         if status:
             found = get_status(container)
             if as_json:
-                command_context.print_model(found)
+                command_line.print_model(found)
             else:
                 rebuild_output.print_status(console, found)
         elif abandon:
             removed = abandon_build(container)
             if as_json:
-                command_context.print_model(removed)
+                command_line.print_model(removed)
             else:
                 rebuild_output.print_abandoned(console, removed)
         else:
@@ -83,14 +83,14 @@ def _choose_steps(
 
 
 def _run_reindex(container: Container, steps: Iterator[RebuildEvent], as_json: bool) -> None:
-    with rebuild_output.show_progress(command_context.console(sys.stderr)) as progress:
+    with rebuild_output.show_progress(command_line.console(sys.stderr)) as progress:
         done = to_report(container, progress.follow_reindex(steps))
     if as_json:
-        command_context.print_model(done)
+        command_line.print_model(done)
     else:
-        rebuild_output.print_reindexed(command_context.console(), done)
+        rebuild_output.print_reindexed(command_line.console(), done)
     if done.missing:
-        raise typer.Exit(command_context.DONE_WITH_FAILURES)
+        raise typer.Exit(command_line.DONE_WITH_FAILURES)
 
 
 def change_model(container: Container, model: str, pace: RateLimit) -> Iterator[RebuildEvent]:

@@ -1,25 +1,37 @@
 """`quarry search`: the passages that match best, for one asker."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from backend.cli import command_context
-from backend.cli.command_context import As, Json
+from backend.cli import command_line
+from backend.cli.command_line import As, Json, to_safe_text
+from backend.search.models import SearchDoc, SearchRequest, Spelling
+from backend.search.no_results import Suggestion, suggest_queries
+from backend.search.person_lookup import resolve_people
+from backend.search.query_syntax import parse_query
+from backend.web import highlighting
+from indexing.index.protocols import DateRange, Filters
 
 if TYPE_CHECKING:
     from backend.container import Container
-    from backend.search.models import SearchDoc
-    from indexing.index.protocols import Filters
 
 
 def search(
     query: Annotated[
-        str, typer.Argument(help="What to look for. Quote a phrase to find it exactly.")
+        str,
+        typer.Argument(
+            help='What to look for. "A phrase" must be held by every result, -word by none;'
+            " source:, type:, person:, after: and before: filter."
+        ),
     ],
     readers: As = None,
     source: Annotated[
@@ -43,42 +55,50 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what put each result where it is.")
     ] = False,
+    verbatim: Annotated[
+        bool, typer.Option("--verbatim", help="Search the words as they are, misspelled or not.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find the passages that match best."""
-    from backend.cli import rendering
     from backend.schemas.search import SearchResponse
-    from backend.search.person_lookup import resolve_people
 
-    asker = command_context.readers(readers)
+    asker = command_line.readers(readers)
     filters = _filters(source, tag, media_type, since, until)
     if not query.strip():
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
 
-        def search_in(container: "Container") -> tuple[Sequence["SearchDoc"], float]:
+        def search_in(
+            container: "Container",
+        ) -> tuple[SearchRequest, Sequence[SearchDoc], float]:
             service, narrowed = container.chat.search, filters
             began, deadline = time.perf_counter(), service.deadline()
             if person:
                 known = resolve_people(service.index, person, asker, deadline)
                 narrowed = replace(filters, people=known)
-            docs = service.find_sections(service.request(query, asker, narrowed, deadline), limit)
-            return docs, time.perf_counter() - began
+            spelling = Spelling.VERBATIM if verbatim else Spelling.CORRECTED
+            request = service.request(query, asker, narrowed, deadline, spelling)
+            return request, service.find_sections(request, limit), time.perf_counter() - began
 
-        docs, seconds = command_context.retry_on_index_switch(
-            command_context.open_home(), search_in
+        request, docs, seconds = command_line.retry_on_index_switch(
+            command_line.open_home(), search_in
         )
-        answer = SearchResponse.from_docs(query, docs, seconds)
+    parsed = parse_query(query)
     if as_json:
-        command_context.print_model(answer)
-    elif docs:
-        rendering.print_results(command_context.console(), answer)
+        command_line.print_model(SearchResponse.from_docs(parsed, docs, seconds, request.corrected))
+        raise typer.Exit(0 if docs else command_line.FAILED)
+    for note in parsed.notes:
+        command_line.console().print(note, markup=False)
+    if request.corrected:
+        print_correction(command_line.console(), query, request.corrected)
+    if docs:
+        print_results(command_line.console(), request.message, docs, seconds)
         if explain:
-            rendering.print_explanation(command_context.console(), answer)
+            print_explanation(command_line.console(), docs)
     else:
-        command_context.console().print("No results that you may read.")
-    if not docs:
-        raise typer.Exit(command_context.FAILED)
+        print_no_results(command_line.console(), query, suggest_queries(parsed))
+        raise typer.Exit(command_line.FAILED)
 
 
 def _filters(
@@ -87,9 +107,7 @@ def _filters(
     media_types: list[str] | None,
     since: str | None,
     until: str | None,
-) -> "Filters":
-    from indexing.index.protocols import DateRange, Filters
-
+) -> Filters:
     def chosen(values: list[str] | None) -> frozenset[str] | None:
         return frozenset(values) if values else None
 
@@ -115,9 +133,72 @@ def _moment(text: str | None, option: str) -> datetime | None:
 
 def _day_after(text: str | None) -> datetime | None:
     """The end of the day that is named; a time of day is taken as it is."""
-    from datetime import timedelta
-
     moment = _moment(text, "--until")
     if moment is None or text is None:
         return None
     return moment + timedelta(days=1) if len(text.strip()) <= len("2026-03-31") else moment
+
+
+def print_results(console: Console, query: str, docs: Sequence[SearchDoc], seconds: float) -> None:
+    wanted = highlighting.query_words(query)
+    for result in docs:
+        head = Text.assemble(
+            (f"{result.number:>2}  ", "bold cyan"),
+            to_safe_text(result.title, "bold"),
+            (f"  {result.source}{_format_date_suffix(result.updated_at)}", "dim"),
+        )
+        console.print(head)
+        console.print(_format_excerpt(result, wanted))
+        console.print(
+            to_safe_text(f"    quarry show {shlex.quote(result.document_id)}", "dim"),
+            soft_wrap=True,
+        )
+        console.print(to_safe_text(f"    {result.link}", "blue"), soft_wrap=True)
+    noun = "result" if len(docs) == 1 else "results"
+    console.print(f"[dim]{len(docs)} {noun} in {seconds:.2f} s[/dim]")
+
+
+def print_correction(console: Console, query: str, corrected: str) -> None:
+    command = _format_command("--verbatim", query)
+    console.print(to_safe_text(f"Showing results for: {corrected}", "bold"))
+    console.print(
+        to_safe_text(f"To search only for what you wrote: {command}", "dim"), soft_wrap=True
+    )
+
+
+def print_no_results(console: Console, query: str, suggestions: Sequence[Suggestion]) -> None:
+    console.print(to_safe_text(f"Nothing that you may read was found for “{query}”."))
+    for one in suggestions:
+        line = f"{one.reason} {one.label}: {_format_command(one.query)}"
+        console.print(to_safe_text(line), soft_wrap=True)
+    if not suggestions:
+        console.print("Check the spelling, or try other or fewer words.")
+
+
+def _format_command(*arguments: str) -> str:
+    """Return the command that searches so; a query that begins with an exclusion is no option."""
+    *options, query = arguments
+    end = ["--"] if query.startswith("-") else []
+    return shlex.join(["quarry", "search", *options, *end, query])
+
+
+def print_explanation(console: Console, docs: Sequence[SearchDoc]) -> None:
+    table = Table("result", "variant", "leg", "rank", "score", box=None, header_style="dim")
+    for result in docs:
+        for why in result.why:
+            table.add_row(
+                str(result.number), why.variant, why.leg, str(why.rank), f"{result.score:.4f}"
+            )
+    console.print(table)
+
+
+def _format_excerpt(result: SearchDoc, wanted: frozenset[str]) -> Text:
+    """Return the part with most of the wanted words, which are bold."""
+    text = highlighting.readable_text(result.content, result.media_type)
+    pieces = highlighting.excerpt(text, wanted)
+    styled = (to_safe_text(piece.text, "bold" if piece.marked else "") for piece in pieces)
+    return Text.assemble("    ", *styled)
+
+
+def _format_date_suffix(moment: datetime | None) -> str:
+    return f", {moment:%Y-%m-%d}" if moment else ""

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from datetime import timedelta
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -16,10 +17,10 @@ from rich.console import Console
 
 from backend.api.access_log import LOG, log_start
 from backend.api.app import Api, create_app
-from backend.api.authentication import LocalAuthenticator
+from backend.api.authorization import LocalAuthenticator
 from backend.api.dependencies import AppState
-from backend.cli import command_context
-from backend.cli.command_context import As
+from backend.cli import command_line
+from backend.cli.command_line import As, say_stopping
 from backend.container import Container
 from backend.sync.due_work import Engine
 from backend.sync.run_lease import StallLimit
@@ -30,8 +31,10 @@ from backend.worker.logs import configure_logging
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError
 
-GRACE = 5
-"""Seconds for what is under way when the server stops, before its connections are cut."""
+SYNC_GRACE = 2.5
+"""Seconds for the syncs that are under way when the server stops."""
+GRACE = 1
+"""Seconds for requests that are under way after that, before their connections are cut."""
 
 
 def loopback(host: str) -> str:
@@ -124,7 +127,7 @@ class _Server(uvicorn.Server):
         # Where there is a broker, it is its workers that do this.
         self._by_broker = settings.workers and settings.broker_url is not None
         works = settings.workers and not self._by_broker
-        self._workers = WorkerThreads(engine, self.state.warmup.wait) if works else None
+        self._workers = WorkerThreads(engine, self.state.warmup.ready.wait) if works else None
         self._workers_ended = True
         self._url = _url(bound)
         self._console = console
@@ -148,9 +151,14 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Before the connections are waited for: streams would go on for as long as they like.
         self.state.active_requests.close()
+        self.state.sync_runs.stop(0)
         if self._workers:
-            self._workers_ended = await asyncio.to_thread(self._workers.stop, GRACE)
+            self._workers_ended = await asyncio.to_thread(self._workers.stop, SYNC_GRACE)
         await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        say_stopping()
+        super().handle_exit(sig, frame)
 
     def unfinished(self) -> list[str]:
         """Return the names of what is still running after the shutdown."""
@@ -190,12 +198,12 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the pages and the HTTP API, for the person at this machine."""
-    asker = command_context.readers(readers)
+    asker = command_line.readers(readers)
     try:
         address = loopback(host)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--host") from error
-    with command_context.cli_errors(as_json=False):
+    with command_line.cli_errors(as_json=False):
         bound = open_listener(address, port)
         level = logging.DEBUG if debug else logging.INFO
-        run_server(command_context.open_home(), bound, asker, command_context.console(), level)
+        run_server(command_line.open_home(), bound, asker, command_line.console(), level)

@@ -3,28 +3,64 @@
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from backend.cli import command_context
-from backend.cli.command_context import As, Json
+from backend.cli import command_line
+from backend.cli.command_line import As, Json, to_safe_text
+from backend.schemas.document import DocumentContent, PlaceResponse
+from backend.store import documents as stored
+
+MOST_NAMED = 10
 
 
 def show(
-    document: Annotated[str, typer.Argument(help="The id of the document, as shown by search.")],
+    document: Annotated[
+        str,
+        typer.Argument(
+            help="The id of the document, as shown by search; or its link, file name or title."
+        ),
+    ],
     readers: As = None,
     as_json: Json = False,
 ) -> None:
     """Show a document: its sections, their places, and who may read it."""
-    from backend.cli import rendering
-    from backend.schemas.document import DocumentContent
-    from backend.store import documents as stored
-
-    asker = command_context.readers(readers)
-    with command_context.cli_errors(as_json):
-        container = command_context.open_home()
-        found = stored.find(container.database, document, asker)
+    asker = command_line.readers(readers)
+    with command_line.cli_errors(as_json):
+        database = command_line.open_home().database
+        found = stored.find(database, document, asker)
+        named = [] if found else stored.find_by_name(database, document, asker, MOST_NAMED)
+        if len(named) > 1:
+            ids = "\n".join(f"  {one.id}" for one in named)
+            command_line.fail(f"Several documents have this name. Show one of:\n{ids}", as_json)
+        if named:
+            found = stored.find(database, named[0].id, asker)
         if found is None:
-            command_context.fail(f"There is no document {document!r} that you may read.", as_json)
+            command_line.fail(f"There is no document {document!r} that you may read.", as_json)
+        content = DocumentContent.from_stored(found)
         if as_json:
-            command_context.print_model(DocumentContent.from_stored(found))
+            command_line.print_model(content)
         else:
-            rendering.print_document(command_context.console(), DocumentContent.from_stored(found))
+            print_document(command_line.console(), content)
+
+
+def print_document(console: Console, one: DocumentContent) -> None:
+    console.print(to_safe_text(one.title, "bold"))
+    console.print(to_safe_text(one.link, "blue"), soft_wrap=True)
+    readers = ", ".join(one.readers) or "nobody"
+    date = f", {one.updated_at:%Y-%m-%d}" if one.updated_at else ""
+    console.print(Text(f"{one.source}{date}, readable by {readers}", "dim"))
+    for section in one.sections:
+        console.print()
+        console.print(to_safe_text(_format_place(section.place), "cyan"))
+        console.print(to_safe_text(section.text))
+
+
+def _format_place(place: PlaceResponse) -> str:
+    parts = [
+        f"page {place.page}" if place.page else "",
+        " › ".join(place.heading_path),
+        f"sheet {place.sheet}" if place.sheet else "",
+        f"rows {place.rows[0]} to {place.rows[1]}" if place.rows else "",
+    ]
+    return ", ".join(part for part in parts if part) or "text"

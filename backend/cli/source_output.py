@@ -11,13 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from backend.cli.rendering import to_safe_text
+from backend.cli.command_line import to_safe_text
 from backend.cli.source_input import SourceInput, infer_variants, prompt_secret
 from backend.cli.source_options import KindOptions
 from backend.schemas.run import RunResponse
-from backend.schemas.source import CapabilityResponse, FailureResponse, SourceResponse
+from backend.schemas.source import (
+    CapabilityResponse,
+    DecisionResponse,
+    FailureResponse,
+    SourceResponse,
+)
 from backend.sources.service import SourceService
-from backend.sources.status_text import describe_activity
+from backend.sources.status_text import format_counts, run_label, state_label
 from backend.store.runs import OPEN
 from backend.store.sources import Source
 from connectors.registry import InvalidSourceError, get_source_kind
@@ -79,7 +84,7 @@ def print_sources(console: Console, sources: Sequence[SourceResponse]) -> None:
             one.kind,
             str(one.documents),
             str(one.failures),
-            one.state,
+            state_label(one.state),
             format_minute(one.last_run),
         )
         table.add_row(to_safe_text(one.name), *cells, _format_start(min(starts, default=None)))
@@ -92,9 +97,9 @@ def print_sources(console: Console, sources: Sequence[SourceResponse]) -> None:
 def _notes(one: SourceResponse) -> Iterator[str]:
     """Yield what a person should know besides the state."""
     if one.decision:
-        yield f"{format_decision(one.decision)} To agree: quarry sources accept {one.name}"
+        yield f"{format_decision(one.decision)} To decide: quarry sources decision {one.name}"
     elif one.run and one.state in OPEN:
-        yield f"{describe_activity(one)} · since {format_minute(one.run.started_at)}"
+        yield f"{one.activity} · since {format_minute(one.run.started_at)}"
         if one.run.next_try:
             yield f"Next try: {format_minute(one.run.next_try)}."
     elif one.run and one.run.error and one.state == "failed":
@@ -110,6 +115,23 @@ def format_decision(decision: Mapping[str, int]) -> str:
     return f"It lists {found:,} of {held:,} documents; {missing:,} would be deleted."
 
 
+def print_decision(console: Console, decision: DecisionResponse) -> None:
+    """Print what is to be decided, what probably happened, what would go, and the commands."""
+    numbers = {"held": decision.held, "listed": decision.listed, "missing": decision.missing}
+    console.print(format_decision(numbers))
+    console.print(to_safe_text(decision.cause))
+    console.print()
+    for document in decision.documents:
+        console.print(
+            Text.assemble(to_safe_text(document.title), to_safe_text(f"  {document.id}", "dim"))
+        )
+    if rest := decision.missing - len(decision.documents):
+        console.print(f"and {rest:,} more", style="dim")
+    console.print()
+    for what, command in (("Keep them and look again", "keep"), ("Delete them", "accept")):
+        console.print(to_safe_text(f"{what}: quarry sources {command} {decision.source}"))
+
+
 def print_capabilities(console: Console, checks: Sequence[CapabilityResponse]) -> None:
     for one in checks:
         label, colour = _WORKS[one.works]
@@ -121,14 +143,13 @@ def print_capabilities(console: Console, checks: Sequence[CapabilityResponse]) -
 def print_runs(console: Console, runs: Sequence[RunResponse]) -> None:
     table = Table("run", "kind", "state", "began", "took", "done", box=None, header_style="dim")
     for one in runs:
-        counts = ", ".join(f"{value} {name}" for name, value in one.counts.items() if value)
         table.add_row(
             str(one.id),
-            one.kind,
+            run_label(one.kind),
             one.state,
             format_minute(one.started_at),
             _format_duration(one),
-            to_safe_text(counts),
+            to_safe_text(format_counts(one.counts)),
         )
         if one.error:
             table.add_row("", "", to_safe_text(one.error, "dim"))
@@ -142,7 +163,7 @@ def print_failures(console: Console, failures: Sequence[FailureResponse]) -> Non
     table.add_column("tries", justify="right")
     table.add_column("next try", no_wrap=True)
     for one in failures:
-        due = format_minute(one.next_try)
+        due = "when it changes" if one.waits_for_change else format_minute(one.next_try)
         table.add_row(to_safe_text(one.document_id), to_safe_text(one.reason), str(one.tries), due)
     console.print(table)
 

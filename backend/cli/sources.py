@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from backend.cli import command_context
-from backend.cli.command_context import Json, SourceName
+from backend.cli import command_line
+from backend.cli.command_line import Json, SourceName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ class _SourceCommands(TyperGroup):
         from backend.cli.source_options import KindOptions
 
         del ctx
-        with command_context.cli_errors(as_json=False):
+        with command_line.cli_errors(as_json=False):
             source = _service().get(cmd_name)
             options = KindOptions(source.kind, "edit")
         return options.build_command(cmd_name, lambda given: _edit_source(options, source, given))
@@ -71,25 +71,25 @@ app.add_typer(
 def _add_source(options: "KindOptions", given: "SourceInput") -> None:
     from backend.cli import source_output
 
-    with command_context.cli_errors(given.as_json):
+    with command_line.cli_errors(given.as_json):
         added = source_output.add(_service(), options, given)
         if given.as_json:
-            command_context.print_model(added)
+            command_line.print_model(added)
         else:
             message = f"Added {added.name!r}. To sync it: quarry sync {added.name}"
-            command_context.console().print(message, markup=False, soft_wrap=True)
+            command_line.console().print(message, markup=False, soft_wrap=True)
 
 
 def _edit_source(options: "KindOptions", source: "Source", given: "SourceInput") -> None:
     from backend.cli import source_output
 
-    with command_context.cli_errors(given.as_json):
+    with command_line.cli_errors(given.as_json):
         edited = source_output.edit(_service(), options, source, given)
         if given.as_json:
-            command_context.print_model(edited)
+            command_line.print_model(edited)
         else:
-            message = f"Changed. To test the connection: quarry sources test {source.name}"
-            command_context.console().print(message, markup=False, soft_wrap=True)
+            command_line.console().print("Saved. Trying the connection:", markup=False)
+            source_output.print_capabilities(command_line.console(), _service().test(source.name))
 
 
 @app.callback(invoke_without_command=True)
@@ -100,16 +100,14 @@ def list_sources(context: typer.Context, as_json: Json = False) -> None:
 
     if context.invoked_subcommand:
         return
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         statuses = _service().list_statuses()
         if as_json:
-            command_context.print_json(dump_all(statuses))
+            command_line.print_json(dump_all(statuses))
         elif statuses:
-            source_output.print_sources(command_context.console(), statuses)
+            source_output.print_sources(command_line.console(), statuses)
         else:
-            command_context.console().print(
-                "There is no source yet. Add one: quarry add folder PATH"
-            )
+            command_line.console().print("There is no source yet. Add one: quarry add folder PATH")
 
 
 @app.command("test")
@@ -118,14 +116,14 @@ def check_connection(name: SourceName, as_json: Json = False) -> None:
     from backend.cli import source_output
     from backend.schemas.base import dump_all
 
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         checks = _service().test(name)
         if as_json:
-            command_context.print_json(dump_all(checks))
+            command_line.print_json(dump_all(checks))
         else:
-            source_output.print_capabilities(command_context.console(), checks)
+            source_output.print_capabilities(command_line.console(), checks)
     if not all(one.works for one in checks):
-        raise typer.Exit(command_context.FAILED)
+        raise typer.Exit(command_line.FAILED)
 
 
 @app.command()
@@ -168,14 +166,14 @@ def runs(
     from backend.cli import source_output
     from backend.schemas.base import dump_all
 
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         history = _service().list_runs(name, limit)
         if as_json:
-            command_context.print_json(dump_all(history))
+            command_line.print_json(dump_all(history))
         elif history:
-            source_output.print_runs(command_context.console(), history)
+            source_output.print_runs(command_line.console(), history)
         else:
-            command_context.console().print(
+            command_line.console().print(
                 f"It has not been synced yet: quarry sync {name}", markup=False
             )
 
@@ -186,14 +184,14 @@ def failures(name: SourceName, as_json: Json = False) -> None:
     from backend.cli import source_output
     from backend.schemas.base import dump_all
 
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         failed = _service().list_failures(name)
         if as_json:
-            command_context.print_json(dump_all(failed))
+            command_line.print_json(dump_all(failed))
         elif failed:
-            source_output.print_failures(command_context.console(), failed)
+            source_output.print_failures(command_line.console(), failed)
         else:
-            command_context.console().print("All of its documents could be read.")
+            command_line.console().print("All of its documents could be read.")
 
 
 @app.command()
@@ -212,16 +210,16 @@ def retry(
 def _service() -> "SourceService":
     from backend.sources.service import SourceService
 
-    return SourceService.of(command_context.open_home())
+    return SourceService.of(command_line.open_home())
 
 
 def _run(action: "Callable[[SourceService], SourceActionResponse]", as_json: bool) -> None:
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         done = action(_service())
         if as_json:
-            command_context.print_model(done)
+            command_line.print_model(done)
         else:
-            command_context.console().print(done.told, markup=False, soft_wrap=True)
+            command_line.console().print(done.told, markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -249,9 +247,34 @@ def prune(name: SourceName, as_json: Json = False) -> None:
 
 
 @app.command()
+def decision(
+    name: SourceName,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Number of documents to show.")
+    ] = 100,
+    as_json: Json = False,
+) -> None:
+    """Show which documents are missing from the source, what probably happened, and what to do."""
+    from backend.cli import source_output
+
+    with command_line.cli_errors(as_json):
+        found = _service().decision(name, limit=limit)
+        if as_json:
+            command_line.print_model(found)
+        else:
+            source_output.print_decision(command_line.console(), found)
+
+
+@app.command()
 def accept(name: SourceName, as_json: Json = False) -> None:
-    """Accept the deletions for which the last run needs a decision."""
+    """Accept the deletions for which the last run needs a decision: see `quarry sources decision`."""
     _run(lambda service: service.accept(name), as_json)
+
+
+@app.command()
+def keep(name: SourceName, as_json: Json = False) -> None:
+    """Keep the documents for which the last run needs a decision, and list the source again."""
+    _run(lambda service: service.keep(name), as_json)
 
 
 @app.command()
@@ -261,9 +284,9 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Remove the source and all documents that no other source provides."""
-    with command_context.cli_errors(as_json):
+    with command_line.cli_errors(as_json):
         count = _service().status(name).documents
         question = f"Remove {name} with its {count:,} documents from Quarry?"
         if not yes and not typer.confirm(question, err=True):
-            raise typer.Exit(command_context.FAILED)
+            raise typer.Exit(command_line.FAILED)
     _run(lambda service: service.delete(name), as_json)

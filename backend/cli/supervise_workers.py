@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
+from backend.cli.command_line import say_stopping
 from backend.settings import Settings
 from backend.sync.wakeup_messages import QUEUES, Queue
 from backend.worker.broker import Broker
@@ -144,16 +145,22 @@ def supervise(processes: Sequence[SupervisedProcess], stopping: threading.Event)
     finally:
         for each in processes:
             each.end()
-        end = time.monotonic() + GRACE_SECONDS + 2
+        end = time.monotonic() + GRACE_SECONDS + 1
         for each in processes:
             each.join(max(0.0, end - time.monotonic()))
 
 
 @contextmanager
 def until_signalled() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C and SIGTERM set."""
+    """Yield an event that Ctrl-C and SIGTERM set, which is said at once."""
     stopping, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: stopping.set()) for number in numbers]
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        say_stopping()
+        stopping.set()
+
+    before = [signal.signal(number, stop) for number in numbers]
     try:
         yield stopping
     finally:

@@ -1,17 +1,30 @@
 """`quarry sync`: bring the index up to date with the sources."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+)
+from rich.text import Text
 
-from backend.cli import command_context
-from backend.cli.command_context import Json
+from backend.cli import command_line
+from backend.cli.command_line import Json, to_safe_text
+from backend.sources.status_text import describe_progress
+from indexing.ingestion.progress import Progress as Step
+from indexing.ingestion.progress import Report
 
 if TYPE_CHECKING:
-    from backend.cli.rendering import ProgressBars
     from backend.container import Container
-    from backend.schemas.run import SyncReport
     from indexing.ingestion.pipeline import EmptyListing
 
 
@@ -27,42 +40,43 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Bring the index up to date with the sources."""
-    from backend.cli import rendering
     from backend.schemas.base import dump_all
+    from backend.schemas.run import SyncReport
     from backend.store import sources as stored
     from indexing.ingestion.pipeline import EmptyListing
 
-    with command_context.cli_errors(as_json):
-        container = command_context.open_home()
+    with command_line.cli_errors(as_json):
+        container = command_line.open_home()
         chosen = (
             [stored.find(container.database, name)]
             if name
             else stored.list_sources(container.database)
         )
         if not chosen:
-            command_context.fail("There is no source yet. Add one: quarry add folder PATH", as_json)
-        with rendering.show_progress(command_context.console(sys.stderr)) as bars:
+            command_line.fail("There is no source yet. Add one: quarry add folder PATH", as_json)
+        with show_progress(command_line.console(sys.stderr)) as bars:
             when_empty = EmptyListing.ACCEPT if accept_empty else EmptyListing.REFUSE
             done = [_sync_one(container, source.name, when_empty, bars) for source in chosen]
         if as_json:
-            command_context.print_json(dump_all(done))
+            reports = (SyncReport.from_report(*one) for one in done)
+            command_line.print_json(dump_all(reports))
         else:
             for one in done:
-                rendering.print_sync_report(command_context.console(), one)
-    if any(one.error for one in done):
-        raise typer.Exit(command_context.FAILED)
-    if any(one.unreadable_count for one in done):
-        raise typer.Exit(command_context.DONE_WITH_FAILURES)
+                print_sync_report(command_line.console(), *one)
+    if any(error for _, _, error in done):
+        raise typer.Exit(command_line.FAILED)
+    if any(report.unreadable_count for _, report, _ in done):
+        raise typer.Exit(command_line.DONE_WITH_FAILURES)
 
 
 def _sync_one(
     container: "Container", name: str, when_empty: "EmptyListing", bars: "ProgressBars"
-) -> "SyncReport":
-    """One source; what stops it does not stop the others."""
-    from backend.schemas.run import SyncReport
+) -> "tuple[str, Report, str | None]":
+    """Sync one source; what stops it does not stop the others: it is returned after name and report."""
     from backend.store import sources as stored
     from backend.sync.foreground_run import sync as run
     from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+    from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
     from indexing.ingestion.progress import Report
 
     def synced(container: "Container") -> Report:
@@ -77,7 +91,68 @@ def _sync_one(
 
     report, error = Report(), None
     try:
-        report = command_context.retry_on_index_switch(container, synced)
+        report = command_line.retry_on_index_switch(container, synced)
+    except DeletionNeedsApprovalError as failure:
+        error = f"{failure} To decide: quarry sources decision {name}"
     except (ActionRequiredError, TemporarilyUnavailableError) as failure:
         error = str(failure)
-    return SyncReport.from_report(name, report, error)
+    return name, report, error
+
+
+def print_sync_report(console: Console, source: str, one: Report, error: str | None) -> None:
+    counts = [
+        f"{value} {name}"
+        for name, value in (
+            ("indexed", one.documents),
+            ("unchanged", one.unchanged),
+            ("deleted", one.deleted),
+            ("with new readers", one.amended),
+            ("restored", one.restored),
+            ("unreadable", one.unreadable_count),
+        )
+        if value
+    ]
+    spent = ", ".join(f"{stage} {value:.1f} s" for stage, value in one.seconds.items())
+    summary = ", ".join(counts) or ("not synced" if error else "nothing had changed")
+    details = f" ({one.chunks} chunks; {spent})" if one.chunks else ""
+    console.print(Text(f"{source}: {summary}{details}"))
+    for item in one.unreadable:
+        console.print(
+            Text.assemble(("  unreadable  ", "yellow"), to_safe_text(f"{item.item}: {item.reason}"))
+        )
+    if one.unreadable_count > len(one.unreadable):
+        console.print(f"  and {one.unreadable_count - len(one.unreadable)} more: quarry failures")
+    if error:
+        console.print(Text.assemble(("  failed  ", "red"), to_safe_text(error)))
+
+
+@contextmanager
+def show_progress(console: Console) -> Iterator["ProgressBars"]:
+    """Show a bar for each stage, with the words of the pages; nothing where the console is no terminal."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.fields[source]}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bars:
+        yield ProgressBars(bars)
+
+
+class ProgressBars:
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+
+    def show(self, step: Step) -> None:
+        key = (step.source, step.stage)
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task("", total=step.total, source=escape(step.source))
+        self._bars.update(
+            self._tasks[key],
+            completed=step.done,
+            total=step.total,
+            description=escape(to_safe_text(describe_progress(step)).plain),
+        )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from backend.cli import command_context, supervise_workers
+from backend.cli import command_line, supervise_workers
 from backend.sync.wakeup_messages import QUEUES
 
 
@@ -44,8 +44,8 @@ def worker(
         metrics_host=metrics_host,
         metrics_port=metrics_port,
     )
-    with command_context.cli_errors(as_json=False):
-        supervise_workers.supervise_workers(command_context.open_home().settings, plan)
+    with command_line.cli_errors(as_json=False):
+        supervise_workers.supervise_workers(command_line.open_home().settings, plan)
 
 
 def beat(
@@ -54,5 +54,5 @@ def beat(
     ] = 15.0,
 ) -> None:
     """Tell the workers over the broker what is due. One is enough."""
-    with command_context.cli_errors(as_json=False):
-        supervise_workers.supervise_beat(command_context.open_home().settings, every)
+    with command_line.cli_errors(as_json=False):
+        supervise_workers.supervise_beat(command_line.open_home().settings, every)

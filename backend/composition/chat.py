@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from backend.chat.events import ChatEvent
     from backend.chat.llm.client import LanguageModel
     from backend.chat.llm_loop import ChatTurn
-    from backend.search.llm_protocol import Complete
     from backend.search.models import Budgets, DocumentNumbers
-    from backend.search.search_tool import SearchTool
-    from backend.search.service import SearchService
+    from backend.search.search_tool import SearchService
     from connectors.document import Document
     from indexing.embedding.token_counting import CountTokens
     from indexing.index.protocols import Index
@@ -74,13 +72,16 @@ class ChatService:
     @cached_property
     def search(self) -> "SearchService":
         """Searches without the language model."""
-        from backend.search.models import DocumentNumbers
-        from backend.search.service import SearchService
+        return self._search_over(self.engine.index)
 
-        index = self.engine.index
+    def _search_over(self, index: "Index") -> "SearchService":
+        from backend.search.search_tool import SearchService
+
         return SearchService(
             index=index,
-            make_tool=lambda: self._search_tool(index, None, DocumentNumbers()),
+            embedder=self.engine.embedding.embedder,
+            understanding=self.engine.embedding.language_support,
+            count_tokens=self.count_tokens,
             budgets=self.budgets,
             seconds=self.settings.search_seconds,
         )
@@ -101,20 +102,6 @@ class ChatService:
                 yield from self._answer_from_sentences(turn, index, numbers, state)
             else:
                 yield from self._answer_by_model(turn, index, numbers, state, files, model)
-
-    def _search_tool(
-        self, index: "Index", complete: "Complete | None", numbers: "DocumentNumbers"
-    ) -> "SearchTool":
-        from backend.search.search_tool import SearchTool
-
-        return SearchTool(
-            index=index,
-            embedder=self.engine.embedding.embedder,
-            understanding=self.engine.embedding.language_support,
-            count_tokens=self.count_tokens,
-            complete=complete,
-            numbers=numbers,
-        )
 
     def _exceeds_window(self, files: Sequence["ContextFile"], model: "LanguageModel") -> bool:
         from backend.chat.context_files import resolve_context_user_files
@@ -145,9 +132,11 @@ class ChatService:
         state: "ChatStateContainer",
     ) -> Iterator["ChatEvent"]:
         from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
+        from backend.search.search_tool import correct_request
 
         parts = ExtractiveDependencies(
-            search=self._search_tool(index, None, numbers).run,
+            search=self._search_over(index).tool(None, numbers).run,
+            correct=lambda request: correct_request(request, index),
             numbers=numbers,
             embedder=self.engine.embedding.embedder,
             understanding=self.engine.embedding.language_support,
@@ -173,7 +162,7 @@ class ChatService:
         parts = ChatDependencies(
             model=model,
             count_tokens=self.count_tokens,
-            search=self._search_tool(index, make_complete(model), numbers).run,
+            search=self._search_over(index).tool(make_complete(model), numbers).run,
             numbers=numbers,
             search_seconds=self.settings.search_seconds,
         )

@@ -1,6 +1,6 @@
 """JSON of an answer: its citations, and the events while it is written."""
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from pydantic import JsonValue
 
@@ -19,17 +19,21 @@ _CITED: dict[str, JsonValue] = {
 }
 
 
+Verdict: TypeAlias = Literal["supported", "weak", "unsupported", "contradicted", "unchecked"]
+
+
 class CitationResponse(Schema):
     number: int
     document_id: str
     title: str
     link: str
     quote: str
-    """The passage that supports the sentence; empty where none was found."""
+    """The passage that supports or contradicts the sentence, or comes nearest; empty where none was found."""
     section: int
     span: SpanPair
     score: float
-    verdict: str
+    verdict: Verdict
+    """`unchecked` if the check did not run, or could not: no claim, or a language that is not understood."""
 
     @classmethod
     def from_citation(cls, citation: "Citation") -> Self:
@@ -43,7 +47,7 @@ class CitationResponse(Schema):
             section=support.section if support else 0,
             span=(support.span.start, support.span.end) if support else (0, 0),
             score=support.score if support else 0.0,
-            verdict=support.verdict.value if support else "unsupported",
+            verdict=support.verdict.value if support else "unchecked",
         )
 
 
@@ -53,6 +57,8 @@ class AnswerResponse(Schema):
     model: str | None
     citations: tuple[CitationResponse, ...]
     seconds: float
+    cut: bool = False
+    """Whether the model reached its limit before the end of the answer."""
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
@@ -62,6 +68,7 @@ class AnswerResponse(Schema):
             model=done.model,
             citations=tuple(map(CitationResponse.from_citation, done.citations)),
             seconds=round(seconds, 4),
+            cut=done.cut,
         )
 
 
@@ -111,6 +118,7 @@ class AnswerDoneEvent(Schema):
                 }
             ],
             "seconds": 0.41,
+            "cut": False,
         },
         html=f"<p>{_SENTENCE}</p>",
     )

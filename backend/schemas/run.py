@@ -9,6 +9,17 @@ if TYPE_CHECKING:
     from indexing.ingestion.progress import Report
 
 
+class EmbeddingResponse(Schema):
+    """A document that is being embedded."""
+
+    model_config = with_example(item="Warranty", done=128, total=310)
+
+    item: str
+    done: int
+    """Its passages that are embedded."""
+    total: int
+
+
 class RunResponse(Schema):
     model_config = with_example(
         id=7,
@@ -23,6 +34,9 @@ class RunResponse(Schema):
         decision=None,
         started_at="2025-11-03T09:30:00Z",
         finished_at="2025-11-03T09:30:00Z",
+        done=45,
+        total=45,
+        embedding=None,
     )
 
     id: int
@@ -39,6 +53,11 @@ class RunResponse(Schema):
     """What a person must decide: how many documents are `held`, `listed`, `missing`."""
     started_at: datetime
     finished_at: datetime | None
+    done: int = 0
+    """Documents that the present stage has dealt with."""
+    total: int | None = None
+    """Documents that the stage deals with, where that is known."""
+    embedding: EmbeddingResponse | None = None
 
 
 class UnreadableResponse(Schema):
@@ -50,7 +69,13 @@ class ProgressEvent(Schema):
     """The event `progress` of a sync."""
 
     model_config = with_example(
-        source="handbook", stage="indexing", item="Warranty", done=12, total=None, rate=8.4
+        source="handbook",
+        stage="indexing",
+        item="Warranty",
+        done=12,
+        total=45,
+        rate=8.4,
+        text="Indexing 12 of 45 documents · 8.4 a second · embedding Warranty",
     )
 
     source: str
@@ -60,6 +85,8 @@ class ProgressEvent(Schema):
     total: int | None
     rate: Rate
     """Documents per second."""
+    text: str = ""
+    """All of it in words."""
 
 
 class SyncReport(Schema):

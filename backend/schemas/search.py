@@ -1,21 +1,33 @@
-"""JSON of a search: its results, its facets, and the events while it runs."""
+"""JSON of a search: its filters, its results, its facets, and the events while it runs."""
 
+import re
 from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Self
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from backend.schemas.base import Schema, SpanPair, with_example
+from indexing.index.person_keys import person_key
+from indexing.index.protocols import DateRange, Filters
 
 if TYPE_CHECKING:
     from backend.search.models import InferenceSection, SearchDoc
+    from backend.search.query_syntax import ParsedQuery
     from indexing.index.protocols import Facets
+
+MOST_VALUES = 100
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_FIRST, _LAST = date(1, 1, 3), date(9999, 12, 28)
+"""Between these every day has a midnight in every time zone, and one that follows."""
+
+Names: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(max_length=1_000)], ...], Field(min_length=1, max_length=MOST_VALUES)
+]
 
 PREVIEW_CHARACTERS = 300
 PREVIEWS = 20
 """Results in an event of a search that is running."""
-
 _PREVIEW: dict[str, JsonValue] = {
     "document_id": "handbook:people/parental-leave.md",
     "title": "Parental leave",
@@ -28,6 +40,55 @@ _PREVIEW: dict[str, JsonValue] = {
     "updated_at": "2025-11-03T09:30:00Z",
     "content": "Parents have 26 weeks of paid leave.",
 }
+
+
+def _check_day(day: object) -> object:
+    """A number would be taken for seconds since 1970."""
+    if isinstance(day, str) and _DAY.fullmatch(day):
+        return day
+    raise ValueError("write a day as 2026-03-31")
+
+
+Day: TypeAlias = Annotated[date, BeforeValidator(_check_day)]
+
+
+class FiltersBody(BaseModel):
+    """Fields are AND-ed, values within a field OR-ed. What is left out does not filter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sources: Names | None = None
+    media_types: Names | None = None
+    people: Names | None = Field(
+        default=None,
+        description="Authors and owners: each by the key that facets tell, an e-mail address, or a"
+        " name where no address is known",
+    )
+    tags: Names | None = Field(default=None, description="Each as key=value")
+    since: Day | None = Field(default=None, description="Updated on this day or later")
+    until: Day | None = Field(default=None, description="Updated on this day or before")
+
+    def filters(self) -> Filters:
+        return Filters(
+            sources=_to_set(self.sources),
+            media_types=_to_set(self.media_types),
+            people=None if self.people is None else frozenset(map(person_key, self.people)),
+            tags=_to_set(self.tags),
+            updated=DateRange(
+                _midnight(self.since) if self.since else None,
+                _midnight(self.until, days=1) if self.until else None,
+            ),
+        )
+
+
+def _to_set(values: tuple[str, ...] | None) -> frozenset[str] | None:
+    return None if values is None else frozenset(values)
+
+
+def _midnight(day: date, days: int = 0) -> datetime:
+    """The moment here at which the day begins, so many days later."""
+    day = min(max(day, _FIRST), _LAST)
+    return datetime.combine(day + timedelta(days=days), time.min).astimezone()
 
 
 class ResultReason(Schema):
@@ -54,15 +115,45 @@ class SearchResult(Schema):
     why: tuple[ResultReason, ...]
 
 
+class QueryFilter(Schema):
+    """A filter, a phrase or an exclusion that stands in the query."""
+
+    kind: Literal["phrase", "excluded", "source", "type", "person", "before", "after"]
+    value: str
+    without: str
+    """The query without it."""
+
+
 class SearchResponse(Schema):
     query: str
     results: tuple[SearchResult, ...]
     seconds: float
+    filters: tuple[QueryFilter, ...] = ()
+    """Those that were read from the query, in its order."""
+    notes: tuple[str, ...] = ()
+    """What of the query was not understood."""
+    corrected: str | None = None
+    """What was searched instead, where nothing readable holds some word of the query."""
 
     @classmethod
-    def from_docs(cls, query: str, docs: "Sequence[SearchDoc]", seconds: float) -> Self:
-        results = tuple(map(SearchResult.model_validate, docs))
-        return cls(query=query, results=results, seconds=round(seconds, 4))
+    def from_docs(
+        cls,
+        parsed: "ParsedQuery",
+        docs: "Sequence[SearchDoc]",
+        seconds: float,
+        corrected: str | None = None,
+    ) -> Self:
+        return cls(
+            query=parsed.query,
+            results=tuple(map(SearchResult.model_validate, docs)),
+            seconds=round(seconds, 4),
+            filters=tuple(
+                QueryFilter(kind=one.kind.value, value=one.value, without=parsed.without(one))
+                for one in parsed.operators
+            ),
+            notes=parsed.notes,
+            corrected=corrected,
+        )
 
 
 class PersonFacet(Schema):

@@ -37,6 +37,8 @@ class FailureResponse(Schema):
     last_at: datetime
     next_try: datetime | None
     """Null: with the next run."""
+    waits_for_change: bool = False
+    """This version can never be read: it is not tried again until the document changes, or someone asks."""
 
 
 class SourceResponse(Schema):
@@ -84,6 +86,50 @@ class SourceResponse(Schema):
     """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
     overdue: str | None = None
     """Why a run that is due does not begin."""
+    activity: str = ""
+    """What the current run does or waits for, in words; empty without one."""
+    seconds_left: float | None = None
+    """How long the current stage of the run will probably take, where that can be told."""
+
+
+class MissingDocumentResponse(Schema):
+    model_config = with_example(
+        id="handbook:support/warranty.docx",
+        title="Warranty",
+        link="file:///srv/handbook/support/warranty.docx",
+    )
+
+    id: str
+    title: str
+    link: str
+
+
+class DecisionResponse(Schema):
+    """Documents that a source does not list any more; a person must decide whether they are deleted."""
+
+    model_config = with_example(
+        source="handbook",
+        held=120,
+        listed=81,
+        missing=39,
+        since=_MOMENT,
+        cause="All of them are in /srv/handbook/support/, where nothing is left. It was probably moved,"
+        " renamed or deleted, or Quarry may not see it any more.",
+        documents=[MissingDocumentResponse.example().model_dump()],
+        has_more=True,
+    )
+
+    source: str
+    held: int
+    listed: int
+    missing: int
+    since: datetime | None
+    """When the source was listed."""
+    cause: str
+    """What probably happened."""
+    documents: tuple[MissingDocumentResponse, ...]
+    """What would be deleted, by id."""
+    has_more: bool
 
 
 class CapabilityResponse(Schema):

@@ -4,13 +4,21 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import TypeAlias
 
 from backend.search.llm_protocol import ChatMessage
 from connectors.access import Readers
 from connectors.document import Span
 from indexing.chunking.chunk import Chunk
-from indexing.index.protocols import Filters, Hit, RankReason, VariantName
+from indexing.index.protocols import (
+    NO_CONDITIONS,
+    Filters,
+    Hit,
+    RankReason,
+    TextConditions,
+    VariantName,
+)
 from indexing.runtime.deadline import Deadline
 
 CitationMapping: TypeAlias = Mapping[int, str]
@@ -33,6 +41,12 @@ class Budgets:
         return cls(selection=share, answer=share)
 
 
+class Spelling(StrEnum):
+    CORRECTED = "corrected"
+    """Words that nothing readable holds are searched as the nearest words that something does."""
+    VERBATIM = "verbatim"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
     message: str
@@ -45,6 +59,14 @@ class SearchRequest:
     model_queries: tuple[str, ...] = ()
     """Queries that the chat model wrote."""
     filters: Filters = field(default_factory=Filters)
+    conditions: TextConditions = NO_CONDITIONS
+    misspelled: str | None = None
+    """The message as it was typed, where words of it were corrected."""
+
+    @property
+    def corrected(self) -> str | None:
+        """What is searched instead of what was typed, if anything."""
+        return self.message if self.misspelled else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ whatever it says.
 import re
 from collections.abc import Mapping, Sequence
 
+from backend.search.budget import to_json
 from backend.search.llm_protocol import ChatMessage
-from backend.search.result_format import to_json
 
 MAX_TURNS = 6
 MAX_TURN_CHARACTERS = 2_000
@@ -71,9 +71,6 @@ NOTHING_FOUND = (
 )
 NOTHING_RELEVANT = (
     "The search found documents, but none that help with the question. Say so; do not guess."
-)
-NOTHING_FITS = (
-    "The search found sections, but the first of them is longer than what may be read at once."
 )
 INCOMPLETE = "Part of the index did not answer: there may be more than is shown here."
 

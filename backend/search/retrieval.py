@@ -1,17 +1,46 @@
-"""Retrieve rankings for all variants with one call to the embedder and one to the index."""
+"""From one message to rankings: the variants that it is searched as, and the search of them all.
 
-from collections.abc import Sequence
+Each variant has its weight in the fusion. All are searched with one call to the embedder and one to the index.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import regex
 
 from backend.search.events import StepFailed
 from backend.search.fusion import VariantRanking
-from backend.search.models import VariantQuery
+from backend.search.llm_protocol import Complete, CompletionError
+from backend.search.models import SearchRequest, VariantQuery
+from backend.search.prompts import keyword_prompt, rephrase_prompt, strip_reasoning
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vector
 from indexing.embedding.language_support import Understanding
-from indexing.index.protocols import Filters, Index, IndexQuery
+from indexing.index.protocols import Evidence, Filters, Hit, Index, IndexQuery, TextConditions
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.text.normalization import SPACELESS
+from indexing.text.tokenizer import extract_keywords, find_exact_terms, words
+
+ORIGINAL_QUERY_WEIGHT = 2.0
+LLM_SEMANTIC_QUERY_WEIGHT = 1.75
+LLM_NON_CUSTOM_QUERY_WEIGHT = 1.5
+LLM_KEYWORD_QUERY_WEIGHT = 1.25
+
+MAX_KEYWORD_QUERIES = 3
+MAX_MODEL_QUERIES = 8
+MAX_QUERY_CHARACTERS = 4_000
+FEW_CONTENT_WORDS = 2.5
+"""A message of at most so many is not searched by itself."""
+EARLIER_TURNS = 6
+"""How far back to look for the question that such a message belongs to."""
+
+_LIST_MARK = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
+_QUOTES = "\"'`“”「」"
+_WRAPPED = re.compile(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]+")
+_HIRAGANA = regex.compile(r"\p{Hiragana}+")
+_SPACELESS = regex.compile(rf"[{SPACELESS}]")
 
 HYBRID_ALPHA = 0.5
 KEYWORD_ALPHA = 0.2
@@ -20,12 +49,134 @@ EMBEDDING_SHARE = 0.5
 """Of the time that is left: a slow embedder must leave enough for the keyword leg."""
 
 
+def variants_of_request(request: SearchRequest) -> tuple[VariantQuery, ...]:
+    """Return the variants that need no further call to a model."""
+    original = VariantQuery("original", normalize_query(request.message), ORIGINAL_QUERY_WEIGHT)
+    written = [
+        VariantQuery("llm", normalize_query(query), LLM_NON_CUSTOM_QUERY_WEIGHT)
+        for query in request.model_queries[:MAX_MODEL_QUERIES]
+    ]
+    return deduplicate_queries([original, *written])
+
+
+def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
+    """Make a keyword variant of the text itself, in place of the model's variants.
+
+    A follow-up of few words ("and in Japan?") is also searched together with the question before it.
+    """
+    own, terms = variants_of_request(request), extract_keywords(normalize_query(request.message))
+    earlier = ""
+    if request.history and needs_history(request.message):
+        earlier = normalize_query(_previous_question(request))
+    if not earlier:
+        keyword = VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT)
+        return deduplicate_queries([*own, keyword])
+    joined = normalize_query(f"{earlier} {request.message}")
+    terms = normalize_query(f"{extract_keywords(earlier)} {terms}")
+    return deduplicate_queries(
+        [
+            *own,
+            VariantQuery("semantic", joined, LLM_SEMANTIC_QUERY_WEIGHT),
+            VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT),
+        ]
+    )
+
+
+def semantic_query_rephrase(
+    request: SearchRequest, complete: Complete, deadline: Deadline
+) -> tuple[VariantQuery, ...]:
+    """Rephrase the message as a question that needs no history. Raises CompletionError."""
+    lines = _parse_lines(complete(rephrase_prompt(request.message, request.history), deadline))
+    return (VariantQuery("semantic", lines[0], LLM_SEMANTIC_QUERY_WEIGHT),)
+
+
+def keyword_query_expansion(
+    request: SearchRequest, complete: Complete, deadline: Deadline
+) -> tuple[VariantQuery, ...]:
+    """Write up to three keyword queries for the message. Raises CompletionError."""
+    lines = _parse_lines(complete(keyword_prompt(request.message, request.history), deadline))
+    return tuple(
+        VariantQuery("keyword", text, LLM_KEYWORD_QUERY_WEIGHT)
+        for text in lines[:MAX_KEYWORD_QUERIES]
+    )
+
+
+def deduplicate_queries(variants: Iterable[VariantQuery]) -> tuple[VariantQuery, ...]:
+    """Merge equal texts within the hybrid and within the keyword group, and add their weights.
+
+    The first of them gives name, spelling and position. Empty texts are left out.
+    """
+    merged: dict[tuple[str, str], VariantQuery] = {}
+    for variant in variants:
+        if not variant.text:
+            continue
+        first = merged.get(query_key(variant))
+        weight = variant.weight + (first.weight if first else 0.0)
+        name, text = (first.name, first.text) if first else (variant.name, variant.text)
+        merged[query_key(variant)] = VariantQuery(name, text, weight)
+    return tuple(merged.values())
+
+
+def query_key(variant: VariantQuery) -> tuple[str, str]:
+    """Return a key that is equal for variants that are searched alike."""
+    group = "keyword" if variant.name == "keyword" else "hybrid"
+    return group, variant.text.casefold()
+
+
+def normalize_query(text: str) -> str:
+    """Put `text` on one line; of a very long one keep the beginning and the end, where questions are."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_QUERY_CHARACTERS:
+        return line
+    half = MAX_QUERY_CHARACTERS // 2
+    return f"{line[:half]} {line[-half:]}"
+
+
+def needs_history(message: str) -> bool:
+    """Whether a message has too few content words to be searched by itself."""
+    if find_exact_terms(message):
+        return False
+    content = extract_keywords(normalize_query(message))
+    return sum(map(_content_weight, set(words(content)))) <= FEW_CONTENT_WORDS
+
+
+def _content_weight(word: str) -> float:
+    # Scripts without spaces give every character and every pair of neighbours: a pair counts as
+    # half a word, and a character is in its pairs already. Hiragana alone is mostly grammar.
+    if not _SPACELESS.search(word):
+        return 1.0
+    return 0.5 if len(word) > 1 and not _HIRAGANA.fullmatch(word) else 0.0
+
+
+def _previous_question(request: SearchRequest) -> str:
+    """Return the user's last message that can be searched by itself."""
+    messages = [turn.text for turn in request.history if turn.role == "user"]
+    recent = reversed(messages[-EARLIER_TURNS:])
+    return next((text for text in recent if not needs_history(text)), "")
+
+
+def _parse_lines(answer: str) -> Sequence[str]:
+    """Return the lines of a model's answer without list marks and quotes."""
+    lines = [normalize_query(_unwrap(line)) for line in strip_reasoning(answer).splitlines()]
+    queries = [line for line in lines if line.strip("`")]
+    if not queries:
+        raise CompletionError("the language model gave an empty answer")
+    return queries
+
+
+def _unwrap(line: str) -> str:
+    bare = _LIST_MARK.sub("", line.strip())
+    wrapped = _WRAPPED.fullmatch(bare)
+    return wrapped.group(1) if wrapped else bare
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalOptions:
     """What all variants of a search have in common."""
 
     readers: Readers
     filters: Filters
+    conditions: TextConditions
     exact: tuple[str, ...]
     deadline: Deadline
     hits: int = HITS_PER_VARIANT
@@ -66,7 +217,10 @@ class Retriever:
         ]
         found = self.index.find(queries, options.readers, options.deadline)
         pairs = zip(variants, found.rankings, strict=True)
-        rankings = tuple(VariantRanking(*pair) for pair in pairs)
+        rankings = tuple(
+            VariantRanking(variant, drop_unrelated(hits, self.understanding.floor))
+            for variant, hits in pairs
+        )
         return RetrievalResult(rankings, found.partial, failures)
 
     def _embed(
@@ -97,4 +251,19 @@ def _build_query(
         exact=options.exact,
         size=options.hits,
         filters=options.filters,
+        conditions=options.conditions,
     )
+
+
+def drop_unrelated(hits: Sequence[Hit], floor: float) -> tuple[Hit, ...]:
+    """Drop hits that hold no word of the query and whose cosine is one that unrelated texts have.
+
+    Every index of vectors has a nearest one, whatever is looked for; it need not be a result.
+    """
+    return tuple(hit for hit in hits if _is_related(hit.evidence, floor))
+
+
+def _is_related(evidence: Evidence, floor: float) -> bool:
+    if evidence.exact or evidence.word_share > 0.0:
+        return True
+    return evidence.cosine is not None and evidence.cosine >= floor

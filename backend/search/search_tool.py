@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from backend.search.budget import fit_answer_budget, trim_sections_by_tokens
@@ -25,19 +25,29 @@ from backend.search.fusion import (
 from backend.search.futures import PendingCompletion, run_in_background
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import (
+    Budgets,
     DocumentNumbers,
     InferenceSection,
     SearchDoc,
     SearchRequest,
     SearchResult,
+    Spelling,
     VariantQuery,
 )
+from backend.search.person_lookup import resolve_people
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
+from backend.search.query_syntax import OperatorKind, parse_query
 from backend.search.retrieval import (
     HITS_PER_VARIANT,
     RetrievalOptions,
     RetrievalResult,
     Retriever,
+    deduplicate_queries,
+    keyword_query_expansion,
+    query_key,
+    semantic_query_rephrase,
+    variants_of_request,
+    variants_without_model,
 )
 from backend.search.selection import (
     FEW_SECTIONS,
@@ -46,20 +56,14 @@ from backend.search.selection import (
     select_best,
     select_sections_for_expansion,
 )
-from backend.search.variants import (
-    deduplicate_queries,
-    keyword_query_expansion,
-    query_key,
-    semantic_query_rephrase,
-    variants_of_request,
-    variants_without_model,
-)
+from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
 from indexing.embedding.token_counting import CountTokens
 from indexing.index.protocols import Filters, Hit, Index
-from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.index.spelling import correct_message, spelling_query
+from indexing.runtime.deadline import CancelToken, Deadline, DeadlineExceededError
 from indexing.text.tokenizer import find_exact_terms
 
 VARIANT_SECONDS = 4.0
@@ -153,6 +157,7 @@ class SearchTool:
         options = RetrievalOptions(
             readers=request.readers,
             filters=request.filters,
+            conditions=request.conditions,
             # Of the user's own words only: what a model writes need not be in any document.
             exact=find_exact_terms(request.message),
             deadline=request.deadline,
@@ -291,6 +296,15 @@ def _note_for_model(sections: Sequence[InferenceSection], ranking: Ranking) -> s
     return " ".join(notes)
 
 
+def follow_search(events: Iterator[SearchEvent]) -> Generator[SearchEvent, None, SearchResult]:
+    """Pass on the events of a search and return its result."""
+    for event in events:
+        yield event
+        if isinstance(event, SearchDone):
+            return event.result
+    raise ValueError("the search ended without SearchDone")
+
+
 def _run_to_end(steps: Generator[SearchEvent, None, Ranking]) -> Ranking:
     """Run the steps without anyone reading their events."""
     while True:
@@ -299,3 +313,82 @@ def _run_to_end(steps: Generator[SearchEvent, None, Ranking]) -> Ranking:
         except StopIteration as end:
             ranking: Ranking = end.value
             return ranking
+
+
+def correct_request(request: SearchRequest, index: Index) -> SearchRequest:
+    """Replace words of the message that nothing readable holds by the nearest that something does.
+
+    Raises:
+        DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+    """
+    query = spelling_query(request.message)
+    if not query.words:
+        return request
+    corrections = index.suggest_corrections(query, request.readers, request.deadline)
+    if not corrections:
+        return request
+    corrected = correct_message(request.message, corrections)
+    return replace(request, message=corrected, misspelled=request.message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchService:
+    """Searches raise DeadlineExceededError, TemporarilyUnavailableError or ActionRequiredError where the
+    index does not answer."""
+
+    index: Index
+    embedder: Embedder
+    understanding: Understanding
+    count_tokens: CountTokens
+    budgets: Budgets
+    seconds: float
+
+    def deadline(self, cancel_token: CancelToken | None = None) -> Deadline:
+        """The time that a search may take; `cancel_token` ends it sooner."""
+        return Deadline.after(self.seconds, cancel_token)
+
+    def request(
+        self,
+        query: str,
+        readers: Readers,
+        filters: Filters,
+        deadline: Deadline,
+        spelling: Spelling = Spelling.CORRECTED,
+    ) -> SearchRequest:
+        """Parse what a person typed; its filters narrow `filters`.
+
+        Raises as a search does: names of people are looked up among those whom the asker may see.
+        """
+        parsed = parse_query(query)
+        named = parsed.values(OperatorKind.PERSON)
+        people = resolve_people(self.index, named, readers, deadline) if named else frozenset()
+        request = SearchRequest(
+            message=parsed.text,
+            readers=readers,
+            deadline=deadline,
+            budgets=self.budgets,
+            filters=filters.narrowed_by(parsed.filters(people)),
+            conditions=parsed.conditions,
+        )
+        if spelling is Spelling.VERBATIM:
+            return request
+        return correct_request(request, self.index)
+
+    def rank(self, request: SearchRequest, limit: int) -> Ranking:
+        """At least `limit` chunks, where so many are found."""
+        return self.tool(None, DocumentNumbers()).rank(request, limit)
+
+    def find_sections(self, request: SearchRequest, limit: int) -> list[SearchDoc]:
+        """The best `limit` sections, numbered by document."""
+        return self.tool(None, DocumentNumbers()).find_sections(request, limit)
+
+    def tool(self, complete: Complete | None, numbers: DocumentNumbers) -> SearchTool:
+        """Make what searches for one turn, with the language model if there is one."""
+        return SearchTool(
+            index=self.index,
+            embedder=self.embedder,
+            understanding=self.understanding,
+            count_tokens=self.count_tokens,
+            complete=complete,
+            numbers=numbers,
+        )

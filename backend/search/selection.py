@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from backend.search.budget import select_chunks_for_relevance
+from backend.search.budget import excerpt_for_model, select_chunks_for_relevance
 from backend.search.llm_protocol import Complete, CompletionError
 from backend.search.models import InferenceSection
 from backend.search.prompts import selection_prompt, strip_reasoning
-from backend.search.result_format import excerpt_for_model
 from indexing.runtime.deadline import Deadline
 
 MAX_SECTIONS = 10

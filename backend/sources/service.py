@@ -13,22 +13,24 @@ from types import MappingProxyType
 from typing import Self, TypeAlias
 
 from backend.container import Container
-from backend.schemas.plurals import pluralize
 from backend.schemas.run import RunResponse
 from backend.schemas.source import (
     AuditEntryResponse,
     CapabilityResponse,
+    DecisionResponse,
     FailureResponse,
     SourceActionResponse,
     SourceResponse,
 )
 from backend.sources import status
+from backend.sources.decisions import read_decision
 from backend.sources.intervals import NEVER, check_interval, format_interval
-from backend.sources.status_text import run_label
-from backend.store import audit, failures, run_transitions, runs, schedule, sources
+from backend.sources.status_text import pluralize, run_label
+from backend.store import audit, failures, run_transitions, runs, schedule, sources, workers
 from backend.store.credential_vault import Vault
 from backend.store.database import Database
 from backend.store.sources import UNCHANGED, Source
+from backend.sync import wakeup_messages
 from connectors.connector import Capability
 from connectors.errors import ActionRequiredError, ConflictError, InvalidInputError, NotFoundError
 from connectors.registry import ValidatedSource, create_connector, get_source_kind, validate_source
@@ -119,6 +121,8 @@ class SourceService:
     def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceResponse:
         """Replace the settings, the credential or both; None keeps what is stored.
 
+        What was saved is tried as soon as possible, by a new run. Other settings let what was unreadable for good be tried again.
+
         Raises:
             InvalidSourceError: the settings or the credential are not valid; nothing is changed.
             NotConfiguredError: no key opens the stored credential.
@@ -132,7 +136,12 @@ class SourceService:
                 name,
             )
             sealed = UNCHANGED if credential is None else self._sealed(checked)
-            sources.edit(database, name, checked.settings, sealed)
+            edited = sources.edit(database, name, checked.settings, sealed)
+            if edited.settings != source.settings:
+                failures.forget_versions(database, source.id)
+            run_transitions.interrupt(database, name)
+            if source.paused_at is None:
+                schedule.request_run(database, name, "incremental")
             given = {"settings": settings, "credential": credential}
             details["changed"] = [part for part, values in given.items() if values is not None]
         return self.status(name)
@@ -178,7 +187,7 @@ class SourceService:
                 schedule.request_run(
                     database, name, schedule.schedule_kind(last.kind), last.accepted
                 )
-        return SourceActionResponse(source=name, told=f"{name} is synced again.")
+        return self._requested(name, f"{name} is synced again.")
 
     def cancel(self, name: str) -> SourceActionResponse:
         """Stop the current or waiting run. What it did is kept; the next one continues from there."""
@@ -207,22 +216,43 @@ class SourceService:
         """Have a permission sync start as soon as possible."""
         return self._request("permissions", name, "permissions")
 
-    def accept(self, name: str) -> SourceActionResponse:
+    def decision(self, name: str, after: str = "", limit: int = 100) -> DecisionResponse:
+        """Return what is to be decided. Raises NotFoundError: nothing is."""
+        return read_decision(self.database, self.get(name).name, after, limit)
+
+    def accept(self, name: str, missing: int | None = None) -> SourceActionResponse:
         """Agree to the deletions that the last run held back.
 
         A run that starts as soon as possible carries them out. It asks again where the source lists even
         fewer documents by then.
+
+        Args:
+            missing: how many deletions the person was shown; ConflictError if it is another number by now.
         """
         with self._audited("accept", name) as (database, details):
-            _check_not_paused(database, name)
-            held_back = status.find_decision(database, name)
-            if held_back is None or held_back.decision is None:
-                raise ConflictError(f"No run of {name!r} needs a decision.")
-            missing = held_back.decision["missing"]
-            details.update(held_back.decision)
-            schedule.request_run(database, name, status.comparing_kind(held_back), accepted=missing)
-        told = f"Accepted: the next run of {name} deletes {pluralize(missing, 'document')} that the source no longer lists."
-        return SourceActionResponse(source=name, told=told)
+            decision = _find_decision(database, name)
+            if missing not in (None, decision["missing"]):
+                raise ConflictError(
+                    f"By now {pluralize(decision['missing'], 'document')} of {name!r} are missing, not"
+                    f" {missing:,}. Look at the list again."
+                )
+            details.update(decision)
+            documents = pluralize(decision["missing"], "document")
+            told = (
+                f"{documents} of {name} will be deleted, if they are still missing from the source."
+            )
+            run_transitions.settle_decisions(database, name, told)
+            schedule.request_run(database, name, "prune", accepted=decision["missing"])
+        return self._requested(name, told)
+
+    def keep(self, name: str) -> SourceActionResponse:
+        """Delete nothing that the last run held back, and list the source again as soon as possible."""
+        with self._audited("keep", name) as (database, details):
+            details.update(_find_decision(database, name))
+            told = f"All documents of {name} are kept. The source is listed again."
+            run_transitions.settle_decisions(database, name, told)
+            schedule.request_run(database, name, "prune")
+        return self._requested(name, told)
 
     def retry(self, name: str, document_ids: Sequence[str] | None = None) -> SourceActionResponse:
         """Try these failed documents again now, or all of them."""
@@ -234,7 +264,7 @@ class SourceService:
             details["documents"] = count
             schedule.request_run(database, name, "retry")
         told = f"{pluralize(count, 'document')} of {name} will be tried again now."
-        return SourceActionResponse(source=name, told=told)
+        return self._requested(name, told)
 
     def describe_schedule(self, name: str) -> SourceActionResponse:
         plan = schedule.read_plans(self.database, self.get(name).name)[name]
@@ -268,13 +298,18 @@ class SourceService:
             run_transitions.stop(database, name, "cancelled")
             schedule.request_run(database, name, "removal")
         told = f"{name} is being removed, with all documents that it alone brought."
-        return SourceActionResponse(source=name, told=told)
+        return self._requested(name, told)
 
     def _request(self, action: str, name: str, kind: str) -> SourceActionResponse:
         with self._audited(action, name) as (database, _):
             _check_not_paused(database, name)
             schedule.request_run(database, name, kind)
-        return SourceActionResponse(source=name, told=_STARTED[kind].format(name))
+        return self._requested(name, _STARTED[kind].format(name))
+
+    def _requested(self, name: str, told: str) -> SourceActionResponse:
+        """Tell what was asked for, and why it does not start where no worker is there to do it."""
+        waits = wakeup_messages.explain_no_worker(workers.list_live(self.database))
+        return SourceActionResponse(source=name, told=f"{told} {waits}" if waits else told)
 
     @contextmanager
     def _audited(self, action: str, name: str) -> Iterator[tuple[Database, Details]]:
@@ -309,7 +344,7 @@ SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], SourceActionResponse
             "refresh": SourceService.sync,
             "prune": SourceService.prune,
             "permissions": SourceService.permissions,
-            "accept": SourceService.accept,
+            "keep": SourceService.keep,
             "delete": SourceService.delete,
         }
     )
@@ -319,6 +354,15 @@ SOURCE_ACTIONS: Mapping[str, Callable[[SourceService, str], SourceActionResponse
 
 def _check_not_paused(database: Database, name: str) -> None:
     sources.check_not_paused(sources.find(database, name))
+
+
+def _find_decision(database: Database, name: str) -> Mapping[str, int]:
+    """Raises ConflictError: the source is paused, or nothing is to be decided."""
+    _check_not_paused(database, name)
+    run = status.find_decision(database, name)
+    if run is None or run.decision is None:
+        raise ConflictError(f"No run of {name!r} needs a decision.")
+    return run.decision
 
 
 def _nothing_failed(database: Database, name: str) -> str:

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 from backend.schemas.run import RunResponse
 from backend.schemas.source import SourceResponse
+from backend.sources.status_text import describe_activity
 from backend.store import batches, documents, failures, runs, schedule, sources, workers
 from backend.store.database import Database
 from backend.store.runs import Run
 from backend.store.sources import Source
 from backend.store.workers import LiveWorker
 from backend.sync import wakeup_messages
-from backend.sync.process_identity import is_gone
+from backend.sync.run_lease import is_gone
 
 _DONE = ("documents", "unchanged", "amended", "deleted", "unreadable")
 """The counts of a run that add up to the documents it has dealt with."""
@@ -37,13 +38,9 @@ def find_decision(database: Database, name: str) -> Run | None:
     run = runs.find_last(database, name, "needs a decision")
     if run is None or run.finished_at is None:
         return None
-    listed = schedule.last_end(database, name, comparing_kind(run))
+    kind = "permissions" if run.kind == "permissions" else "prune"
+    listed = schedule.last_end(database, name, kind)
     return None if listed is not None and listed > run.finished_at else run
-
-
-def comparing_kind(run: Run) -> str:
-    """Return the kind of run that carries out what this one needs a decision about."""
-    return "permissions" if run.kind == "permissions" else "prune"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +72,7 @@ def _to_status(database: Database, source: Source, counts: _Counts) -> SourceRes
     plan = counts.plans.get(name, schedule.Schedule({}, {}))
     state, now = _state(database, source, last), datetime.now(UTC)
     is_active = state in {*runs.OPEN, "being removed"}
+    progress = last.progress_at(now) if last and state in runs.OPEN else None
     return SourceResponse(
         name=name,
         kind=source.kind,
@@ -94,6 +92,8 @@ def _to_status(database: Database, source: Source, counts: _Counts) -> SourceRes
         overdue=None
         if is_active
         else wakeup_messages.explain_overdue(plan.starts, counts.present, now),
+        activity=describe_activity(last, progress) if last and progress else "",
+        seconds_left=progress.seconds_left if progress else None,
     )
 
 

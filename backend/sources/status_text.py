@@ -1,10 +1,13 @@
-"""Counts and the activity of a source as text, for the command line and the pages."""
+"""What sources and runs do, in words: the same on the command line, in the API and on the pages."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from backend.schemas.source import SourceResponse
-from backend.store.runs import OPEN
+from indexing.ingestion.progress import Embedding, Progress
+
+if TYPE_CHECKING:
+    from backend.store.runs import Run
 
 _RUNS: Mapping[str, str] = MappingProxyType(
     {
@@ -18,6 +21,25 @@ _RUNS: Mapping[str, str] = MappingProxyType(
         "removal": "Removal",
     }
 )
+_STAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "starting": "Starting",
+        "repairing": "Checking the index",
+        "indexing": "Indexing",
+        "listing": "Comparing with the source",
+        "removing": "Removing",
+    }
+)
+_STATES: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
+_LONG_DOCUMENT = 100
+"""Passages from which on it is told how many of a document are embedded."""
+_FIRST_GUESS = 3.0
+"""Seconds that a stage has gone on before it is told how long it will take."""
+
+
+def state_label(state: str) -> str:
+    """Return what people call this state of a source."""
+    return _STATES.get(state, state)
 
 
 def run_label(kind: str) -> str:
@@ -48,19 +70,52 @@ def _format_value(value: object) -> str:
             return str(value)
 
 
-def describe_activity(source: SourceResponse) -> str:
-    """Return what the current run does or waits for; empty without one."""
-    run = source.run
-    if run is None or source.state not in OPEN:
-        return ""
-    if run.waiting_for and source.state == "waiting":
-        return _describe_wait(run.waiting_for)
-    rate = f"{source.rate:.1f} a second" if source.rate else ""
-    activity = (run_label(run.kind), run.stage, format_counts(run.counts), rate, run.item)
+def describe_activity(run: "Run", progress: Progress) -> str:
+    """Return what an open run does or waits for."""
     waits = _describe_wait(run.waiting_for) if run.waiting_for else ""
-    return " · ".join(filter(None, (*activity, waits)))
+    if waits and run.state == "waiting":
+        return waits
+    is_embedding = progress.embedding is not None
+    return " · ".join(filter(None, (describe_progress(progress), "" if is_embedding else waits)))
+
+
+def describe_progress(progress: Progress) -> str:
+    """Return such as `Indexing 120 of 3,400 documents · 8.2 a second · about 7 minutes left · embedding Leave`."""
+    stage = _STAGES.get(progress.stage, progress.stage.capitalize())
+    rate = f"{progress.rate:.1f} a second" if progress.done and progress.rate else ""
+    doing = _describe_embedding(progress.embedding) if progress.embedding else progress.item
+    facts = (f"{stage} {_format_done(progress)}".strip(), rate, _format_left(progress), doing)
+    return " · ".join(filter(None, facts))
+
+
+def _format_done(progress: Progress) -> str:
+    if progress.total is not None:
+        return f"{progress.done:,} of {pluralize(progress.total, 'document')}"
+    return f"{pluralize(progress.done, 'document')} so far" if progress.done else ""
+
+
+def _format_left(progress: Progress) -> str:
+    left = progress.seconds_left
+    if left is None or progress.done < _FIRST_GUESS * progress.rate:
+        return ""
+    minutes = round(left / 60)
+    if minutes < 1:
+        return "less than a minute left"
+    if minutes < 60:
+        return f"about {pluralize(minutes, 'minute')} left"
+    return f"about {pluralize(round(minutes / 60), 'hour')} left"
+
+
+def _describe_embedding(embedding: Embedding) -> str:
+    place = f", passage {embedding.done + 1:,} of {embedding.total:,}"
+    return f"embedding {embedding.item}{place if embedding.total >= _LONG_DOCUMENT else ''}"
 
 
 def _describe_wait(reason: str) -> str:
     """A reason is a sentence that says what happened, or a part of one."""
     return reason if reason[:1].isupper() else f"Waiting: {reason}"
+
+
+def pluralize(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

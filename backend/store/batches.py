@@ -26,16 +26,17 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import run_transitions
+from backend.store import run_progress
 from backend.store import runs as run_rows
 from backend.store.backoff import exponential_backoff
-from backend.store.batch_codec import decode_changes, encode_changes
 from backend.store.database import Database, exclusive
+from backend.store.document_contents import decode_changes, encode_changes
 from backend.store.runs import Process
-from backend.store.tables import batches, runs, select_source_id, sources, where_source
+from backend.store.sources import select_source_id, where_source
+from backend.store.tables import batches, runs, sources
 from connectors.connector import Checkpoint
 from indexing.ingestion.batching import ClaimedBatch, DocumentChange, document_id
-from indexing.ingestion.ledger import BatchFinished, LeaseLostError
+from indexing.ingestion.ledger import BatchFinished, LeaseLostError, LedgerChange
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -69,6 +70,7 @@ def save(
                 "run_id": run,
                 "after": _last_batch_of(connection, source_id, ids),
                 "document_ids": ids,
+                "changes": len(changes),
                 "payload": payload,
                 "saved_at": datetime.now(UTC),
             }
@@ -196,6 +198,14 @@ def list_ready_sources(database: Database) -> list[int]:
         return list(connection.scalars(query))
 
 
+def find_run(connection: Connection, changes: Iterable[LedgerChange]) -> int | None:
+    """Return the run whose batch these changes finish, if they finish one."""
+    finished = next((one for one in changes if isinstance(one, BatchFinished)), None)
+    if finished is None:
+        return None
+    return connection.scalar(select(batches.c.run_id).where(batches.c.id == finished.batch))
+
+
 def finish(connection: Connection, finished: BatchFinished) -> None:
     """Delete a batch that was indexed, and add its counts to its run.
 
@@ -205,11 +215,11 @@ def finish(connection: Connection, finished: BatchFinished) -> None:
         LeaseLostError: another worker holds it by now.
     """
     mine = _is_held(finished.batch, finished.fence)
-    run = connection.scalar(select(batches.c.run_id).where(mine))
-    if run is None:
+    row = connection.execute(select(batches.c.run_id, batches.c.changes).where(mine)).first()
+    if row is None:
         raise LeaseLostError(finished.batch)
     connection.execute(delete(batches).where(batches.c.id == finished.batch))
-    run_transitions.add_counts(connection, run, finished.counts, finished.item)
+    run_progress.add_counts(connection, row.run_id, finished.counts, finished.item, row.changes)
 
 
 def count(database: Database, source: str) -> int:
@@ -313,7 +323,9 @@ def _indexable(query: Select[Row]) -> Select[Row]:
     latest run."""
     run_lets = or_(
         and_(runs.c.state == "running", runs.c.stage == "indexing"),
-        runs.c.state.in_(("waiting", "done", "failed", "interrupted", "needs a decision")),
+        runs.c.state.in_(
+            ("waiting", "done", "failed", "interrupted", "needs a decision", "decided")
+        ),
     )
     joined = (
         query.select_from(batches)

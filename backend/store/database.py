@@ -1,22 +1,58 @@
-"""The database: connections, transactions and migration of the tables."""
+"""The database: connections, transactions and migration of the tables, on SQLite and PostgreSQL."""
 
+import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, Table, inspect, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    Table,
+    TypeDecorator,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as AllInUse
+from sqlalchemy.pool import ConnectionPoolEntry
 
-from backend.store import tables
-from backend.store.dialects import READING, WRITING, create_engine_for, translate_errors
-from connectors.errors import DamagedDataError
+from backend.store.database_errors import PATIENCE_SECONDS, to_product_error
+from connectors.errors import (
+    DamagedDataError,
+    NotConfiguredError,
+    TemporarilyUnavailableError,
+)
 
-LATEST = "0005"
+LATEST = "0007"
 """The migration that `tables.py` describes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _MIGRATION_LOCK = 7_361_502_114
+
+_IDLE_SECONDS = 60
+"""After which PostgreSQL ends a transaction whose process has stopped in the middle of it."""
+_BEGIN = "begin"
+READING: Mapping[str, Mapping[str, object]] = {
+    "sqlite": {_BEGIN: "BEGIN"},
+    "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+}
+"""Options of a transaction that sees one state of the database, by the kind of that."""
+WRITING: Mapping[str, Mapping[str, object]] = {
+    "sqlite": {_BEGIN: "BEGIN IMMEDIATE"},
+    "postgresql": {},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +133,8 @@ def exclusive(connection: Connection) -> None:
     It locks the rows of all sources, in one order, so that no two transactions deadlock. Rows that refer to a
     source can be added meanwhile. SQLite has one writer at a time anyway.
     """
-    ids = select(tables.sources.c.id).order_by(tables.sources.c.id)
-    connection.execute(ids.with_for_update(key_share=True))
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT id FROM sources ORDER BY id FOR NO KEY UPDATE"))
 
 
 def inserting(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
@@ -146,3 +182,158 @@ def _migrate(connection: Connection) -> None:
             f" (its version is {_version(connection)}, this program knows {LATEST})."
             " Install the newer Quarry, or set QUARRY_HOME to another folder."
         ) from error
+
+
+def create_engine_for(address: str) -> Engine:
+    """Create the engine for an address; nothing connects yet.
+
+    Raises:
+        NotConfiguredError: the address is neither SQLite nor PostgreSQL, or the driver is not installed.
+    """
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):  # its message may contain the password
+        raise _no_address() from None
+    match url.get_backend_name():
+        case "sqlite":
+            return _sqlite(url)
+        case "postgresql" | "postgres":
+            return _postgresql(url.set(drivername="postgresql+psycopg"))
+        case _:
+            raise _no_address()
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Raise errors of the driver as errors of the product, sorted by what the caller can do."""
+    try:
+        yield
+    except AllInUse as error:
+        raise TemporarilyUnavailableError(
+            "All connections to the database are in use.", retry_after=timedelta(seconds=5)
+        ) from error
+    except DBAPIError as error:
+        if (translated := to_product_error(error)) is None:
+            raise
+        raise translated from error
+
+
+def _no_address() -> NotConfiguredError:
+    return NotConfiguredError(
+        "QUARRY_DATABASE_URL is not the address of a supported database. Use"
+        " postgresql://USER:PASSWORD@HOST/DATABASE (a sign like @ or / in the password as %40 or"
+        " %2F), or unset it to use SQLite in the home."
+    )
+
+
+def _sqlite(url: URL) -> Engine:
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": PATIENCE_SECONDS}, hide_parameters=True)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
+    del entry
+    if not isinstance(connection, sqlite3.Connection):
+        raise TypeError(f"not a connection of the sqlite3 module: {connection!r}")
+    # The driver would begin transactions late and as readers: two writers would then deadlock.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    _switch_to_wal(connection)
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Retry, because SQLite's own busy timeout does not cover a change of the journal mode."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != ("wal",):
+                raise NotConfiguredError(
+                    "The database needs a file on a local disk, where readers and a writer can work"
+                    " at once. Set QUARRY_HOME to a folder on one."
+                )
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(str(connection.get_execution_options().get(_BEGIN, "BEGIN")))
+
+
+def _postgresql(url: URL) -> Engine:
+    limits = {
+        "lock_timeout": PATIENCE_SECONDS,
+        "idle_in_transaction_session_timeout": _IDLE_SECONDS,
+    }
+    usual: dict[str, object] = {
+        "application_name": "quarry",
+        "connect_timeout": 10,
+        # A server that vanished without closing the connection is noticed within a minute.
+        "keepalives_idle": 20,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "options": " ".join(f"-c {name}={seconds}s" for name, seconds in limits.items()),
+    }
+    try:
+        engine = create_engine(
+            url,
+            connect_args={name: value for name, value in usual.items() if name not in url.query},
+            pool_size=10,
+            max_overflow=20,
+            pool_pre_ping=True,
+            hide_parameters=True,
+        )
+    except ModuleNotFoundError as error:
+        raise NotConfiguredError(
+            "PostgreSQL needs a driver that is not installed: pip install"
+            " 'quarry-search[postgresql]'."
+        ) from error
+    event.listen(engine, "before_cursor_execute", _without_nul, retval=True)
+    return engine
+
+
+def _without_nul(
+    connection: object,
+    cursor: object,
+    statement: str,
+    parameters: object,
+    context: object,
+    executemany: object,
+) -> tuple[str, object]:
+    del connection, cursor, context, executemany
+    return statement, _replace_nul(parameters)
+
+
+def _replace_nul(value: object) -> object:
+    """Replace NUL, which PostgreSQL does not store: one in a title must not stop a run."""
+    match value:
+        case str():
+            return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        case dict():
+            return {name: _replace_nul(each) for name, each in value.items()}
+        case list() | tuple():
+            return type(value)(_replace_nul(each) for each in value)
+        case _:
+            return value
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware datetime, stored in UTC, because SQLite stores no time zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        del dialect
+        return value and value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        del dialect
+        return value and (value.replace(tzinfo=UTC) if value.tzinfo is None else value)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, or_, select
 
 from backend.store.database import Database
 from backend.store.document_contents import decode_document
-from backend.store.tables import contents, document_readers, documents, sources, where_source
+from backend.store.sources import where_source
+from backend.store.tables import contents, document_readers, documents, sources
 from connectors.access import Access, Readers
 from connectors.document import Document
 from connectors.errors import DamagedDataError
@@ -81,6 +82,21 @@ def list_readable(
     if source is not None:
         conditions.append(sources.c.name == source)
     return _read_page(database, conditions, limit)
+
+
+def find_by_name(database: Database, name: str, readers: Readers, limit: int) -> list[HeldDocument]:
+    """Return documents that may be read with this link, title or file name, by id.
+
+    A link may name a place in the document, such as `#page=3`.
+    """
+    named = or_(
+        documents.c.link.in_([name, name.partition("#")[0]]),
+        documents.c.title == name,
+        func.lower(documents.c.title) == name.lower(),
+        documents.c.id.endswith(f"/{name}", autoescape=True),
+        documents.c.id.endswith(f":{name}", autoescape=True),
+    )
+    return _read_page(database, [named, _may_read(readers)], limit)
 
 
 def count_by_source(database: Database, source: str | None = None) -> Mapping[str, int]:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, Insert, func, or_, select, update
+from sqlalchemy import Connection, and_, func, or_, select, update
 
 from backend.store.backoff import exponential_backoff
-from backend.store.database import Database, inserting
-from backend.store.tables import failures, select_source_id, sources, where_source
+from backend.store.database import Database, inserting, upsert
+from backend.store.sources import select_source_id, where_source
+from backend.store.tables import failures, sources
 from indexing.ingestion.ledger import Failed, Unread
 
 _PAGE = 500
@@ -27,12 +28,19 @@ class Failure:
     first_at: datetime
     last_at: datetime
     next_try: datetime | None = None
-    """None: with the next run."""
+    """None: with the next run, or, if it waits for a change, on request only."""
+    version: str | None = None
+    """Set if this version can never be read."""
+
+    @property
+    def waits_for_change(self) -> bool:
+        return self.version is not None and self.next_try is None
 
 
 def list_due(database: Database, source: str, now: datetime, limit: int) -> list[str]:
     """Return the documents whose next try has come, longest due first."""
-    come = or_(failures.c.next_try.is_(None), failures.c.next_try <= now)
+    next_run = and_(failures.c.next_try.is_(None), failures.c.version.is_(None))
+    come = or_(next_run, failures.c.next_try <= now)
     query = (
         select(failures.c.document_id)
         .join(sources)
@@ -51,6 +59,15 @@ def retry_now(database: Database, source: str, document_ids: Sequence[str] | Non
         chosen = chosen.where(failures.c.document_id.in_(document_ids))
     with database.writing() as connection:
         return connection.execute(chosen.values(next_try=datetime.now(UTC))).rowcount
+
+
+def forget_versions(database: Database, source_id: int) -> None:
+    """Let all failures of a source be read again, whatever their versions: its settings may mend them."""
+    final = update(failures).where(
+        failures.c.source_id == source_id, failures.c.version.is_not(None)
+    )
+    with database.writing() as connection:
+        connection.execute(final.values(version=None, next_try=datetime.now(UTC)))
 
 
 def list_failures(database: Database, source: str | None = None) -> Iterator[Failure]:
@@ -73,12 +90,22 @@ def counts(database: Database, source: str | None = None) -> Mapping[str, int]:
 
 
 def record(
-    connection: Connection, failed: Sequence[Failed], source_ids: Mapping[str, int], now: datetime
-) -> None:
-    """Record failures, or count one more try of them."""
+    connection: Connection,
+    failed: Sequence[Failed],
+    source_ids: Mapping[str, int],
+    now: datetime,
+    run: int | None,
+) -> int:
+    """Record failures, and return how many of the documents had not failed in this run yet.
+
+    A run that was interrupted may come to a document again: that is no other try.
+    """
     ids = [failure.document_id for failure in failed]
-    query = select(failures.c.document_id, failures.c.tries).where(failures.c.document_id.in_(ids))
-    tries: dict[str, int] = dict(connection.execute(query).all())
+    query = select(failures.c.document_id, failures.c.tries, failures.c.run)
+    found = connection.execute(query.where(failures.c.document_id.in_(ids)))
+    before = {row.document_id: row for row in found}
+    again = {key for key, row in before.items() if run is not None and row.run == run}
+    tries = {key: row.tries + (key not in again) for key, row in before.items()}
     rows = [
         {
             "document_id": failure.document_id,
@@ -86,15 +113,18 @@ def record(
             "item": failure.item,
             "link": failure.link,
             "reason": failure.reason,
-            "tries": 1,
+            "tries": (count := tries.get(failure.document_id, 1)),
             "first_at": now,
             "last_at": now,
-            "next_try": now + back_off(tries.get(failure.document_id, 0) + 1),
+            "next_try": None if failure.version is not None else now + back_off(count),
+            "version": failure.version,
+            "run": run,
         }
         for failure in failed
     ]
     if rows:
-        connection.execute(_counting_insert(connection), rows)
+        upsert(connection, failures, rows, kept=frozenset({"first_at"}))
+    return len(rows) - len(again)
 
 
 def record_pending(
@@ -118,15 +148,6 @@ def record_pending(
         connection.execute(inserting(connection, failures).on_conflict_do_nothing(), rows)
 
 
-def _counting_insert(connection: Connection) -> Insert:
-    statement = inserting(connection, failures)
-    fresh = ("item", "link", "reason", "last_at", "next_try")
-    again = {name: statement.excluded[name] for name in fresh}
-    return statement.on_conflict_do_update(
-        index_elements=["document_id"], set_={**again, "tries": failures.c.tries + 1}
-    )
-
-
 def _read_page(database: Database, source: str | None, after: str) -> list[Failure]:
     query = (
         select(failures, sources.c.name.label("source"))
@@ -148,6 +169,7 @@ def _read_page(database: Database, source: str | None, after: str) -> list[Failu
             first_at=row.first_at,
             last_at=row.last_at,
             next_try=row.next_try,
+            version=row.version,
         )
         for row in rows
     ]

@@ -1,9 +1,11 @@
 """The ledger of `indexing.ingestion.ledger`, stored in the database."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     Connection,
@@ -20,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from backend.store import batches, failures
+from backend.store import batches, failures, run_progress
 from backend.store.database import Database, exclusive, inserting, upsert
 from backend.store.document_contents import encode_document
 from backend.store.documents import read_document, read_readers
@@ -40,6 +42,7 @@ from indexing.ingestion.ledger import (
     Removed,
     Restored,
     Stored,
+    Touched,
     Unread,
     VersionSeen,
 )
@@ -63,9 +66,12 @@ class StoredLedger:
             return connection.scalar(query.where(sources.c.name == source)) or 0
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, str]:
-        query = select(documents.c.id, documents.c.version).where(documents.c.id.in_(ids))
+        held = select(documents.c.id, documents.c.version).where(documents.c.id.in_(ids))
+        failed = select(failure_rows.c.document_id, failure_rows.c.version).where(
+            failure_rows.c.document_id.in_(ids), failure_rows.c.version.is_not(None)
+        )
         with self.database.reading() as connection:
-            return dict(connection.execute(query).all())
+            return dict(connection.execute(held).all()) | dict(connection.execute(failed).all())
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
         with self.database.reading() as connection:
@@ -91,7 +97,8 @@ class StoredLedger:
         encoded = encode_contents(changes)
         with self.database.writing() as connection:
             exclusive(connection)
-            LedgerWriter(connection, read_source_ids(connection), encoded, now).save(changes)
+            run = batches.find_run(connection, changes)
+            LedgerWriter(connection, read_source_ids(connection), encoded, now, run).save(changes)
 
     def mark_access_pending(self, ids: Sequence[str]) -> None:
         with self.database.writing() as connection:
@@ -211,6 +218,8 @@ class LedgerWriter:
     contents: Mapping[str, bytes]
     """What `encode_contents` returns for these changes."""
     now: datetime
+    run: int | None
+    """The run of the batch that the changes finish, if they finish one."""
 
     def save(self, changes: Sequence[LedgerChange]) -> None:
         """Raises ValueError, LeaseLostError: as `Ledger.save`."""
@@ -218,31 +227,7 @@ class LedgerWriter:
         if unknown := names - self.source_ids.keys():
             raise ValueError(f"no such source in the ledger: {', '.join(sorted(unknown))}")
         for kind, group in groupby(changes, type):
-            self._save_group(kind, list(group))
-
-    def _save_group(self, kind: type[LedgerChange], group: Sequence[LedgerChange]) -> None:
-        if kind is Stored:
-            self._save_stored([change for change in group if isinstance(change, Stored)])
-        elif kind is Restored:
-            self._save_restored([change for change in group if isinstance(change, Restored)])
-        elif kind is VersionSeen:
-            self._save_versions([change for change in group if isinstance(change, VersionSeen)])
-        elif kind is AccessAmended:
-            self._save_access([change for change in group if isinstance(change, AccessAmended)])
-        elif kind is Removed:
-            self._delete_documents([change for change in group if isinstance(change, Removed)])
-        elif kind is Failed:
-            self._save_failures([change for change in group if isinstance(change, Failed)])
-        elif kind is Unread:
-            self._save_unread([change for change in group if isinstance(change, Unread)])
-        elif kind is BatchFinished:
-            self._finish_batches([change for change in group if isinstance(change, BatchFinished)])
-        elif kind is ContentLost:
-            self._mark_lost([change for change in group if isinstance(change, ContentLost)])
-        else:
-            self._reset_checkpoints(
-                [change for change in group if isinstance(change, CheckpointReset)]
-            )
+            self._savers[kind](self, list(group))
 
     def _save_stored(self, group: Sequence[Stored]) -> None:
         latest = {change.document.id: change for change in group}
@@ -291,6 +276,17 @@ class LedgerWriter:
         )
         self._delete_failures([change.document_id for change in group])
 
+    def _save_touched(self, group: Sequence[Touched]) -> None:
+        versions = {change.document_id: change.version for change in group}
+        lasting = select(failure_rows.c.document_id).where(
+            failure_rows.c.document_id.in_(versions), failure_rows.c.version.is_not(None)
+        )
+        failed = {each: versions.pop(each) for each in self.connection.scalars(lasting)}
+        for each, version in failed.items():
+            same = update(failure_rows).where(failure_rows.c.document_id == each)
+            self.connection.execute(same.values(version=version))
+        self._save_versions([VersionSeen(each, version) for each, version in versions.items()])
+
     def _save_access(self, group: Sequence[AccessAmended]) -> None:
         latest = {change.document_id: change.access for change in group}
         query = select(documents.c.id).where(documents.c.id.in_(latest))
@@ -304,7 +300,9 @@ class LedgerWriter:
         self._delete_failures(ids)
 
     def _save_failures(self, group: Sequence[Failed]) -> None:
-        failures.record(self.connection, group, self.source_ids, self.now)
+        fresh = failures.record(self.connection, group, self.source_ids, self.now, self.run)
+        if self.run is not None:
+            run_progress.add_counts(self.connection, self.run, {"unreadable": fresh})
         self._update_documents({"key": change.document_id, "version": ""} for change in group)
 
     def _save_unread(self, group: Sequence[Unread]) -> None:
@@ -354,6 +352,25 @@ class LedgerWriter:
             self.connection.execute(
                 update(documents).where(documents.c.id == bindparam("key")).values(named), rows
             )
+
+    _savers: ClassVar[Mapping[type[LedgerChange], Callable[["LedgerWriter", Any], None]]] = (
+        MappingProxyType(
+            {
+                Stored: _save_stored,
+                Restored: _save_restored,
+                VersionSeen: _save_versions,
+                Touched: _save_touched,
+                AccessAmended: _save_access,
+                Removed: _delete_documents,
+                Failed: _save_failures,
+                Unread: _save_unread,
+                ContentLost: _mark_lost,
+                CheckpointReset: _reset_checkpoints,
+                BatchFinished: _finish_batches,
+            }
+        )
+    )
+    """What saves a group of changes of each type."""
 
 
 def _source_name(change: LedgerChange) -> str | None:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, up
 
 from backend.store.backoff import exponential_backoff
 from backend.store.database import Database, exclusive
+from backend.store.run_progress import update_running
 from backend.store.runs import (
     LOST,
     OPEN,
@@ -25,7 +26,8 @@ from backend.store.runs import (
     holder_columns,
     to_run,
 )
-from backend.store.tables import batches, runs, select_source_id, sources
+from backend.store.sources import select_source_id
+from backend.store.tables import batches, runs, sources
 from connectors.errors import TemporarilyUnavailableError
 
 LOG = logging.getLogger("quarry.runs")
@@ -86,6 +88,7 @@ def resume(database: Database, run: int, holder: Process) -> None:
         "renewed_at": now,
         "lease_until": None,
         "fetched": 0,
+        "embedding": None,
     }
     with database.writing() as connection:
         exclusive(connection)
@@ -98,72 +101,9 @@ def resume(database: Database, run: int, holder: Process) -> None:
         _log(connection, run)
 
 
-def renew(
-    database: Database, run: int, stage: str, item: str | None, counts: Mapping[str, int]
-) -> None:
-    """Record what the run is doing.
-
-    Raises:
-        RunEndedError: it was taken over, paused or cancelled.
-    """
-    _update(database, run, {"stage": stage, "item": item, "counts": dict(counts)})
-
-
-def enter_stage(database: Database, run: int, stage: str) -> None:
-    """Enter a stage; batches are claimed in the stage `indexing` alone. Raises as `renew`."""
-    _update(database, run, {"stage": stage, "item": None, "waiting_for": None})
-
-
-def set_activity(
-    database: Database, run: int, item: str | None = None, waiting_for: str | None = None
-) -> None:
-    """Record what is worked on or waited for. Raises as `renew`."""
-    _update(database, run, {"item": item, "waiting_for": waiting_for})
-
-
-def renew_lease(database: Database, run: int, until: datetime) -> None:
-    """Extend the lease: the process renews it before `until`, or is dead. Raises as `renew`."""
-    _update(database, run, {"lease_until": until})
-
-
-def mark_fetched(database: Database, run: int) -> None:
-    """Record that the source was read to its end. Raises as `renew`."""
-    _update(database, run, {"fetched": 1, "waiting_for": None})
-
-
-def add_counts(
-    connection: Connection, run: int, counts: Mapping[str, int], item: str | None
-) -> None:
-    """Add to the counts of the run, whichever process holds it."""
-    query = select(runs.c.counts).where(runs.c.id == run).with_for_update()
-    before = dict(connection.execute(query).scalar_one())
-    added = {name: before.get(name, 0) + more for name, more in counts.items() if more}
-    values: dict[str, object] = {
-        "counts": before | added,
-        "renewed_at": datetime.now(UTC),
-    }
-    if item is not None:
-        values["item"] = item
-    connection.execute(update(runs).where(runs.c.id == run).values(values))
-    # A running run that made progress waits for nothing; a suspended one still waits for its source.
-    goes_on = update(runs).where(runs.c.id == run, runs.c.state == "running")
-    connection.execute(goes_on.values(waiting_for=None, next_try=None))
-
-
-def report_progress(
-    database: Database, run: int, stage: str, item: str | None, more: Mapping[str, int]
-) -> None:
-    """Record what the run is doing, and add the counts since the last report. Raises as `renew`."""
-    with database.writing() as connection:
-        exclusive(connection)
-        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
-        if not connection.execute(mine.values(stage=stage)).rowcount:
-            raise ended_error(connection, run)
-        add_counts(connection, run, more, item)
-
-
 def suspend(database: Database, run: int, reason: str, next_try: datetime) -> None:
-    """Let the run wait until `next_try`, for any process to continue. Raises as `renew`."""
+    """Let the run wait until `next_try`, for any process to continue. Raises RunEndedError: it is not running
+    any more."""
     values = {"state": "waiting", "waiting_for": reason, "next_try": next_try, "lease_until": None}
     _update(database, run, values)
 
@@ -173,7 +113,7 @@ def requeue(
 ) -> None:
     """Close a run that made no progress, and queue another of its kind, after a longer wait each time.
 
-    It is another run, so that a hung thread of this one finds it closed when it wakes up. Raises as `renew`.
+    It is another run, so that a hung thread of this one finds it closed when it wakes up. Raises as `suspend`.
     """
     now = datetime.now(UTC)
     closed = {"state": state, "error": reason, "renewed_at": now, "finished_at": now}
@@ -204,10 +144,19 @@ def requeue(
 def require_decision(
     database: Database, run: int, message: str, decision: Mapping[str, int]
 ) -> None:
-    """Close the run with what a person must decide. Raises as `renew`."""
+    """Close the run with what a person must decide. Raises as `suspend`."""
     state = "needs a decision"
     values = {"state": state, "decision": dict(decision), "error": message}
     _update(database, run, values | {"finished_at": datetime.now(UTC)})
+
+
+def settle_decisions(database: Database, source: str, outcome: str) -> None:
+    """Record what a person decided on all runs of the source that need it; another run carries it out."""
+    undecided = update(runs).where(
+        runs.c.source_id == select_source_id(source), runs.c.state == "needs a decision"
+    )
+    with database.writing() as connection:
+        connection.execute(undecided.values(state="decided", error=outcome))
 
 
 def close(database: Database, run: int, state: RunState, error: str | None = None) -> bool:
@@ -228,9 +177,11 @@ def stop(database: Database, source: str, state: Literal["paused", "cancelled"])
         _end(connection, source, state)
 
 
-def interrupt(connection: Connection, source: str) -> None:
-    """End the open run within a transaction, to begin again with other settings."""
-    _end(connection, source, "interrupted", runs.c.kind.not_in(("reindex", "removal")))
+def interrupt(database: Database, source: str) -> None:
+    """End the open run, to begin again with other settings, whose checkpoint would be of the former ones."""
+    with database.writing() as connection:
+        exclusive(connection)
+        _end(connection, source, "interrupted", runs.c.kind.not_in(("reindex", "removal")))
 
 
 def _end(
@@ -286,13 +237,9 @@ def _take_over(connection: Connection, run: Run, is_gone: Callable[[Run], bool])
 
 def _update(database: Database, run: int, values: Mapping[str, object]) -> None:
     """Raises RunEndedError: the run is not running any more."""
-    fresh = dict(values) | {"renewed_at": datetime.now(UTC)}
     with database.writing() as connection:
-        mine = update(runs).where(runs.c.id == run, runs.c.state == "running")
-        if not connection.execute(mine.values(fresh)).rowcount:
-            raise ended_error(connection, run)
-        if "state" in fresh:
-            _log(connection, run)
+        update_running(connection, run, values)
+        _log(connection, run)
 
 
 def _latest_of(connection: Connection, source: str) -> int:

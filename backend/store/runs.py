@@ -8,11 +8,21 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Connection, Row, func, select
 
 from backend.store.database import Database
-from backend.store.tables import runs, select_source_id, sources
+from backend.store.sources import select_source_id
+from backend.store.tables import runs, sources
 from connectors.errors import TemporarilyUnavailableError
+from indexing.ingestion.progress import Embedding, Progress
 
 RunState: TypeAlias = Literal[
-    "waiting", "running", "needs a decision", "paused", "done", "failed", "cancelled", "interrupted"
+    "waiting",
+    "running",
+    "needs a decision",
+    "decided",
+    "paused",
+    "done",
+    "failed",
+    "cancelled",
+    "interrupted",
 ]
 OPEN = frozenset({"running", "waiting"})
 """States of a run that is running or will continue."""
@@ -37,6 +47,7 @@ class Run:
     state: RunState
     stage: str
     item: str | None
+    """The last item that was worked on."""
     counts: Mapping[str, int]
     error: str | None
     holder: Process
@@ -54,6 +65,26 @@ class Run:
     """What a person must decide about: the numbers of `held`, `listed` and `missing` documents."""
     accepted: int | None = None
     """How many documents a person allowed this run to delete."""
+    done: int = 0
+    """Documents that its present stage has dealt with."""
+    total: int | None = None
+    """Documents that the stage deals with, where that is known."""
+    stage_at: datetime | None = None
+    """Since when it is in its stage."""
+    embedding: Embedding | None = None
+
+    def progress_at(self, now: datetime) -> Progress:
+        """Return how far it is in its stage."""
+        seconds = (now - (self.stage_at or self.started_at)).total_seconds()
+        return Progress(
+            source=self.source,
+            stage=self.stage,
+            item=self.item,
+            done=self.done,
+            total=None if self.total is None else max(self.total, self.done),
+            rate=self.done / seconds if seconds > 0 else 0.0,
+            embedding=self.embedding,
+        )
 
     @property
     def description(self) -> str:
@@ -164,4 +195,8 @@ def to_run(row: Row[tuple[object, ...]]) -> Run:
         next_try=row.next_try,
         decision=row.decision,
         accepted=row.accepted,
+        done=row.done,
+        total=row.total,
+        stage_at=row.stage_at,
+        embedding=None if row.embedding is None else Embedding(**row.embedding),
     )

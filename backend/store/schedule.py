@@ -12,7 +12,8 @@ from sqlalchemy.exc import NoResultFound
 from backend.store import runs
 from backend.store.database import Database, exclusive, upsert
 from backend.store.runs import Run
-from backend.store.tables import batches, failures, schedule, sources, where_source
+from backend.store.sources import where_source
+from backend.store.tables import batches, failures, schedule, sources
 from connectors.errors import NotFoundError
 
 Starts: TypeAlias = dict[str, datetime | None]

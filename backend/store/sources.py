@@ -5,11 +5,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    delete,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from backend.store.database import Database, exclusive
-from backend.store.run_transitions import interrupt
 from backend.store.tables import batches, runs, schedule, sources
 from connectors.connector import Checkpoint, validate_source_name
 from connectors.errors import ConflictError, NotConfiguredError, NotFoundError
@@ -38,6 +45,16 @@ class Source:
     """As `credential_vault.Vault` sealed it."""
     paused_at: datetime | None = None
     """No run of it starts from then on, until it is resumed."""
+
+
+def select_source_id(name: str) -> ScalarSelect[int]:
+    """Return a subquery of the id of the source with this name; NULL if there is none."""
+    return select(sources.c.id).where(sources.c.name == name).scalar_subquery()
+
+
+def where_source(name: str | None) -> list[ColumnElement[bool]]:
+    """Return the condition that selects the source with this name; no condition without a name."""
+    return [] if name is None else [sources.c.name == name]
 
 
 def add(
@@ -78,8 +95,7 @@ def edit(
 ) -> Source:
     """Change the settings of a source and, if one is given, its sealed credential.
 
-    Other settings reset the checkpoint, because the former ones selected what lies before it. An open run is
-    interrupted and starts again, because it would save a checkpoint of the former settings.
+    Other settings reset the checkpoint, because the former ones selected what lies before it.
 
     Raises:
         NotFoundError: there is none of this name.
@@ -92,7 +108,6 @@ def edit(
     with database.writing() as connection:
         exclusive(connection)
         connection.execute(update(sources).where(sources.c.name == name).values(values))
-        interrupt(connection, name)
     return find(database, name)
 
 

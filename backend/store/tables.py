@@ -1,25 +1,19 @@
 """The current tables of the database; `migrations/` creates and changes them."""
 
-from datetime import UTC, datetime
-
 from sqlalchemy import (
     JSON,
     Column,
-    ColumnElement,
-    DateTime,
-    Dialect,
     ForeignKey,
     Index,
     Integer,
     LargeBinary,
     MetaData,
-    ScalarSelect,
     Table,
     Text,
-    TypeDecorator,
-    select,
     text,
 )
+
+from backend.store.database import Moment
 
 metadata = MetaData(
     naming_convention={
@@ -29,21 +23,6 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
-
-
-class Moment(TypeDecorator[datetime]):
-    """An aware datetime, stored in UTC, because SQLite stores no time zone."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        del dialect
-        return value and value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        del dialect
-        return value and (value.replace(tzinfo=UTC) if value.tzinfo is None else value)
 
 
 # Ids are compared and ordered by code point, as the index orders them, in every database.
@@ -64,16 +43,6 @@ sources = Table(
         "served", Integer, nullable=False, server_default="0"
     ),  # increases with every claimed batch
 )
-
-
-def select_source_id(name: str) -> ScalarSelect[int]:
-    """Return a subquery of the id of the source with this name; NULL if there is none."""
-    return select(sources.c.id).where(sources.c.name == name).scalar_subquery()
-
-
-def where_source(name: str | None) -> list[ColumnElement[bool]]:
-    """Return the condition that selects the source with this name; no condition without a name."""
-    return [] if name is None else [sources.c.name == name]
 
 
 documents = Table(
@@ -129,7 +98,9 @@ failures = Table(
     Column("first_at", Moment, nullable=False),
     Column("last_at", Moment, nullable=False),
     Column("listing", Integer, nullable=False, server_default="0"),
-    Column("next_try", Moment),  # NULL: in the next run
+    Column("next_try", Moment),  # NULL: in the next run; with a version, on request only
+    Column("version", Text),  # can never be read; NULL: another try may succeed
+    Column("run", Integer),  # the last one in which it failed
     Index(None, "source_id", "document_id"),
 )
 
@@ -161,6 +132,10 @@ runs = Table(
     Column("decision", JSON(none_as_null=True)),  # counts, if a person has to decide
     Column("accepted", Integer),  # deletions that a person has accepted
     Column("tries", Integer, nullable=False, server_default="0"),  # consecutive failed tries
+    Column("done", Integer, nullable=False, server_default="0"),  # documents of the stage
+    Column("total", Integer),  # documents of the stage, where known
+    Column("stage_at", Moment),  # since when it is in the stage
+    Column("embedding", JSON(none_as_null=True)),  # `indexing.ingestion.progress.Embedding`
     Index(None, "source_id", "id"),
     # The database itself prevents two concurrent runs of a source.
     Index(
@@ -181,6 +156,7 @@ batches = Table(
     Column("run_id", ForeignKey("runs.id"), nullable=False),
     Column("after", Integer, nullable=False),  # waits for the batches of its source up to this id
     Column("document_ids", JSON, nullable=False),
+    Column("changes", Integer, nullable=False, server_default="0"),
     Column("payload", LargeBinary, nullable=False),
     Column("saved_at", Moment, nullable=False),
     Column("fence", Integer, nullable=False, server_default="0"),  # increases with every lease

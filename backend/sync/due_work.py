@@ -14,27 +14,34 @@ from functools import partial
 from types import TracebackType
 from typing import Protocol
 
-from backend.store import batches, failures, run_transitions, runs, schedule, sources
+from backend.store import batches, failures, run_progress, run_transitions, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import RunEndedError
 from backend.store.schedule import LISTING_KINDS, Due
 from backend.store.sources import Source
 from backend.sync.foreground_run import remove_documents, to_decision
-from backend.sync.process_identity import is_gone, this_process
-from backend.sync.progress_writer import NO_MEASURE, Measure, MeasuredCounters, ProgressWriter
+from backend.sync.progress_writer import (
+    NO_MEASURE,
+    EmbeddingReporter,
+    Measure,
+    MeasuredCounters,
+    ProgressWriter,
+)
 from backend.sync.run_lease import (
     ChangeNotifier,
     Heartbeat,
     StallLimit,
     describe_error,
     is_bug,
+    is_gone,
     report_reliably,
+    this_process,
 )
 from backend.sync.run_steps import RunContext, claim_batches
 from connectors.connector import Change, Connector, DocumentListing
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
+from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import ProgressMeter, RunCounters
 
@@ -105,6 +112,7 @@ class Engine:
         def is_over() -> bool:
             return not (along and runs.any_in_stage(database, "indexing"))
 
+        reporter = EmbeddingReporter(database)
         with Heartbeat(database, stopping=self.stopping, bound=self.bound) as heartbeat:
             coming = claim_batches(database, heartbeat, self.notifier, is_over)
             steps = home.batch_worker().run(coming, ProgressMeter("", "indexing"), tally)
@@ -115,6 +123,7 @@ class Engine:
                             f"{step.item!r} was indexed" if step.item else None
                         )
                         heartbeat.check()
+                        reporter.report(step)
                         measured.tell()
                         self.notifier.notify()
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
@@ -172,7 +181,8 @@ def _sync_content(work: _RunWork) -> None:
     context = work.context
     context.heartbeat.record_progress("the index was compared with the ledger")
     _exhaust(work.writer.steps(context.pipeline.repair(work.tally)), context.heartbeat)
-    run_transitions.enter_stage(context.database, context.run, "indexing")
+    total = None if work.due.kind == "retry" else context.count_unread(work.connector)
+    run_progress.enter_stage(context.database, context.run, "indexing", total)
     # The connector asks the ledger for known versions, so that open batches must be indexed first.
     context.wait_until(context.is_indexed, "earlier batches to be indexed")
     context.heartbeat.record_progress("the source was read, from where it was left")

@@ -8,19 +8,17 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any, get_args
 
-from backend.store import batches, run_transitions, runs, schedule, sources
+from backend.store import batches, run_progress, run_transitions, runs, schedule, sources
 from backend.store.database import Database
 from backend.store.runs import RunEndedError, RunState
 from backend.store.sources import Source
-from backend.sync.process_identity import is_gone, this_process
-from backend.sync.progress_writer import ProgressWriter
-from backend.sync.run_lease import ChangeNotifier, Heartbeat
+from backend.sync.progress_writer import EmbeddingReporter, ProgressWriter
+from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_gone, this_process
 from backend.sync.run_steps import RunContext, claim_batches
 from connectors.connector import Change, Connector
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.deletion_guard import DeletionNeedsApprovalError
-from indexing.ingestion.executor import ProgressSteps
+from indexing.ingestion.executor import BatchWorker, ProgressSteps
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Outcome, Progress, ProgressMeter, Report, RunCounters
 
@@ -54,7 +52,7 @@ def sync(
         writer = ProgressWriter(database, run, tally)
         context.wait_until(context.is_still, "another worker to finish")
         yield from writer.steps(pipeline.repair(tally))
-        run_transitions.enter_stage(database, run, "indexing")
+        run_progress.enter_stage(database, run, "indexing", context.count_unread(connector))
         yield from _FetchAndIndex(context, connector, stopping, tally).steps()
         writer.begin("listing")
         listing = pipeline.reconcile(connector.listing(), run, tally, when_empty)
@@ -129,8 +127,17 @@ class _FetchAndIndex:
         )
         batch_worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
         meter = ProgressMeter(pipeline.source, "indexing")
+        reporter = EmbeddingReporter(context.database)
         with closing(batch_worker.run(coming, meter, self.tally)) as steps:
-            yield from steps
+            for step in steps:
+                reporter.report(step)
+                yield self._with_others(step)
+
+    def _with_others(self, step: Progress) -> Progress:
+        """Return the progress with what workers of other processes do for this run."""
+        run = runs.find(self.context.database, self.context.run)
+        shared = run.progress_at(datetime.now(UTC))
+        return replace(step, done=shared.done, total=shared.total, rate=shared.rate)
 
 
 def _is_fetched(fetching: "Future[None]") -> bool:

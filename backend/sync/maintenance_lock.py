@@ -8,10 +8,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from backend.store import batches, run_transitions, runs, sources
+from backend.store import batches, run_progress, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import RunState
-from backend.sync.process_identity import is_dead, is_going_on, is_gone, this_process
+from backend.sync.run_lease import is_dead, is_going_on, is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.rebuild.events import KeepAlive
 
@@ -100,7 +100,7 @@ def _renew_all(database: Database, held: list[int], kind: str) -> KeepAlive:
         nonlocal due
         if time.monotonic() >= due:
             for run in held:
-                run_transitions.renew(database, run, kind, None, {})
+                run_progress.renew(database, run, kind, None, {})
             due = time.monotonic() + _RENEWAL_SECONDS
 
     return renew

@@ -6,7 +6,7 @@ from contextlib import closing
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from backend.store import run_transitions
+from backend.store import run_progress
 from backend.store.database import Database
 from indexing.ingestion.executor import ProgressSteps
 from indexing.ingestion.progress import Progress, RunCounters, TimedStage
@@ -96,7 +96,7 @@ class ProgressWriter:
         Raises:
             RunEndedError: the run is not this process's any more.
         """
-        run_transitions.enter_stage(self._database, self._run, stage)
+        run_progress.enter_stage(self._database, self._run, stage)
         self._told = count_outcomes(self._tally)
 
     def steps(self, steps: ProgressSteps) -> ProgressSteps:
@@ -106,14 +106,27 @@ class ProgressWriter:
             for progress in steps:
                 last = progress
                 if time.monotonic() >= self._due:
-                    self._tell(progress.stage, progress.item)
+                    self._tell(progress)
                 yield progress
         if last is not None:
-            self._tell(last.stage, last.item)
+            self._tell(last)
 
-    def _tell(self, stage: str, item: str | None) -> None:
+    def _tell(self, progress: Progress) -> None:
         now = count_outcomes(self._tally)
         more = {name: count - self._told[name] for name, count in now.items()}
-        run_transitions.report_progress(self._database, self._run, stage, item, more)
+        run_progress.report_progress(self._database, self._run, progress, more)
         self._told = now
         self._due = time.monotonic() + _SECONDS
+
+
+class EmbeddingReporter:
+    """Records now and then what is embedded, on the runs whose batches it belongs to."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._due = 0.0
+
+    def report(self, progress: Progress) -> None:
+        if progress.embedding is not None and time.monotonic() >= self._due:
+            run_progress.record_embedding(self._database, progress.embedding)
+            self._due = time.monotonic() + _SECONDS

@@ -3,8 +3,12 @@
 A thread cannot be ended from outside. So if it makes no progress for too long, its heartbeat gives back what it
 holds, with the reason, for another worker to claim. The fencing numbers of runs and batches make sure that
 nothing is accepted of what the hung thread reports later.
+
+A lease that has expired, or whose process has ended, is for another worker to take over.
 """
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -12,15 +16,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 
-from backend.store import batches, run_transitions
+from backend.store import batches, run_progress, run_transitions
 from backend.store.batches import LEASE
 from backend.store.database import Database
-from backend.store.runs import RunEndedError
+from backend.store.runs import Process, Run, RunEndedError
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.ingestion.batching import ClaimedBatch
 from indexing.runtime.deadline import DeadlineExceededError
+
+SILENCE_LIMIT = timedelta(minutes=10)
+"""A process of another machine, which cannot be checked from here, counts as dead after this silence."""
+
+_STARTED = 19
 
 BEAT_SECONDS = 2.0
 """Seconds between two heartbeats; within this time a worker learns that its run was cancelled."""
@@ -31,6 +41,56 @@ IDLE_POLL_SECONDS = 0.25
 STALL_TIME = timedelta(minutes=15)
 """Work without progress for this time is given up. Requests to sources and to the index time out within
 minutes, and the slowest models that a processor can run embed two batches in two minutes."""
+
+
+def this_process() -> Process:
+    number = os.getpid()
+    return Process(socket.gethostname(), number, _start_time(number))
+
+
+def is_gone(run: Run) -> bool:
+    """Return whether the process that holds the run has ended or lost its lease."""
+    now = datetime.now(UTC)
+    if run.lease_until is not None and run.lease_until < now:
+        return True
+    if run.lease_until is None and run.holder.host != socket.gethostname():
+        return now - run.renewed_at > SILENCE_LIMIT
+    return is_dead(run.holder)
+
+
+def is_dead(process: Process) -> bool:
+    """Return whether a process of this machine has ended; one of another machine never counts as dead."""
+    if process.host != socket.gethostname():
+        return False
+    return not _is_alive(process.number) or _start_time(process.number) != process.started
+
+
+def is_going_on(run: Run) -> bool:
+    """Return whether a live process works on the run."""
+    return run.state == "running" and not is_gone(run)
+
+
+def _is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _start_time(number: int) -> str:
+    """Return the start time in clock ticks since boot, from proc(5); empty on other systems.
+
+    Ticks, because they do not change when the clock of the machine is set.
+    """
+    try:
+        status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # The program name in parentheses may contain anything; only numbers follow the last parenthesis.
+    return status.rpartition(")")[2].split()[_STARTED]
 
 
 class StoppedError(Exception):
@@ -225,7 +285,7 @@ class Heartbeat:
             with self._lock:
                 self._held -= held - still
         if self._run is not None:
-            run_transitions.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
+            run_progress.renew_lease(self._database, self._run, datetime.now(UTC) + self._lease)
 
     def _give_up(self, bound: StallLimit) -> None:
         """Let other workers continue what the thread does not finish.

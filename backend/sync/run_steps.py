@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from backend.store import batches, run_transitions
+from backend.store import batches, failures, run_progress, schedule
 from backend.store.database import Database
-from backend.sync.process_identity import is_dead, this_process
 from backend.sync.progress_writer import NO_MEASURE, Measure, measure_waiting
-from backend.sync.run_lease import ChangeNotifier, Heartbeat
-from connectors.connector import Change
+from backend.sync.run_lease import ChangeNotifier, Heartbeat, is_dead, this_process
+from connectors.connector import Change, Connector, CountsDocuments
 from indexing.ingestion.batching import Batch, ClaimedBatch, describe_last_change
 from indexing.ingestion.pipeline import Pipeline
 
@@ -46,7 +45,7 @@ class RunContext:
                     batches.save(self.database, self.run, batch.changes, batch.checkpoint)
                     self.heartbeat.record_progress(_after(batch))
                     self.notifier.notify()
-        run_transitions.mark_fetched(self.database, self.run)
+        run_progress.mark_fetched(self.database, self.run)
         self.notifier.notify()
 
     def wait_until(self, done: Callable[[], bool], waiting_for: str) -> None:
@@ -55,12 +54,23 @@ class RunContext:
         looks = self.notifier.looks()
         if done():
             return
-        run_transitions.set_activity(self.database, self.run, waiting_for=waiting_for)
+        run_progress.set_activity(self.database, self.run, waiting_for=waiting_for)
         while not done():
             # A recorded wait counts as progress; what is waited for has a time limit of its own.
             self.heartbeat.record_progress()
             looks.wait()
             self.heartbeat.check()
+
+    def count_unread(self, connector: Connector) -> int | None:
+        """Return how many documents a first sync has still to read, if its source can tell."""
+        source = self.pipeline.source
+        if schedule.last_end(self.database, source, "incremental") is not None:
+            return None
+        if not isinstance(connector, CountsDocuments):
+            return None
+        failed = failures.counts(self.database, source).get(source, 0)
+        held = self.pipeline.ledger.count(source) + failed
+        return max(0, connector.count_documents() - held)
 
     def is_still(self) -> bool:
         """Return whether no worker holds a batch of the source."""

@@ -13,7 +13,7 @@ from backend.store import batches, schedule, sources
 from backend.store.database import Database
 from backend.store.workers import LiveWorker
 from backend.sync.due_work import FETCH_KINDS
-from backend.sync.process_identity import is_gone
+from backend.sync.run_lease import is_gone
 from backend.sync.worker_heartbeat import SERVE
 
 Queue: TypeAlias = Literal["fetch", "index", "light"]
@@ -57,6 +57,14 @@ def explain_overdue(
     if now - since < _USUAL_DELAY:
         return None
     return f"Due since {since.astimezone():%Y-%m-%d %H:%M}. {_reason(present)}"
+
+
+def explain_no_worker(present: Sequence[LiveWorker]) -> str | None:
+    """Say why nothing that is asked for starts: no worker runs, or one is missing; None if all are there."""
+    queues = {one.queue for one in present}
+    if SERVE in queues or not (queues == set() or missing_commands(queues)):
+        return None
+    return _reason(present)
 
 
 def missing_commands(queues: set[str]) -> list[str]:

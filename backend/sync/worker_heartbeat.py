@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from backend.store import workers
 from backend.store.database import Database
-from backend.sync.process_identity import this_process
+from backend.sync.run_lease import this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 
 BEAT_SECONDS = 15.0

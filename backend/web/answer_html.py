@@ -12,6 +12,7 @@ from html import escape
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from backend.schemas.answer import AnswerResponse, CitationResponse
@@ -39,7 +40,19 @@ class _Markdown(MarkdownIt):
         return True
 
 
-_MARKDOWN = _Markdown("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_MARKDOWN = (
+    _Markdown("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("text_join")
+)
+
+
+def _forget_numbers(state: StateCore) -> None:
+    """Drop definitions such as `[1]: address`: they would take the place of the links of citations."""
+    defined = state.env.get("references", {})
+    for number in [label for label in defined if label.isdigit()]:
+        del defined[number]
+
+
+_MARKDOWN.core.ruler.after("block", "forget_numbers", _forget_numbers)
 
 
 def answer_html(answer: AnswerResponse) -> str:
@@ -112,6 +125,9 @@ def _inline(children: Sequence[Token], cited: _CitationsByNumber) -> Iterator[To
                     yield _html("</a>")
             case "text":
                 yield from _text(token, cited)
+            case "text_special":
+                # Brackets that are escaped are no citation, so that they must not be joined with their neighbours.
+                yield _plain(token.content)
             case _:
                 yield token
         at += 1

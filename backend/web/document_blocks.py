@@ -12,7 +12,7 @@ from backend.web import urls
 from backend.web.markdown_lines import Lines, LinesKind, cut
 from backend.web.sanitizing import replace_controls
 from connectors.document import Section, Span
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from indexing.text.markdown_links import TARGET_IN_BRACKETS
 
 Style: TypeAlias = Literal["", "strong", "em", "code"]
@@ -77,7 +77,7 @@ class _Text:
 
     @property
     def is_markdown(self) -> bool:
-        return self.media_type == media_types.MARKDOWN
+        return self.media_type == registry.MARKDOWN
 
     def line(self, lines: Lines) -> Line:
         """The pieces of all its lines, and of the line ends between them."""
@@ -121,7 +121,7 @@ class _Text:
 
     def _flows(self, before: Span, after: Span, longest: int) -> bool:
         """Whether a line goes on in the next: of a page, if the next word had no room any more."""
-        if self.media_type != media_types.PDF:
+        if self.media_type != registry.PDF:
             return False
         word = "".join(after.of(self.text).split(maxsplit=1)[:1])
         return before.end - before.start + 1 + len(word) > _FITTED * longest

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from backend.search import media_type_labels
 from backend.store.documents import StoredDocument
-from backend.web import media_type_labels, urls
+from backend.web import urls
 from backend.web.document_blocks import Block, blocks
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from backend.web import media_type_labels
+from backend.search import media_type_labels
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address, toggled
 from indexing.index.person_keys import PersonCount, person_key

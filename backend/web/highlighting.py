@@ -9,7 +9,10 @@ import regex
 
 from backend.web.sanitizing import replace_controls
 from connectors.document import Span
-from indexing.chunking.sentences import split_sentences
+from connectors.extraction import registry
+from indexing.chunking.splitter import split_sentences
+from indexing.text.analysis import add_joined_codes
+from indexing.text.identifiers import find_identifiers
 from indexing.text.markdown_links import strip_links
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
 from indexing.text.tokenizer import words
@@ -44,8 +47,25 @@ class Piece:
 
 
 def query_words(query: str) -> frozenset[str]:
-    """The words of a query, as they are indexed."""
-    return frozenset(words(query))
+    """The words of a query, as they are indexed.
+
+    Of a code only the whole: its parts stand in other codes, which are not what was searched.
+    """
+    codes = [span.of(query) for span in find_identifiers(query)]
+    for code in codes:
+        query = query.replace(code, " ")
+    return frozenset(words(query)).union(*map(_words_of_code, codes))
+
+
+def _words_of_code(code: str) -> frozenset[str]:
+    found = words(code)
+    joined = add_joined_codes(found)[len(found) :]
+    return frozenset(found) & {fold(code)} | frozenset(joined) or frozenset(found)
+
+
+def readable_text(text: str, media_type: str) -> str:
+    """Return a passage as it is shown in a list: without markup, its tables as lines."""
+    return without_markup(text) if media_type == registry.MARKDOWN else table_as_lines(text)
 
 
 def pieces(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
@@ -138,7 +158,7 @@ def _tokenize(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 15)
 def _words_of(run: str) -> frozenset[str] | None:
     """The indexed words of a token; None for a run of a script without spaces."""
-    return None if _SPACELESS.match(run) else frozenset(words(run))
+    return None if _SPACELESS.match(run) else frozenset(add_joined_codes(words(run)))
 
 
 def _spaceless_matches(

@@ -1,12 +1,12 @@
 """The pages and their fragments: each route reads the address, calls one function, and renders."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from backend.api.authentication import AskerDependency
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import (
     ChatDependency,
     DatabaseDependency,
@@ -16,7 +16,7 @@ from backend.api.dependencies import (
 from backend.api.request_context import CancelTokenDependency
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets
-from backend.search.service import SearchService
+from backend.search.search_tool import SearchService
 from backend.store import documents
 from backend.store.database import Database
 from backend.web import facet_groups, search_url
@@ -35,6 +35,7 @@ from indexing.runtime.deadline import CancelToken, DeadlineExceededError
 
 FOLDER = "folder"
 AUDIT_PAGE = 50
+MISSING_PAGE = 200
 MOST_ID = 2**62
 _A_YEAR = 31_536_000
 
@@ -51,6 +52,7 @@ def mount(app: FastAPI) -> None:
         ("/source/{name}", source_page),
         ("/audit", audit_page),
         ("/source/{name}/state", source_state),
+        ("/source/{name}/decision", decision_page),
         ("/static/{version}/{name}", static_file),
         ("/favicon.ico", icon),
     ):
@@ -113,9 +115,11 @@ def search_values(
     deadline = service.deadline(cancel_token)
     groups: tuple[facet_groups.Group, ...] = ()
     try:
+        filters = address.filters()
         if address.text:
-            values["found"] = search(service, address, readers, deadline)
-        counts = count_facets(service.index, address.filters(), readers, deadline)
+            found = values["found"] = search(service, address, readers, deadline)
+            filters = found.filters
+        counts = count_facets(service.index, filters, readers, deadline)
         groups = facet_groups.groups(counts, address)
         if not address.text:
             values["overview"] = overview(database, counts)
@@ -196,6 +200,20 @@ def source_page(name: str, request: Request, sources: SourcesDependency) -> HTML
 def source_state(name: str, sources: SourcesDependency) -> HTMLResponse:
     """Render the part of the page of a source that changes during syncs."""
     return part("source_state.html", {"details": read_details(sources, name)})
+
+
+@requires(Permission.OWNER)
+def decision_page(
+    name: str,
+    request: Request,
+    sources: SourcesDependency,
+    after: Annotated[str, Query(max_length=10_000)] = "",
+) -> Response:
+    """Render what is to be decided of a source; where nothing is, lead to the source."""
+    if sources.status(name).decision is None:
+        return RedirectResponse(f"/source/{quote(name)}", 303)
+    decision = sources.decision(name, after, MISSING_PAGE)
+    return page(request, "decision.html", "sources", {"decision": decision})
 
 
 @requires(Permission.OWNER)

@@ -5,16 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from backend.search import media_type_labels
 from backend.search.models import InferenceSection
-from backend.search.service import SearchService
-from backend.web import highlighting, media_type_labels, urls
+from backend.search.no_results import Suggestion, suggest_queries
+from backend.search.query_syntax import ParsedQuery, parse_query
+from backend.search.search_tool import SearchService
+from backend.web import highlighting, urls
 from backend.web.highlighting import Piece
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
 from connectors.access import Readers
-from connectors.extraction import media_types
 from indexing.chunking.chunk import Chunk
-from indexing.index.protocols import Evidence, RankReason
+from indexing.index.protocols import Evidence, Filters, RankReason
 from indexing.runtime.deadline import Deadline
 
 LONGEST_TITLE = 200
@@ -50,6 +52,16 @@ class Found:
     seconds: float
     more: bool
     """There may be more results than were requested."""
+    query: ParsedQuery
+    filters: Filters
+    """All that the results meet: those of the address and those of the query."""
+    corrected: str | None
+    """What was searched instead, where words of the query are unknown."""
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Where nothing was found: what else to search."""
+        return suggest_queries(self.query)
 
 
 def search(service: SearchService, address: Address, readers: Readers, deadline: Deadline) -> Found:
@@ -59,11 +71,18 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
-    request = service.request(address.text, readers, address.filters(), deadline)
+    request = service.request(address.text, readers, address.filters(), deadline, address.spelling)
     sections = service.rank(request, address.limit).sections
-    wanted = highlighting.query_words(address.text)
+    wanted = highlighting.query_words(request.message)
     results = tuple(_result(section, wanted, address.text) for section in sections[: address.limit])
-    return Found(results, time.perf_counter() - began, len(sections) > address.limit)
+    return Found(
+        results=results,
+        seconds=time.perf_counter() - began,
+        more=len(sections) > address.limit,
+        query=parse_query(address.text),
+        filters=request.filters,
+        corrected=request.corrected,
+    )
 
 
 def _result(section: InferenceSection, wanted: frozenset[str], query: str) -> Result:
@@ -71,7 +90,9 @@ def _result(section: InferenceSection, wanted: frozenset[str], query: str) -> Re
     return Result(
         href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
         title=highlighting.pieces(shorten(chunk.title, LONGEST_TITLE) or "Untitled", wanted),
-        excerpt=highlighting.excerpt(readable(chunk), wanted),
+        excerpt=highlighting.excerpt(
+            highlighting.readable_text(chunk.text, chunk.media_type), wanted
+        ),
         source=replace_controls(chunk.source),
         path=shorten(_path(chunk), LONGEST_TITLE),
         headings=_headings(chunk),
@@ -80,12 +101,6 @@ def _result(section: InferenceSection, wanted: frozenset[str], query: str) -> Re
         updated_at=chunk.updated_at,
         why=(*_reasons(section.best.why), *_evidence(section.best.evidence)),
     )
-
-
-def readable(chunk: Chunk) -> str:
-    if chunk.media_type == media_types.MARKDOWN:
-        return highlighting.without_markup(chunk.text)
-    return highlighting.table_as_lines(chunk.text)
 
 
 def _path(chunk: Chunk) -> str:

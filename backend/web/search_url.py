@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Protocol
 from urllib.parse import urlencode
 
-from backend.web import media_type_labels
+from backend.search import media_type_labels
+from backend.search.models import Spelling
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange, Filters
 
@@ -34,6 +35,7 @@ class Address:
     until: date | None = None
     """This day included."""
     limit: int = LIMIT
+    spelling: Spelling = Spelling.CORRECTED
 
     @property
     def narrowed(self) -> bool:
@@ -50,6 +52,7 @@ class Address:
             "since": self.since.isoformat() if self.since else "",
             "until": self.until.isoformat() if self.until else "",
             "limit": self.limit if self.limit != LIMIT else "",
+            "spelling": self.spelling if self.spelling is Spelling.VERBATIM else "",
         }
         query_string = urlencode(
             {name: value for name, value in parameters.items() if value}, doseq=True
@@ -60,6 +63,15 @@ class Address:
     def type_names(self) -> tuple[str, ...]:
         """The media types as they stand in the address."""
         return tuple(map(media_type_labels.slug, self.media_types))
+
+    def with_text(self, text: str) -> str:
+        """Return the address of another query with the same filters."""
+        return replace(self, text=text, limit=LIMIT).url
+
+    @property
+    def verbatim(self) -> str:
+        """The address of the same search for the words as they were written."""
+        return replace(self, spelling=Spelling.VERBATIM, limit=LIMIT).url
 
     @property
     def unfiltered(self) -> str:
@@ -92,6 +104,9 @@ def read(parameters: Parameters) -> Address:
         since=_day(_one(parameters, "since")),
         until=_day(_one(parameters, "until")),
         limit=_number(_one(parameters, "limit"), LIMIT, MOST),
+        spelling=Spelling.VERBATIM
+        if _one(parameters, "spelling") == Spelling.VERBATIM
+        else Spelling.CORRECTED,
     )
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType
 
 from backend.schemas.run import RunResponse
 from backend.schemas.source import FailureResponse, SourceResponse
 from backend.sources.intervals import format_interval
 from backend.sources.service import SourceService
-from backend.sources.status_text import describe_activity, format_counts, run_label
+from backend.sources.status_text import format_counts, run_label, state_label
 from backend.store.runs import OPEN
 from backend.web.sanitizing import replace_controls
 from connectors.registry import SOURCE_KINDS, display_name, primary_setting
@@ -17,7 +16,6 @@ from connectors.settings_form import get_path
 
 MOST_FAILURES = 200
 MOST_RUNS = 20
-_STATE_LABELS: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
 _INTERVALS = (300, 900, 3_600, 21_600, 86_400, 604_800)
 """The selectable intervals, in seconds."""
 
@@ -109,9 +107,9 @@ def _to_view(source: SourceResponse) -> SourceStatusView:
         source=source,
         title=display_name(source.kind),
         where=replace_controls(_location(source)),
-        state=_STATE_LABELS.get(source.state, source.state),
+        state=state_label(source.state),
         is_open=source.state in {*OPEN, "being removed"},
-        doing=replace_controls(describe_activity(source)),
+        doing=replace_controls(source.activity),
         error=replace_controls(failed),
         actions=tuple(_list_actions(source)),
         starts=_list_starts(source.next_starts),
@@ -149,5 +147,4 @@ def _to_interval_choice(kind: str, seconds: int) -> IntervalChoice:
 
 
 def _to_row(run: RunResponse) -> RunRow:
-    state = {"done": "done", "running": "running"}.get(run.state, run.state)
-    return RunRow(run, run_label(run.kind), state, format_counts(run.counts))
+    return RunRow(run, run_label(run.kind), run.state, format_counts(run.counts))

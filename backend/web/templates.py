@@ -9,8 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from backend.schemas.plurals import pluralize
-from backend.sources.status_text import format_details
+from backend.sources.status_text import format_details, pluralize
 from backend.web.assets import StaticFiles, read_static_files
 from backend.web.sanitizing import replace_controls
 

@@ -28,9 +28,8 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store import runs, sources, workers
 from backend.sync.due_work import Engine
-from backend.sync.process_identity import this_process
 from backend.sync.prometheus_metrics import StageMetrics, register_process_metrics, serve_metrics
-from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError
+from backend.sync.run_lease import ChangeNotifier, StallLimit, StoppedError, this_process
 from backend.sync.wakeup_messages import list_due
 from backend.sync.worker_heartbeat import WorkerHeartbeat
 from backend.worker.broker import BEAT_SECONDS, POLL_SECONDS, Broker, IndexWakeup
@@ -39,7 +38,7 @@ from connectors.errors import ActionRequiredError, NotConfiguredError, Temporari
 from indexing.runtime import malloc
 from indexing.runtime.deadline import DeadlineExceededError
 
-GRACE_SECONDS = 8.0
+GRACE_SECONDS = 3.0
 """Seconds for current work once a worker stops; after that its leases are left to run out."""
 _REST = 1.0
 _LOOK_UP = 0.5

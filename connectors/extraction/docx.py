@@ -24,8 +24,7 @@ from connectors.extraction.docx_xml import (
 from connectors.extraction.markdown_tables import format_grid
 from connectors.extraction.office_metadata import add_properties
 from connectors.extraction.parser_guard import convert_parser_errors
-from connectors.extraction.result import ExtractionError, ExtractionResult
-from connectors.extraction.section_builder import SectionBuilder
+from connectors.extraction.result import ExtractionError, ExtractionResult, SectionBuilder
 from connectors.extraction.zip_limits import check_zip_limits
 
 _FORMAT = "Word document"

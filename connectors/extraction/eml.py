@@ -13,8 +13,8 @@ from typing import TypeAlias
 from connectors.document import Metadata, Place, Section
 from connectors.extraction.encoding import decode, is_utf16_or_utf32
 from connectors.extraction.html import extract_html_sections
-from connectors.extraction.media_types import EML, HEAD_SIZE, UNKNOWN, detect_media_type
 from connectors.extraction.parser_guard import convert_parser_errors
+from connectors.extraction.registry import EML, HEAD_SIZE, UNKNOWN, detect_media_type
 from connectors.extraction.result import (
     ExtractionError,
     ExtractionResult,

@@ -16,8 +16,13 @@ from connectors.extraction.html_tables import (
     is_visible,
 )
 from connectors.extraction.markdown_tables import format_grid
-from connectors.extraction.result import ExtractionError, ExtractionResult, SizeLimit, parse_people
-from connectors.extraction.section_builder import SectionBuilder
+from connectors.extraction.result import (
+    ExtractionError,
+    ExtractionResult,
+    SectionBuilder,
+    SizeLimit,
+    parse_people,
+)
 from connectors.text_cleaning import parse_time, to_one_line
 
 _BLOCKS = {

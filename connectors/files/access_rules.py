@@ -16,7 +16,7 @@ import yaml
 
 from connectors.access import EVERYBODY, NOBODY, Access
 from connectors.errors import SourceError
-from connectors.files.glob_patterns import GlobPattern
+from connectors.files.paths import GlobPattern
 
 _LARGEST = 1_000_000
 _TEXT_TAG = "tag:yaml.org,2002:str"

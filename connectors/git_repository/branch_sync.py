@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Self, TypeAlias
 
 from connectors.connector import Change, DocumentListing, KnownVersions
-from connectors.files.glob_patterns import PathFilter, covers_any
-from connectors.files.paths import PathParts
+from connectors.files.paths import PathFilter, PathParts, covers_any
 from connectors.git_repository.connection import Connection
 from connectors.git_repository.file_documents import (
     DocumentOptions,

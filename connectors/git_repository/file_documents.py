@@ -12,8 +12,13 @@ from connectors.access import Access
 from connectors.batched import batched
 from connectors.connector import Change, Deletion, KnownVersions, Unreadable
 from connectors.document import Document
-from connectors.extraction.media_types import HEAD_SIZE, detect_media_type
-from connectors.extraction.registry import extract, is_supported, unsupported_format
+from connectors.extraction.registry import (
+    HEAD_SIZE,
+    detect_media_type,
+    extract,
+    is_supported,
+    unsupported_format,
+)
 from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.files.paths import PathParts, decode_path, encode_path, format_path, make_title
 from connectors.git_repository.commits import DeletedFile, FileEntry, LastChange
@@ -117,6 +122,10 @@ def _sync_stage(
     yield Completed(stage.commit)
 
 
+class _ContentUnavailableError(ExtractionError):
+    """The content may arrive at another try."""
+
+
 @dataclass(frozen=True, slots=True)
 class _DocumentReader:
     repository: Repository
@@ -150,8 +159,10 @@ class _DocumentReader:
         for entry in entries:
             try:
                 yield self._document(entry, changes.get(entry.parts, _UNKNOWN_CHANGE))
-            except ExtractionError as error:
+            except _ContentUnavailableError as error:
                 yield self._unreadable(entry, str(error))
+            except ExtractionError as error:
+                yield self._unreadable(entry, str(error), _version(entry))
 
     def _document(self, entry: FileEntry, last_change: LastChange) -> Document:
         """Raises ExtractionError."""
@@ -181,7 +192,7 @@ class _DocumentReader:
         """Raises ExtractionError."""
         size, largest = self.repository.objects.size(entry.blob), self.options.largest_file
         if size is None:
-            raise ExtractionError("the server does not send its content")
+            raise _ContentUnavailableError("the server does not send its content")
         if size > largest:
             raise ExtractionError(f"{size:,} bytes; the limit is {largest:,}")
         data = self.repository.objects.read(entry.blob)
@@ -189,12 +200,13 @@ class _DocumentReader:
             raise ExtractionError("its content is in Git LFS, which is not supported yet")
         return data
 
-    def _unreadable(self, entry: FileEntry, reason: str) -> Unreadable:
+    def _unreadable(self, entry: FileEntry, reason: str, version: str | None = None) -> Unreadable:
         return Unreadable(
             document_id=self._id(entry),
             item=f"{self.options.item_prefix}{format_path(entry.parts)}",
             reason=reason,
             link=self.options.link(entry.parts, self.repository.branch),
+            version=version,
         )
 
     def _id(self, item: FileEntry | DeletedFile) -> str:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from connectors import checkpoints
+from connectors import connector
 from connectors.connector import Checkpoint
 
 
@@ -54,7 +54,7 @@ def to_checkpoint(progress: SyncProgress, selection: str) -> Checkpoint:
 
 def from_checkpoint(since: Checkpoint | None, selection: str) -> SyncProgress | None:
     """Return None for a checkpoint that is not valid, or made with another selection."""
-    value = checkpoints.load_checkpoint(since)
+    value = connector.load_checkpoint(since)
     if isinstance(value, dict) and value.get("chosen") == selection:
         return progress_from_json(value)
     return None

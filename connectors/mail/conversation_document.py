@@ -9,7 +9,7 @@ from typing import TypeAlias
 from connectors.access import Access
 from connectors.connector import Unreadable
 from connectors.document import Document, Metadata, Person, Section
-from connectors.extraction.media_types import EML
+from connectors.extraction.registry import EML
 from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.mail.headers import NO_SUBJECT, Envelope, strip_reply_prefixes
 from connectors.mail.quoted_replies import QuoteRemover

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeAlias
 
 from connectors.batched import batched
-from connectors.checkpoints import load_checkpoint
 from connectors.connector import (
     Change,
     Checkpoint,
@@ -20,10 +19,10 @@ from connectors.connector import (
     DocumentListing,
     KnownVersions,
     Unreadable,
+    load_checkpoint,
 )
 from connectors.document import Document
-from connectors.extraction.media_types import EML
-from connectors.extraction.registry import extract
+from connectors.extraction.registry import EML, extract
 from connectors.extraction.result import ExtractionError
 from connectors.mail.conversation_document import (
     ConversationDocuments,

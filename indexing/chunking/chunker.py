@@ -1,5 +1,7 @@
 """Split a document into chunks small enough to be embedded whole, at sentences and table rows.
 
+A chunk is embedded with its context: title, heading path and metadata.
+
 Not done by a library, because those that keep spans (semchunk) count the tokens of every piece they try,
 know neither 。 nor tables, and cannot account for the lines around a piece. Here each section is tokenized
 once to plan the cuts and once to verify them; a short one once.
@@ -13,16 +15,24 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
-from connectors.document import Document, Section, Span
+from connectors.document import Document, Metadata, Section, Span
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.context_header import ChunkContext, ContextBuilder
-from indexing.chunking.sentences import split_sentences
-from indexing.chunking.splitter import TokenizedText, split_in_half, trim_span
+from indexing.chunking.splitter import TokenizedText, split_in_half, split_sentences, trim_span
 from indexing.embedding.embedder import Embedder
+from indexing.embedding.token_counting import CHARACTERS_A_TOKEN, head
+
+_CONTEXT_SHARE = 4
+_HEADINGS = 8
+_OPAQUE_KEY = re.compile(
+    r"_.*|(?:.*[\W_])?(?:id|uuid|guid|hash|etag|checksum|md5|sha\d*|cursor|revision|size|bytes)|(?-i:\w+Id)",
+    re.IGNORECASE,
+)
+_OPAQUE_VALUE = re.compile(
+    r"\w+://.*|[0-9a-f]{8}[0-9a-f-]{8,}|[\W\d_]*|.{121,}", re.IGNORECASE | re.DOTALL
+)
 
 CHUNKER_VERSION = 1
 """Part of every content hash: a new number makes every document be chunked and embedded again."""
-
 MAX_TOKENS = 512
 _MIN_TOKENS = 32
 _HEADER_SHARE = 4
@@ -30,11 +40,99 @@ _MARGIN = 2
 """Tokens kept free: a piece may have a few more tokens by itself than within its text."""
 _SHORT = 5
 """Characters per token up to which a section probably fits in one chunk, which is then tried first."""
-
 _LINE = re.compile(r"[^\n\r]+")
 _RULE = re.compile(r"\|?[\s:|+-]*-[\s:|+-]*")
-
 _as_json = json.JSONEncoder(sort_keys=True).encode
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkContext:
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def wrap(self, text: str) -> str:
+        return "\n".join((*self.before, text, *self.after))
+
+    def with_header(self, header: str) -> "ChunkContext":
+        """Add a table's header row, if there is one, right above the text."""
+        return ChunkContext((*self.before, header), self.after) if header else self
+
+
+class ContextBuilder:
+    """Builds the contexts of one document's sections, each at most a quarter of the limit.
+
+    What does not fit is left out: the end of the title, the outer headings, metadata from the first line
+    that is too long.
+    """
+
+    def __init__(self, document: Document, embedder: Embedder, limit: int) -> None:
+        self._embedder = embedder
+        self._limit = limit
+        self._title = " ".join(document.title.split())
+        self._metadata = tuple(_readable_lines(document.metadata))
+        self._built: dict[tuple[str, ...], ChunkContext] = {}
+        self._costs: dict[str, int] = {}
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text, special ones included."""
+        return self._embedder.count_tokens([text])[0]
+
+    def build(self, headings: tuple[str, ...]) -> ChunkContext:
+        if headings not in self._built:
+            self._built[headings] = self._build(headings)
+        return self._built[headings]
+
+    def _build(self, headings: tuple[str, ...]) -> ChunkContext:
+        room = self._limit // _CONTEXT_SHARE
+        title, cost = self._head(self._title, room)
+        path, more = self._path(headings, room - cost)
+        before = tuple(line for line in (title, path) if line)
+        return ChunkContext(before, tuple(self._lines(room - cost - more)))
+
+    def _path(self, headings: Sequence[str], room: int) -> tuple[str, int]:
+        """Return the innermost headings that fit, without repetitions of the title, and their cost."""
+        path_lines = [" ".join(heading.split()) for heading in headings[-_HEADINGS:]]
+        distinct = [each for each in path_lines if each and each != self._title]
+        path, cost = self._head(distinct[-1], room) if distinct else ("", 0)
+        if not path or cost > room:
+            return "", 0
+        for heading in reversed(distinct[:-1]):
+            more = self._cost(heading)
+            if cost + more > room:
+                break
+            path, cost = f"{heading} > {path}", cost + more
+        return path, cost
+
+    def _head(self, line: str, room: int) -> tuple[str, int]:
+        """Return the beginning of a line that fits, and its cost."""
+        most = max(0, room - 1)
+        if len(line) > most * CHARACTERS_A_TOKEN or self._cost(line) > room:
+            line = head(line, most, self._embedder)
+        return line, self._cost(line) if line else 0
+
+    def _lines(self, room: int) -> Iterator[str]:
+        for line in self._metadata:
+            room -= self._cost(line)
+            if room < 0:
+                break
+            yield line
+
+    def _cost(self, line: str) -> int:
+        """Return the tokens that a line adds, with one for its end, or for the > of a path."""
+        cost = self._costs.get(line)
+        if cost is None:
+            cost = self._costs[line] = len(self._embedder.token_ends(line)) + 1
+        return cost
+
+
+def _readable_lines(metadata: Metadata) -> Iterator[str]:
+    """Yield `key: value` for readable metadata: no ids, digests, addresses, bare numbers, long texts."""
+    for key in sorted(metadata):
+        values = metadata[key]
+        text = values if isinstance(values, str) else ", ".join(values)
+        line = " ".join(text.split())
+        if line and not _OPAQUE_KEY.fullmatch(key) and not _OPAQUE_VALUE.fullmatch(line):
+            yield f"{key}: {line}"
 
 
 def chunk_document(

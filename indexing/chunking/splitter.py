@@ -1,4 +1,10 @@
-"""Split a text that is too long: between units (sentences, rows), else between words, else anywhere."""
+"""Split running text of any script: into sentences, and what is too long into pieces.
+
+Sentences are found by rules instead of a model: they keep exact spans, take linear time, and need not know the
+language. Terminators are the common ones of Unicode's Sentence_Terminal property (UAX 29); what UAX 29 leaves
+open (abbreviations, initials, decimals, wrapped lines) is decided by the tables below. A text that is too long
+is split between units (sentences, rows), else between words, else anywhere.
+"""
 
 import re
 import unicodedata
@@ -8,10 +14,170 @@ from dataclasses import dataclass
 
 from connectors.document import Span
 from indexing.embedding.token_counting import CHARACTERS_A_TOKEN
+from indexing.text.markdown_links import measure_unbreakable, strip_link_targets
 
+_LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
+_BLANK_LINE = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_LIST_ITEM = re.compile(r"(?:[-*+•‣◦·–—]|\(?(?:\d{1,3}|[A-Za-z])[.)]|[①-⑳])\s")
+_LABEL_ENDS = re.compile(r"[^\[\]\n]*+\]\(")
+_OWN_LINE = re.compile(r"[|#>]|```|~~~")
+
+_CLOSERS = "\"'”’»›)\\]}」』）】〉》〕］｝｣"
+# No look-ahead: code checks what follows, so that a run of terminators is read once.
+_TERMINATOR = re.compile(
+    rf"(?:(?P<plain>[.!?…‽؟۔।॥։።။។]+)|(?P<wide>[。！？｡．]+))[.!?…。！？]*+(?P<closers>[{_CLOSERS}]*+)"
+)
+_WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*\Z")
+_WORD_AFTER = re.compile(r"[^\W_]*")
+_LONGEST_ABBREVIATION = 12
+
+# After a closing quotation mark these continue the sentence: 「はい。」と言った。
+_CONTINUES = frozenset("とっなのがをはにもへ、，")
+_MAX_WIDTH = 160
+_USUAL_WIDTH = 80
+_WRAPPED = range(60, _MAX_WIDTH + 1)
+_WRAPPED_BEFORE_LOWER_CASE = range(30, _MAX_WIDTH + 1)
 _BREAK = re.compile(r"\s|[，、；：](?=\S)")
 _TINY_SHARE = 4
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NEVER_LAST = _words(
+    "dr mr mrs ms mx prof rev hon sen rep gov gen col capt lt sgt st messrs mme mlle"
+    " e.g i.e eg ie vs cf viz resp incl approx a.k.a"
+    " z.b d.h u.a i.d.r bzw ggf inkl evtl vgl sog p.ex par.ex p.ej т.е т.д напр"
+)
+_BEFORE_A_NUMBER = _words(
+    "no nos nr fig figs eq eqs sec ch chap vol vols p pp art abs par para tab ver rev ca min max"
+    " ext tel jan feb mar apr jun jul aug sep sept oct nov dec рис стр гл"
+)
+_GERMAN_MONTHS = _words(
+    "januar februar märz april mai juni juli august september oktober november dezember"
+)
+
+
+def split_sentences(text: str) -> list[Span]:
+    """Return the sentences of `text` in order; they do not overlap and cover all that is not blank.
+
+    The end of a paragraph, list item, heading or table row ends a sentence, and so does the end of a line
+    unless the line looks wrapped. Time is linear in the length of the text.
+    """
+    return [
+        sentence
+        for block in _blocks(text)
+        for piece in _split_block(text, block)
+        if (sentence := trim_span(text, piece)) is not None
+    ]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Yield the lines, joining wrapped lines with the next."""
+    block: Span | None = None
+    last: Span | None = None
+    for match in _LINE.finditer(text):
+        line = trim_span(text, Span(*match.span()))
+        if line is None:
+            continue
+        if block is not None and last is not None and _wraps(text, last, line):
+            block = Span(block.start, line.end)
+        else:
+            if block is not None:
+                yield block
+            block = line
+        last = line
+    if block is not None:
+        yield block
+
+
+def _wraps(text: str, line: Span, following: Span) -> bool:
+    """Whether the break between two lines comes from wrapping."""
+    if len(_BLANK_LINE.findall(text, line.end, following.start)) != 1:
+        return False
+    if any(_OWN_LINE.match(text, each.start) for each in (line, following)):
+        return False
+    if _LIST_ITEM.match(text, following.start) or text[line.end - 1] in ".!?:;。！？：；":
+        return False
+    if _LABEL_ENDS.match(text, following.start, following.end):
+        return True
+    width = _width(line.of(text))
+    link = measure_unbreakable(text, following.start, following.end)
+    if link and _USUAL_WIDTH - link <= width <= _MAX_WIDTH:
+        return True
+    next_is_lower = text[following.start].islower()
+    return width in (_WRAPPED_BEFORE_LOWER_CASE if next_is_lower else _WRAPPED)
+
+
+def _width(line: str) -> int:
+    """Return the width in columns; the maximum for a line that is longer only by the target of a link."""
+    if len(line) > _MAX_WIDTH:
+        return _MAX_WIDTH if len(strip_link_targets(line)) <= _MAX_WIDTH else len(line)
+    if line.isascii():
+        return len(line)
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line)
+
+
+def _split_block(text: str, block: Span) -> Iterator[Span]:
+    """Yield the sentences of a block, with the blanks around them."""
+    start = block.start
+    if text[start] != "|":
+        for match in _TERMINATOR.finditer(text, block.start, block.end):
+            if _ends(text, match, block):
+                yield Span(start, match.end())
+                start = match.end()
+    yield Span(start, block.end)
+
+
+def _ends(text: str, match: re.Match[str], block: Span) -> bool:
+    after = match.end()
+    if after == block.end:
+        return True
+    if match["wide"]:
+        if match.group() == "．" and text[after].isalnum():
+            return False
+        return not (match["closers"] and text[after] in _CONTINUES)
+    if not text[after].isspace():
+        return False
+    following = _first_letter(text, after, block.end)
+    if following == block.end:
+        return True
+    if text[following].islower() or text[following] in ",;:":
+        return False
+    return match.group() != "." or not _is_abbreviation(text, match.start(), following, block.start)
+
+
+def _first_letter(text: str, start: int, end: int) -> int:
+    """Skip blanks and opening brackets before the next sentence."""
+    while start < end and (text[start].isspace() or text[start] in "\"'“‘«‹([{「『（【"):
+        start += 1
+    return start
+
+
+def _is_abbreviation(text: str, dot: int, following: int, block_start: int) -> bool:
+    """Whether the full stop at `dot` belongs to the word before it."""
+    start = max(block_start, dot - _LONGEST_ABBREVIATION)
+    before = _WORD_BEFORE.search(text, start, dot)
+    if before is None:
+        return False
+    word = before.group()
+    if word.isdigit():
+        return _is_ordinal(text, before, following, block_start)
+    initials = word.split(".")
+    if all(len(letter) == 1 and letter.isupper() for letter in initials):
+        return True
+    folded = word.lower()
+    return folded in _NEVER_LAST or (folded in _BEFORE_A_NUMBER and text[following].isdigit())
+
+
+def _is_ordinal(text: str, number: re.Match[str], following: int, block_start: int) -> bool:
+    """Whether "1." opens a list item, or "3." a German date."""
+    if number.start() == block_start and len(number.group()) <= 3:
+        return True
+    word = _WORD_AFTER.match(text, following)
+    return len(number.group()) <= 2 and word is not None and word.group().lower() in _GERMAN_MONTHS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from indexing.embedding.graph_nodes import Node, ov_ops
 from indexing.embedding.model_config import UnsupportedModelError, is_bert_family
-from indexing.embedding.openvino_runtime import Node, ov_ops
 
 _MPNET_PADDING = 1
 """Fixed in the model's code, whatever its configuration says."""

@@ -9,15 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexing.embedding.bert_config import BertConfig
+from indexing.embedding.graph_nodes import Node, TokenInputs, constant, linear, ov_ops, token_range
 from indexing.embedding.model_config import UnsupportedModelError
-from indexing.embedding.openvino_runtime import (
-    Node,
-    TokenInputs,
-    constant,
-    linear,
-    ov_ops,
-    token_range,
-)
 from indexing.embedding.safetensors_file import ModelWeights
 
 _WORDS = "embeddings.word_embeddings.weight"

@@ -4,16 +4,20 @@ from pathlib import Path
 
 import numpy as np
 
+from indexing.embedding.graph_nodes import Node, TokenInputs, ov_ops, read_network, token_inputs
 from indexing.embedding.model_config import UnsupportedModelError
-from indexing.embedding.openvino_runtime import (
-    Node,
-    TokenInputs,
-    ov_ops,
-    read_network,
-    token_inputs,
-)
 
 _TOKEN_OUTPUT_RANK = 3
+_EXPORTED_FILES = (
+    ("openvino/openvino_model.xml", "openvino/openvino_model.bin"),
+    ("onnx/model.onnx", "onnx/model.onnx"),
+)
+"""In the order of preference, each with the file that holds its weights."""
+
+
+def exported_files(folder: Path) -> list[Path]:
+    """List the networks that a model's folder carries ready-made, the best first."""
+    return [folder / name for name, needed in _EXPORTED_FILES if (folder / needed).is_file()]
 
 
 def can_read_exported(file: Path) -> bool:

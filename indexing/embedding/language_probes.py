@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-PROBE_VERSION = "1"
+PROBE_VERSION = "2"
 
 PROBES: Mapping[str, Pairs] = {
     "English": (

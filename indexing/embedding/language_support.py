@@ -9,12 +9,15 @@ the right question for each passage, 0 at chance and 1 when all are first. Befor
 row's and each column's mean is taken off the similarities: among so few texts one passage that is
 near everything would hide what the model knows (on such hubs: Radovanović et al., "Hubs in Space",
 JMLR 2010).
+
+The same texts tell what a cosine between two unrelated texts may be: the *floor*, below which a passage that
+shares no word with a query is no result.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,7 +27,7 @@ from numpy.typing import NDArray
 
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_probes import PROBE_VERSION, PROBES, Pairs
-from indexing.embedding.model_files import write_atomically
+from indexing.runtime.atomic_file import write_atomically
 from indexing.runtime.deadline import Deadline
 from indexing.text.normalization import fold
 from indexing.text.stop_words import FUNCTION_WORDS
@@ -33,6 +36,11 @@ NOISE = 0.5
 """Up to here a language is not understood at all; chance has a standard deviation of 0.16."""
 UNDERSTOOD = 0.7
 """From here on it counts as understood; between the two the share grows evenly."""
+
+FLOOR_DEVIATIONS = 3.3
+"""The floor lies so many standard deviations above the mean of unrelated pairs. One pair in two thousand
+lies above that by chance, if cosines are distributed normally: a query is compared with thousands of passages."""
+NO_FLOOR = -1.0
 
 _LATIN = ("German", "French", "Spanish")
 _LANGUAGE_OF_SCRIPT = {
@@ -72,6 +80,8 @@ class Understanding:
 
     measured: Mapping[str, float]
     """By language: 0 at chance (or a little below), 1 when every question finds its answer."""
+    floor: float = NO_FLOOR
+    """The lowest cosine at which a passage is a result without a word of the query."""
 
     def language(self, language: str) -> float:
         """0 for noise, 1 for understood; 0 for a language that was not measured."""
@@ -128,7 +138,21 @@ def measure(embedder: Embedder) -> Understanding:
     Raises:
         TemporarilyUnavailableError, ActionRequiredError: a remote model does not answer.
     """
-    return Understanding({language: _figure(embedder, pairs) for language, pairs in PROBES.items()})
+    cosines = {language: _cosines(embedder, pairs) for language, pairs in PROBES.items()}
+    measured = {language: rescaled_reciprocal_rank(each) for language, each in cosines.items()}
+    known = [each for language, each in cosines.items() if measured[language] >= UNDERSTOOD]
+    return Understanding(measured, compute_floor(known))
+
+
+def compute_floor(cosines: Sequence[NDArray[np.float32]]) -> float:
+    """Compute the floor from square matrices of cosines whose related pairs are on the diagonal.
+
+    Without a matrix there is no floor: where no language is understood, vectors have no vote.
+    """
+    if not cosines:
+        return NO_FLOOR
+    unrelated = np.concatenate([each[~np.eye(len(each), dtype=np.bool_)] for each in cosines])
+    return float(unrelated.mean() + FLOOR_DEVIATIONS * unrelated.std())
 
 
 def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
@@ -148,17 +172,21 @@ def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
 
 
 def to_json(understanding: Understanding) -> str:
-    return json.dumps(dict(understanding.measured), indent=2)
+    return json.dumps(asdict(understanding), indent=2)
 
 
 def from_json(text: str) -> Understanding:
-    return Understanding({str(key): float(value) for key, value in json.loads(text).items()})
+    fields = json.loads(text)
+    measured = {str(key): float(value) for key, value in fields["measured"].items()}
+    return Understanding(measured, float(fields["floor"]))
 
 
-def _figure(embedder: Embedder, pairs: Pairs) -> float:
+def _cosines(embedder: Embedder, pairs: Pairs) -> NDArray[np.float32]:
+    """Compare every question with every passage: shape (questions, passages)."""
     questions = embedder.embed_queries([pair[0] for pair in pairs], Deadline.after(_PATIENCE))
     passages = embedder.embed_passages([pair[1] for pair in pairs])
-    return rescaled_reciprocal_rank(questions @ passages.T)
+    cosines: NDArray[np.float32] = questions @ passages.T
+    return cosines
 
 
 def rescaled_reciprocal_rank(likeness: NDArray[np.float32]) -> float:

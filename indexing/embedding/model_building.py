@@ -12,7 +12,8 @@ from indexing.embedding.bert_graph import (
     check_weights,
     position_limit,
 )
-from indexing.embedding.exported_graph import read_exported
+from indexing.embedding.exported_graph import exported_files, read_exported
+from indexing.embedding.graph_nodes import Node, TokenInputs, save_graph, token_inputs
 from indexing.embedding.model_config import (
     ModelConfig,
     Padding,
@@ -20,14 +21,11 @@ from indexing.embedding.model_config import (
     choose_prompts,
     read_model_config,
 )
-from indexing.embedding.model_files import exported_files
-from indexing.embedding.openvino_embedder import ModelRecord, OpenVinoEmbedder, write_record
-from indexing.embedding.openvino_runtime import (
-    Node,
-    TokenInputs,
+from indexing.embedding.openvino_embedder import (
+    ModelRecord,
+    OpenVinoEmbedder,
     detect_native_precision,
-    save_graph,
-    token_inputs,
+    write_record,
 )
 from indexing.embedding.pooling_graph import append_modules, check_modules
 from indexing.embedding.precision_check import CHECKED_TEXTS, MIN_COSINE, measure_min_cosine

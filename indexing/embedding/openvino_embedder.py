@@ -4,21 +4,137 @@ A process that only embeds queries takes about 180 MB, one that only embeds pass
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+import os
+import shutil
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal
+from queue import Empty, LifoQueue
+from typing import Literal, TypeAlias
 
 import numpy as np
+import openvino as ov  # type: ignore[import-untyped]
+from filelock import FileLock
+from numpy.typing import NDArray
 
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
 from indexing.embedding.model_config import Padding
-from indexing.embedding.model_tokenizer import Ids, ModelTokenizer
-from indexing.embedding.openvino_runtime import Inputs, Network, Precision
+from indexing.embedding.token_counting import Ids, ModelTokenizer
 from indexing.embedding.tokenizer_file import TOKENIZER_FILE
 from indexing.runtime.deadline import Deadline
+
+Precision: TypeAlias = Literal["bf16", "f32"]
+Purpose: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
+"""LATENCY: one input as soon as possible, by all threads together. THROUGHPUT: most inputs a second, each by
+one thread or a few. On two cores the second embeds passages in two thirds of the time, also while others use
+the cores: no thread waits for another at every layer."""
+Inputs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Token ids and attention mask, both of shape (texts, tokens)."""
+
+MODEL_FILE = "model.xml"
+_COMPILED_FOLDER = "compiled"
+_AHEAD = 2
+"""Inputs queued for each that can be computed at once, so that no thread is idle between two."""
+_SETTING_INPUTS = threading.Lock()
+
+
+@cache
+def _core() -> ov.Core:
+    return ov.Core()
+
+
+def detect_native_precision() -> Precision:
+    """Return the fastest precision that keeps the ranking: bfloat16 where the processor has it."""
+    return "bf16" if "BF16" in _core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
+
+
+def delete_compiled(folder: Path) -> None:
+    """Delete the compiled form, of no use in a folder that moves: it is known by the model's path."""
+    shutil.rmtree(folder / _COMPILED_FOLDER, ignore_errors=True)
+
+
+class Network:
+    """The network of a folder, compiled when it is first used. Thread-safe.
+
+    Args:
+        threads: that compute, for all inputs together; all of the processor's by default.
+    """
+
+    def __init__(
+        self, folder: Path, precision: Precision, purpose: Purpose, threads: int | None = None
+    ) -> None:
+        self._folder = folder
+        self._settings: dict[str, str | int] = {
+            "INFERENCE_PRECISION_HINT": precision,
+            "PERFORMANCE_HINT": purpose,
+        }
+        if threads is not None:
+            self._settings["INFERENCE_NUM_THREADS"] = threads
+        self._lock = threading.Lock()
+        self._idle: LifoQueue[ov.InferRequest] = LifoQueue()
+        """As many as were ever needed at once. Not one per thread, since threads of a server come and go."""
+
+    def infer(self, inputs: Iterable[Inputs]) -> Generator[Vectors]:
+        """Yield the vectors of each input, of shape (texts, dimension), while the next are computed.
+
+        Close the generator where it is not read to its end.
+        """
+        running: deque[ov.InferRequest] = deque()
+        try:
+            for tokens, mask in inputs:
+                if len(running) == self._max_running:
+                    yield self._wait_for_first(running)
+                running.append(self._take_request())
+                # Two threads whose first inputs are set at once can wait for each other for ever: one
+                # holds the interpreter's lock, the other that of OpenVINO's first use of numpy.
+                with _SETTING_INPUTS:
+                    running[-1].start_async({0: tokens, 1: mask})
+            while running:
+                yield self._wait_for_first(running)
+        finally:
+            while running:
+                # The caller stopped for a reason of its own; a request that failed is not used again.
+                with suppress(RuntimeError):
+                    self._wait_for_first(running)
+
+    def _wait_for_first(self, running: deque[ov.InferRequest]) -> Vectors:
+        """Return the vectors of the input that was started first, and free its request."""
+        request = running.popleft()
+        request.wait()
+        output: Vectors = request.get_output_tensor(0).data.copy()
+        self._idle.put(request)
+        return output
+
+    def _take_request(self) -> ov.InferRequest:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            return self._model.create_infer_request()
+
+    @cached_property
+    def _max_running(self) -> int:
+        return _AHEAD * int(self._model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+
+    @property
+    def _model(self) -> ov.CompiledModel:
+        with self._lock:
+            return self._compiled_model
+
+    @cached_property
+    def _compiled_model(self) -> ov.CompiledModel:
+        """Compile the network, or load the compiled form kept beside it."""
+        folder = self._folder
+        if not os.access(folder, os.W_OK):
+            return _core().compile_model(folder / MODEL_FILE, "CPU", self._settings)
+        # Two processes that compile at once would write the same file under each other's feet.
+        with FileLock(folder / "compiled.lock"):
+            kept = {**self._settings, "CACHE_DIR": str(folder / _COMPILED_FOLDER)}
+            return _core().compile_model(folder / MODEL_FILE, "CPU", kept)
+
 
 _RECORD_FILE = "record.json"
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from indexing.embedding.graph_nodes import Node, constant, linear, ov_ops
 from indexing.embedding.model_config import (
     Dense,
     Module,
@@ -12,7 +13,6 @@ from indexing.embedding.model_config import (
     PoolingMode,
     UnsupportedModelError,
 )
-from indexing.embedding.openvino_runtime import Node, constant, linear, ov_ops
 from indexing.embedding.safetensors_file import ModelWeights
 
 _SMALLEST_SUM = np.float32(1e-9)

@@ -4,8 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from indexing.embedding.embedder import Vectors
-from indexing.embedding.openvino_embedder import ModelRecord, OpenVinoEmbedder
-from indexing.embedding.openvino_runtime import Precision, detect_native_precision
+from indexing.embedding.openvino_embedder import (
+    ModelRecord,
+    OpenVinoEmbedder,
+    Precision,
+    detect_native_precision,
+)
 
 MIN_COSINE = 0.999
 """Between the vectors of each text below and those that are known to be right."""

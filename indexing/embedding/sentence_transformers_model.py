@@ -19,22 +19,21 @@ from tokenizers import Tokenizer
 
 from connectors.errors import NotConfiguredError
 from indexing.embedding.embedder import EmbedderIdentity, Vectors
-from indexing.embedding.model_config import MAX_TOKENS, choose_prompts
-from indexing.embedding.model_files import ModelSource
-from indexing.embedding.model_tokenizer import (
-    EstimatedTokenCounter,
-    ModelTokenizer,
-    TokenCounter,
-    replace_surrogates,
-)
+from indexing.embedding.graph_nodes import save_converted
+from indexing.embedding.model_config import MAX_TOKENS, ModelSource, choose_prompts
 from indexing.embedding.openvino_embedder import (
     ModelRecord,
     normalize_vectors,
     read_record,
     write_record,
 )
-from indexing.embedding.openvino_runtime import save_converted
 from indexing.embedding.precision_check import CHECKED_TEXTS, choose_precision
+from indexing.embedding.token_counting import (
+    EstimatedTokenCounter,
+    ModelTokenizer,
+    TokenCounter,
+    replace_surrogates,
+)
 from indexing.embedding.tokenizer_file import TOKENIZER_FILE
 from indexing.runtime.deadline import Deadline
 

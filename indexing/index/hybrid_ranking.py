@@ -8,11 +8,12 @@ Montague and Aslam, "Relevance score normalization for metasearch" (CIKM 2001).
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from indexing.index.protocols import Evidence
+from indexing.text.analysis import QueryWord
 
 CANDIDATES = 200
 """Per leg. More candidates make the mean and the deviation, on which the scores depend, more stable."""
@@ -157,10 +158,16 @@ def is_too_common(holders: int, chunks: int) -> bool:
     return holders > COMMON_COUNT and holders > COMMON_SHARE * chunks
 
 
-def compute_word_share(words: Sequence[str], held: str) -> float:
-    """Return the share of `words`, each padded with a space on both sides, that occur in `held`."""
+def compute_word_share(words: Collection[QueryWord], held: str) -> float:
+    """Return the share of `words` of which a form, padded with a space on both sides, occurs in `held`."""
     spaced = f" {held} "
-    return sum(map(spaced.__contains__, words)) / len(words) if words else 0.0
+    found = [any(map(spaced.__contains__, forms)) for forms in words]
+    return sum(found) / len(words) if words else 0.0
+
+
+def pad_words(words: Iterable[QueryWord]) -> list[QueryWord]:
+    """Return the distinct words as `compute_word_share` compares them."""
+    return [tuple(f" {form} " for form in word) for word in frozenset(words)]
 
 
 def _standardise(scores: Iterable[float]) -> list[float]:

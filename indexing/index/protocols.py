@@ -9,6 +9,7 @@ from connectors.access import NOBODY, Access, Readers
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector, Vectors
 from indexing.index.person_keys import PersonCount
+from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.runtime.deadline import Deadline
 
 
@@ -23,6 +24,12 @@ class DateRange:
         for moment in (self.since, self.until):
             if moment is not None and moment.utcoffset() is None:
                 raise ValueError(f"a time without a time zone: {moment}")
+
+    def narrowed_by(self, other: "DateRange") -> "DateRange":
+        """Return the range of what lies in both."""
+        begins = [moment for moment in (self.since, other.since) if moment]
+        ends = [moment for moment in (self.until, other.until) if moment]
+        return DateRange(max(begins, default=None), min(ends, default=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,38 @@ class Filters:
     created: DateRange = field(default_factory=DateRange)
     updated: DateRange = field(default_factory=DateRange)
 
+    def narrowed_by(self, other: "Filters") -> "Filters":
+        """Return filters that accept what both accept."""
+        return Filters(
+            sources=_intersect(self.sources, other.sources),
+            sets=_intersect(self.sets, other.sets),
+            tags=_intersect(self.tags, other.tags),
+            media_types=_intersect(self.media_types, other.media_types),
+            people=_intersect(self.people, other.people),
+            document_ids=_intersect(self.document_ids, other.document_ids),
+            created=self.created.narrowed_by(other.created),
+            updated=self.updated.narrowed_by(other.updated),
+        )
+
+
+def _intersect(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
+
+
+@dataclass(frozen=True, slots=True)
+class TextConditions:
+    """What the text of a chunk must hold and must not hold; its title and headings belong to it."""
+
+    phrases: tuple[str, ...] = ()
+    """Of each, the words must stand there one directly after the other."""
+    excluded: tuple[str, ...] = ()
+    """Words and phrases of which none may stand there."""
+
+
+NO_CONDITIONS = TextConditions()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexQuery:
@@ -51,6 +90,7 @@ class IndexQuery:
     """Quoted phrases and identifiers to look up exactly, from `tokenizer.find_exact_terms`."""
     size: int = 50
     filters: Filters = field(default_factory=Filters)
+    conditions: TextConditions = NO_CONDITIONS
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.alpha <= 1.0:
@@ -134,6 +174,12 @@ class Index(Protocol):
         ...
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets: ...
+
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        """Return the words that nothing holds that `readers` may read, with the nearest ones that something holds."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

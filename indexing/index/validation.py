@@ -9,7 +9,7 @@ import numpy as np
 
 from indexing.chunking.chunk import Chunk
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
-from indexing.text import tokenizer
+from indexing.text.analysis import Analysis, Languages
 from indexing.text.normalization import is_storable
 
 UNIT_TOLERANCE = 1e-3
@@ -17,13 +17,14 @@ UNIT_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class PreparedReplace:
-    """A valid Replace, with the tokens of its texts."""
+    """A valid Replace, with the words of its chunks."""
 
     change: Replace
     words: tuple[str, ...]
-    """The stemmed tokens of each chunk, joined by spaces."""
+    """The words of each chunk by which it is found, joined by spaces."""
     plain: tuple[str, ...]
     """All words of each chunk in order, joined by spaces."""
+    languages: Languages
 
     @property
     def document_id(self) -> str:
@@ -43,9 +44,12 @@ class BatchLimits:
 
 
 def prepare_batches(
-    changes: Iterable[IndexChange], dimension: int, limits: BatchLimits
+    changes: Iterable[IndexChange], dimension: int, limits: BatchLimits, analysis: Analysis
 ) -> Iterator[Batch]:
     """Yield batches in the order of `changes`; each holds at most one change per document.
+
+    Args:
+        analysis: that of the index.
 
     Raises:
         ValueError: see `IndexWriter.write`.
@@ -54,7 +58,7 @@ def prepare_batches(
     named: set[str] = set()
     chunks = 0
     for change in changes:
-        item = _prepare(change, dimension)
+        item = _prepare(change, dimension, analysis)
         size = len(item.words) if isinstance(item, PreparedReplace) else 0
         full = len(batch) == limits.changes or chunks + size > limits.chunks
         if batch and (full or item.document_id in named):
@@ -76,26 +80,18 @@ def is_stale(item: PreparedChange, generation: int) -> bool:
             return up_to is not None and generation > up_to
 
 
-def _prepare(change: IndexChange, dimension: int) -> PreparedChange:
+def _prepare(change: IndexChange, dimension: int, analysis: Analysis) -> PreparedChange:
     match change:
         case Replace():
-            return _prepare_replace(change, dimension)
+            _check_vectors(change, dimension)
+            _check_chunks(change)
+            texts = analysis.analyze([chunk.embedded_text for chunk in change.chunks])
+            return PreparedReplace(change, texts.words, texts.plain, texts.languages)
         case Amend(boost=float() as boost):
             _check_boost(change.document_id, boost)
             return change
         case Delete() | Amend():
             return change
-
-
-def _prepare_replace(change: Replace, dimension: int) -> PreparedReplace:
-    _check_vectors(change, dimension)
-    _check_chunks(change)
-    found = [tokenizer.words_and_plain_words(chunk.embedded_text) for chunk in change.chunks]
-    return PreparedReplace(
-        change,
-        tuple(" ".join(words) for words, _ in found),
-        tuple(" ".join(plain) for _, plain in found),
-    )
 
 
 def _check_vectors(change: Replace, dimension: int) -> None:

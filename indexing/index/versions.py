@@ -27,6 +27,7 @@ from indexing.index.protocols import (
     Replace,
     Written,
 )
+from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.runtime.deadline import Deadline
 
 
@@ -147,6 +148,12 @@ class VersionCheckedIndex(Closing):
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         with self._guard.while_current():
             return self._index.facets(filters, readers, deadline)
+
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        with self._guard.while_current():
+            return self._index.suggest_corrections(query, readers, deadline)
 
     def close(self) -> None:
         self._index.close()

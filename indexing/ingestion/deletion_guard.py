@@ -43,17 +43,14 @@ class DeletionNeedsApprovalError(ConflictError):
 
 def _empty_message(guard: DeletionGuard) -> str:
     return (
-        f"Source {guard.source!r} lists no documents, but {guard.held:,} of its documents are indexed."
-        " Nothing was deleted. If a disk or share is not mounted or a permission was revoked, fix that"
-        " and sync again. If the documents are really gone, accept it:"
-        f" quarry sources accept {guard.source}, or quarry sync --accept-empty."
+        f"Source {guard.source!r} lists no documents, but {guard.held:,} of its documents are indexed. Nothing"
+        " was deleted: a person has to decide."
     )
 
 
 def _short_message(guard: DeletionGuard) -> str:
     return (
         f"Source {guard.source!r} lists {guard.listed:,} documents, and {guard.missing:,} of the"
-        f" {guard.held:,} indexed documents are missing from the list. Nothing was deleted. If a part of"
-        " the source cannot be reached or a permission was revoked, fix that and sync again. If the"
-        f" documents are really gone, accept it: quarry sources accept {guard.source}."
+        f" {guard.held:,} indexed documents are missing from the list. Nothing was deleted: a person has to"
+        " decide."
     )

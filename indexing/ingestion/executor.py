@@ -1,36 +1,56 @@
 """Carries out plans: embeds them, writes the index, then saves the ledger.
 
-While two plans are embedded, the next plan is made and the last one is written, each in a thread of its own.
-A model leaves few cores idle, and chunking or writing needs few.
+A worker plans the batches that it has claimed, of any source and in any order. While two plans are embedded,
+the next plan is made and the last one is written, each in a thread of its own. A model leaves few cores idle,
+and chunking or writing needs few.
 """
 
+from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import accumulate
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from connectors.batched import batched
 from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.index.protocols import Amend, IndexChange, IndexWriter, Replace
-from indexing.ingestion.batching import ClaimedBatch
-from indexing.ingestion.ledger import BatchFinished, Failed, LeaseLostError, LedgerChange, Stored
-from indexing.ingestion.planner import EmbedStep, Step, WriteStep
-from indexing.ingestion.progress import Outcome, Progress, ProgressMeter, RunCounters
+from indexing.ingestion.batching import ClaimedBatch, describe_last_change, document_id
+from indexing.ingestion.ledger import (
+    BatchFinished,
+    Failed,
+    LeaseLostError,
+    Ledger,
+    LedgerChange,
+    Stored,
+)
+from indexing.ingestion.planner import EmbedStep, Step, WriteStep, plan_change
+from indexing.ingestion.progress import (
+    Embedding,
+    EmbeddingWatch,
+    Outcome,
+    Progress,
+    ProgressMeter,
+    RunCounters,
+)
 from indexing.runtime import malloc
 
 ProgressSteps: TypeAlias = Generator[Progress, None, None]
 """Yields progress while the work goes on; closing it stops the work between two plans."""
 
-_MAX_TEXTS = 1024
-"""Texts of one call of the embedder."""
+_MAX_TEXTS = 64
+"""Texts of one call of the embedder: a second or two of work, after which it can be stopped. More at once are
+embedded no faster."""
 _EMBEDDING_THREADS = 2
 """When one plan ends, the other keeps the cores, or a remote endpoint, busy."""
 _MAX_OPEN_PLANS = _EMBEDDING_THREADS + 1
+
+_Record: TypeAlias = Callable[[Sequence[EmbedStep], int], None]
+"""Called with the place of each passage from which on the next ones are embedded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +87,7 @@ class Executor:
                 unchanged.
         """
         with counters.timed("embed"):
-            embedded = self._embed(plan)
+            embedded = self._embed(plan, EmbeddingWatch())
         self._write(embedded, counters)
 
     def run_pipelined(
@@ -75,7 +95,8 @@ class Executor:
     ) -> ProgressSteps:
         """Carry out the plans as `run` does, with overlapping stages.
 
-        Plans are written in their order, and none after one that failed.
+        Plans are written in their order, and none after one that failed. Closing the generator gives up what
+        is being embedded.
         """
         malloc.limit_arenas()
         trimmer = malloc.MemoryTrimmer()
@@ -83,23 +104,26 @@ class Executor:
             ThreadPoolExecutor(1, "planner") as planner,
             ThreadPoolExecutor(_EMBEDDING_THREADS, "embedder") as embedder,
             ThreadPoolExecutor(1, "writer") as write_thread,
+            EmbeddingWatch() as watch,
         ):
             open_plans: deque[Future[Plan]] = deque()
             coming = planner.submit(next, plans, None)
             last: Future[Plan] | None = None
             item: str | None = None
-            while (plan := coming.result()) is not None:
+            while (plan := (yield from watch.follow(coming, meter))) is not None:
                 coming = planner.submit(next, plans, None)
                 item = plan.item or item
                 yield meter.advance(item)
-                embedding = embedder.submit(self._embed, plan)
+                embedding = embedder.submit(self._embed, plan, watch)
                 last = write_thread.submit(self._write_in_order, embedding, last, counters)
                 open_plans.append(last)
                 while open_plans and (open_plans[0].done() or len(open_plans) == _MAX_OPEN_PLANS):
-                    yield _advance(meter, open_plans.popleft().result())
+                    written = yield from watch.follow(open_plans.popleft(), meter)
+                    yield _advance(meter, written)
                 trimmer.trim_if_due()
             while open_plans:
-                yield _advance(meter, open_plans.popleft().result())
+                written = yield from watch.follow(open_plans.popleft(), meter)
+                yield _advance(meter, written)
 
     def _write_in_order(
         self, embedding: Future[Plan], before: Future[Plan] | None, counters: RunCounters
@@ -128,7 +152,7 @@ class Executor:
         for outcome, count in _count_outcomes(steps).items():
             counters.counts[outcome] += count
         for failed in _collect_failures(steps):
-            counters.add_failure(failed.item, failed.reason)
+            counters.add_failure(failed.document_id, failed.item, failed.reason)
 
     def _write_index(self, changes: Sequence[IndexChange]) -> None:
         if amended := [change.document_id for change in changes if isinstance(change, Amend)]:
@@ -141,23 +165,28 @@ class Executor:
                 retry_after=timedelta(seconds=1),
             )
 
-    def _embed(self, plan: Plan) -> Plan:
+    def _embed(self, plan: Plan, watch: EmbeddingWatch) -> Plan:
         """Replace the plan's embed steps by write steps."""
         to_embed = [part for part in plan.parts if isinstance(part, EmbedStep)]
         steps = [part for part in plan.parts if isinstance(part, WriteStep)]
-        embedded = list(self._embed_steps(to_embed))
+        batch = plan.batch.number if plan.batch else None
+
+        def record(steps: Sequence[EmbedStep], passage: int) -> None:
+            watch.record(locate(steps, passage, batch))
+
+        embedded = list(self._embed_steps(to_embed, record))
         return replace(plan, parts=(*embedded, *steps), embedded=_count_chunks(embedded))
 
-    def _embed_steps(self, steps: Sequence[EmbedStep]) -> Iterator[WriteStep]:
+    def _embed_steps(self, steps: Sequence[EmbedStep], record: "_Record") -> Iterator[WriteStep]:
         """Embed the chunks of all documents together, and one by one only if the embedder refuses."""
         try:
-            vectors = self._embed_texts(steps)
+            vectors = self._embed_texts(steps, record)
         except ValueError as error:
             if len(steps) == 1:
                 yield WriteStep((steps[0].to_failure(error),))
                 return
             for step in steps:
-                yield from self._embed_steps([step])
+                yield from self._embed_steps([step], record)
             return
         start = 0
         for step in steps:
@@ -165,12 +194,12 @@ class Executor:
             yield _to_write_step(step, vectors[start:end])
             start = end
 
-    def _embed_texts(self, steps: Iterable[EmbedStep]) -> Vectors:
+    def _embed_texts(self, steps: Sequence[EmbedStep], record: "_Record") -> Vectors:
         texts = [chunk.embedded_text for step in steps for chunk in step.chunks]
-        found = [
-            np.empty((0, self.embedder.identity.dimension), dtype=np.float32),
-            *(self.embedder.embed_passages(some) for some in batched(texts, _MAX_TEXTS)),
-        ]
+        found = [np.empty((0, self.embedder.identity.dimension), dtype=np.float32)]
+        for start in range(0, len(texts), _MAX_TEXTS):
+            record(steps, start)
+            found.append(self.embedder.embed_passages(texts[start : start + _MAX_TEXTS]))
         return np.concatenate(found)
 
 
@@ -209,7 +238,7 @@ def _collect_failures(steps: Sequence[WriteStep]) -> list[Failed]:
 def _finish_batch(plan: Plan, steps: Sequence[WriteStep]) -> Iterator[BatchFinished]:
     if plan.batch is not None:
         counts: dict[str, int] = dict(_count_outcomes(steps).items())
-        counts |= {"embedded": plan.embedded, "unreadable": len(_collect_failures(steps))}
+        counts["embedded"] = plan.embedded
         yield BatchFinished(
             batch=plan.batch.number, fence=plan.batch.fence, counts=counts, item=plan.item
         )
@@ -217,3 +246,72 @@ def _finish_batch(plan: Plan, steps: Sequence[WriteStep]) -> Iterator[BatchFinis
 
 def _advance(meter: ProgressMeter, plan: Plan) -> Progress:
     return meter.advance(plan.item, len(plan.parts))
+
+
+_EMPTY_PLAN = Plan(())
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWorker:
+    embedder: Embedder
+    writer: IndexWriter
+    ledger: Ledger
+
+    def run(
+        self, claimed: Iterator[ClaimedBatch | None], meter: ProgressMeter, counters: RunCounters
+    ) -> ProgressSteps:
+        """Write each batch to the index and the ledger, and record that it is finished.
+
+        While two batches are embedded, the next one is claimed and the last one is written. No two batches
+        with changes of the same document may be claimed at once.
+
+        Args:
+            claimed: yields `None` while no batch is available.
+
+        Raises:
+            LeaseLostError: another worker has taken a batch over; the ledger is unchanged.
+            TemporarilyUnavailableError, ActionRequiredError: of the embedder or the index.
+        """
+        executor = Executor(self.embedder, self.writer, self.ledger)
+        yield from executor.run_pipelined(self._plan_all(claimed, counters), meter, counters)
+
+    def _plan_all(
+        self, claimed: Iterator[ClaimedBatch | None], counters: RunCounters
+    ) -> Iterator[Plan]:
+        while True:
+            with counters.timed("read"):
+                batch = next(claimed, _END)
+            if isinstance(batch, _End):
+                return
+            yield _EMPTY_PLAN if batch is None else self._plan(batch, counters)
+
+    def _plan(self, batch: ClaimedBatch, counters: RunCounters) -> Plan:
+        entries = self.ledger.entries([document_id(change) for change in batch.changes])
+        with counters.timed("chunk"):
+            parts = tuple(
+                plan_change(
+                    change,
+                    entries.get(document_id(change)),
+                    batch.source,
+                    self.embedder,
+                    batch.number,
+                )
+                for change in batch.changes
+            )
+        return Plan(parts, item=describe_last_change(batch.changes), batch=batch)
+
+
+class _End:
+    """Marks the end of the batches, which `None` does not."""
+
+
+_END = _End()
+
+
+def locate(steps: Sequence[EmbedStep], passage: int, batch: int | None) -> Embedding:
+    """Return whose passage stands at this place among those of all steps."""
+    ends = list(accumulate(len(step.chunks) for step in steps))
+    number = bisect_right(ends, passage)
+    total = len(steps[number].chunks)
+    done = passage - (ends[number] - total)
+    return Embedding(item=steps[number].item, done=done, total=total, batch=batch)

@@ -54,7 +54,18 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class VersionSeen:
-    """The same content has this version now, and the document is readable."""
+    """The held content was read with this version. Earlier failures of the document are over."""
+
+    document_id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The source gave this version to the content that it had before, without reading it again.
+
+    A failure that lies in the content stays, with this version.
+    """
 
     document_id: str
     version: str
@@ -84,6 +95,8 @@ class Failed:
     item: str
     reason: str
     link: str | None = None
+    version: str | None = None
+    """Set if this version can never be read. It counts as known, and is not retried by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +132,7 @@ class BatchFinished:
     fence: int
     """The fencing token of the worker's lease; an outdated one is refused."""
     counts: Mapping[str, int]
-    """Added to the counts of the batch's run."""
+    """Added to the counts of the batch's run. The ledger itself counts failures: each document once a run."""
     item: str | None
     """The last item worked on."""
 
@@ -136,6 +149,7 @@ LedgerChange: TypeAlias = (
     Stored
     | Restored
     | VersionSeen
+    | Touched
     | AccessAmended
     | Removed
     | Failed
@@ -162,7 +176,8 @@ class Ledger(Protocol):
         ...
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the versions of those documents that are held."""
+        """Return the versions of those documents that are held or, if they cannot be read for good, of these
+        failures."""
         ...
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:

@@ -1,13 +1,14 @@
 """The steps of a run for one source: repair, read in batches, apply a listing, delete.
 
 The index is always written before the ledger. After a crash between the two, the index is ahead: the worker
-that takes the batch over carries it out again, and `repair` corrects what is not repeated.
+that takes the batch over carries it out again, and `repair` corrects what is not repeated. It compares ledger
+and index, which also differ after a folder was lost.
 """
 
 import enum
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from connectors.access import Access
@@ -15,8 +16,15 @@ from connectors.batched import batched
 from connectors.connector import Change, Checkpoint, DocumentListing
 from connectors.document import Document
 from indexing.embedding.embedder import Embedder
-from indexing.index.protocols import Amend, Delete, IndexWriter
-from indexing.ingestion.batching import Batch, BatchSize, group_by_characters, group_changes
+from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
+from indexing.ingestion.batching import (
+    Batch,
+    BatchSize,
+    Idle,
+    group_by_characters,
+    group_changes,
+    read_ahead,
+)
 from indexing.ingestion.deletion_guard import DeletionGuard
 from indexing.ingestion.executor import Executor, Plan, ProgressSteps
 from indexing.ingestion.ledger import (
@@ -37,14 +45,37 @@ from indexing.ingestion.planner import (
     plan_restore,
     validate_change,
 )
-from indexing.ingestion.prefetch import Idle, read_ahead
 from indexing.ingestion.progress import Outcome, ProgressMeter, RunCounters
-from indexing.ingestion.reconciliation import Difference, find_differences
 
 _PAGE_SIZE = 500
 _MAX_DIFFERENCES = 10_000
 """Differences that are held in memory at a time."""
 _NO_LISTING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One document of which two inventories hold different versions."""
+
+    id: str
+    expected: IndexedDocument | None
+    """In the inventory that is right: the ledger, or the index that is copied."""
+    actual: IndexedDocument | None
+    """In the index that is to be brought in line."""
+
+    @property
+    def next_generation(self) -> int:
+        return 1 + max(side.generation for side in (self.expected, self.actual) if side)
+
+    @property
+    def is_access_only(self) -> bool:
+        """Whether both hold the same version, with different readers."""
+        return _differ_only_in(self.expected, self.actual, "access")
+
+    @property
+    def is_chunk_count_only(self) -> bool:
+        """Whether both hold the same version, with different numbers of chunks."""
+        return _differ_only_in(self.expected, self.actual, "chunks")
 
 
 class EmptyListing(enum.Enum):
@@ -173,7 +204,7 @@ class Pipeline:
     def _count_missing(self, number: int) -> int:
         """Count the documents that the listing did not contain, without failures."""
         unseen = batched(self.ledger.unseen(self.source, number), _PAGE_SIZE)
-        return sum(len(self.ledger.versions(page)) for page in unseen)
+        return sum(len(self.ledger.entries(page)) for page in unseen)
 
     def _delete(self, ids: Iterable[str], counters: RunCounters) -> ProgressSteps:
         meter = ProgressMeter(self.source, "removing")
@@ -254,3 +285,51 @@ def _amend_access(document: str, access: Access, outcome: Outcome | None) -> Wri
 def _source_of(document: str) -> str:
     """Return what stands before the first colon, which no source name contains."""
     return document.partition(":")[0]
+
+
+def find_differences(
+    expected: Iterator[IndexedDocument], actual: Iterator[IndexedDocument]
+) -> Iterator[Difference]:
+    """Merge two streams in ascending order of ids, in constant memory.
+
+    A document without chunks may be missing from the actual stream; that is no difference.
+
+    Raises:
+        ValueError: a stream is not in order.
+    """
+    expected, actual = _check_order(expected), _check_order(actual)
+    left, right = next(expected, None), next(actual, None)
+    while left or right:
+        if right is None or (left is not None and left.id < right.id):
+            if left is not None and left.chunks:
+                yield Difference(left.id, left, None)
+            left = next(expected, None)
+        elif left is None or right.id < left.id:
+            yield Difference(right.id, None, right)
+            right = next(actual, None)
+        else:
+            if left != right and not _are_empty(left, right):
+                yield Difference(left.id, left, right)
+            left, right = next(expected, None), next(actual, None)
+
+
+def _are_empty(left: IndexedDocument, right: IndexedDocument) -> bool:
+    return left.chunks == right.chunks == 0 and _differ_only_in(left, right, "access")
+
+
+def _differ_only_in(
+    left: IndexedDocument | None, right: IndexedDocument | None, field: str
+) -> bool:
+    if left is None or right is None or left == right:
+        return False
+    value = getattr(right, field)
+    return replace(left, **{field: value}) == right
+
+
+def _check_order(documents: Iterator[IndexedDocument]) -> Iterator[IndexedDocument]:
+    before: str | None = None
+    for document in documents:
+        if before is not None and document.id <= before:
+            raise ValueError(f"ids are not in ascending order: {document.id!r} after {before!r}")
+        before = document.id
+        yield document

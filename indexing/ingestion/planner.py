@@ -22,6 +22,7 @@ from indexing.ingestion.ledger import (
     Removed,
     Restored,
     Stored,
+    Touched,
     VersionSeen,
 )
 from indexing.ingestion.progress import Outcome
@@ -92,7 +93,7 @@ def plan_change(
             delete = Delete(gone, up_to=_highest_generation(entry, min_generation))
             return WriteStep((Removed(gone),), delete, "deleted" if entry else None)
         case Unchanged(same, version):
-            return WriteStep((VersionSeen(same, version),), outcome="unchanged")
+            return WriteStep((Touched(same, version),), outcome="unchanged")
         case Unreadable():
             return WriteStep((_escape_unreadable(change, source),))
 
@@ -195,6 +196,7 @@ def _escape_unreadable(change: Unreadable, source: str) -> Failed:
         item=escape_invalid_text(change.item),
         reason=escape_invalid_text(change.reason),
         link=None if change.link is None else escape_invalid_text(change.link),
+        version=change.version,
     )
 
 

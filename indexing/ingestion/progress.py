@@ -1,18 +1,25 @@
-"""Counters, timings and progress of a run."""
+"""Counters, timings and progress of a run, and of what is embedded: told while it goes on, ended when nobody waits."""
 
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from types import TracebackType
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 Outcome: TypeAlias = Literal[
     "documents", "chunks", "embedded", "unchanged", "amended", "deleted", "restored"
 ]
 TimedStage: TypeAlias = Literal["read", "chunk", "embed", "write"]
 Stage: TypeAlias = Literal["repairing", "indexing", "listing", "removing"]
+"""What a run does to the documents of its source."""
 
 MAX_NAMED_FAILURES = 100
+
+T = TypeVar("T")
+_TELL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,22 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """A document that is being embedded."""
+
+    item: str
+    done: int
+    """Its passages that are embedded."""
+    total: int
+    batch: int | None = None
+    """The number of the batch that it belongs to, if it belongs to one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     source: str
-    stage: Stage
+    stage: str
+    """A `Stage`, or what else a run does."""
     item: str | None
     """The last item worked on."""
     done: int
@@ -54,6 +74,14 @@ class Progress:
     total: int | None
     rate: float
     """Documents per second since the stage began."""
+    embedding: Embedding | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the stage will probably take, where that can be told."""
+        if self.total is None or not self.rate:
+            return None
+        return max(0, self.total - self.done) / self.rate
 
 
 class RunCounters:
@@ -63,12 +91,12 @@ class RunCounters:
         self.counts: dict[Outcome, int] = dict.fromkeys(get_args(Outcome), 0)
         self.seconds: dict[TimedStage, float] = dict.fromkeys(get_args(TimedStage), 0.0)
         self.unreadable_count = 0
-        self._unreadable: list[UnreadableItem] = []
+        self._unreadable: dict[str, UnreadableItem] = {}
 
-    def add_failure(self, item: str, reason: str) -> None:
+    def add_failure(self, document_id: str, item: str, reason: str) -> None:
         self.unreadable_count += 1
         if len(self._unreadable) < MAX_NAMED_FAILURES:
-            self._unreadable.append(UnreadableItem(item, reason))
+            self._unreadable[document_id] = UnreadableItem(item, reason)
 
     @contextmanager
     def timed(self, stage: TimedStage) -> Iterator[None]:
@@ -88,7 +116,7 @@ class RunCounters:
             amended=self.counts["amended"],
             deleted=self.counts["deleted"],
             restored=self.counts["restored"],
-            unreadable=tuple(self._unreadable),
+            unreadable=tuple(self._unreadable.values()),
             unreadable_count=self.unreadable_count,
             seconds=dict(self.seconds),
         )
@@ -104,7 +132,9 @@ class ProgressMeter:
         self._began = time.monotonic()
         self._done = 0
 
-    def advance(self, item: str | None, done: int = 0) -> Progress:
+    def advance(
+        self, item: str | None, done: int = 0, embedding: Embedding | None = None
+    ) -> Progress:
         """Add `done` documents, of which `item` is the last."""
         self._done += done
         elapsed = time.monotonic() - self._began
@@ -115,4 +145,45 @@ class ProgressMeter:
             done=self._done,
             total=self._total,
             rate=self._done / elapsed if elapsed > 0 else 0.0,
+            embedding=embedding,
         )
+
+
+class AbandonedError(Exception):
+    """The embedding was given up."""
+
+
+class EmbeddingWatch:
+    """Passes what some threads embed to the thread that waits for them. Leaving its block ends the embedding."""
+
+    def __init__(self) -> None:
+        self._latest: Embedding | None = None
+        self._told: Embedding | None = None
+        self._abandoned = threading.Event()
+
+    def __enter__(self) -> "EmbeddingWatch":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        del kind, error, trace
+        self._abandoned.set()
+
+    def record(self, embedding: Embedding) -> None:
+        """Record what is embedded next. Raises AbandonedError: nothing more is to be embedded."""
+        if self._abandoned.is_set():
+            raise AbandonedError
+        self._latest = embedding
+
+    def follow(self, future: Future[T], meter: ProgressMeter) -> Generator[Progress, None, T]:
+        """Yield progress while the future is waited for, and return its result."""
+        while not wait([future], _TELL_SECONDS).done:
+            latest = self._latest
+            if latest is not None and latest is not self._told:
+                self._told = latest
+                yield meter.advance(latest.item, embedding=latest)
+        return future.result()

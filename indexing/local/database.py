@@ -1,17 +1,24 @@
-"""Connections to the SQLite file that holds the local index, and the lock of its writers."""
+"""The SQLite file that holds the local index: connections, the lock of its writers, and its rows as chunks."""
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from queue import Empty, LifoQueue
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from connectors.access import Access
+from connectors.document import Person, Span
 from connectors.errors import DamagedDataError, NotConfiguredError, TemporarilyUnavailableError
+from indexing.chunking.chunk import Chunk
 from indexing.local import sql
+from indexing.text.analysis import Languages
 from indexing.text.normalization import is_storable
 
 BUSY_SECONDS = 30.0
@@ -21,6 +28,10 @@ MAPPED_BYTES = 1 << 30
 """Bytes of the file that readers map into memory, which makes fetching chunks a quarter faster."""
 
 Connection: TypeAlias = sqlite3.Connection
+
+Row: TypeAlias = tuple[Any, ...]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +191,117 @@ def translate_errors(folder: Path) -> Iterator[None]:
             f"The index in {folder} is damaged: {error}. Remove the folder and sync again; nothing is lost"
             " but the time to index."
         ) from error
+
+
+def pack_labels(labels: Iterable[int]) -> bytes:
+    return np.array(sorted(labels), "<i4").tobytes()
+
+
+def unpack_labels(blob: bytes) -> list[int]:
+    labels: list[int] = np.frombuffer(blob, "<i4").tolist()
+    return labels
+
+
+def to_microseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - EPOCH) // MICROSECOND
+
+
+def to_datetime(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else EPOCH + microseconds * MICROSECOND
+
+
+def to_chunk_row(row: int, ordinal: int, chunk: Chunk) -> Row:
+    """Build a row of the table `chunks`; a text that is part of the embedded text is not stored twice."""
+    start = chunk.embedded_text.find(chunk.text)
+    return (
+        row,
+        ordinal,
+        chunk.section,
+        chunk.span.start,
+        chunk.span.end,
+        chunk.page,
+        chunk.link,
+        json.dumps(chunk.heading_path) if chunk.heading_path else None,
+        chunk.embedded_text,
+        start if start >= 0 else None,
+        start + len(chunk.text) if start >= 0 else None,
+        chunk.text if start < 0 else None,
+    )
+
+
+def to_details(chunk: Chunk, languages: Languages) -> str:
+    """Encode fields that all chunks of a document share."""
+    return json.dumps(
+        {
+            "languages": sorted(languages),
+            "title": chunk.title,
+            "source": chunk.source,
+            "media_type": chunk.media_type,
+            "tags": sorted(chunk.tags),
+            "sets": sorted(chunk.sets),
+            "owners": [[owner.name, owner.email] for owner in chunk.owners],
+        }
+    )
+
+
+@lru_cache(maxsize=4_096)
+def parse_access(tokens: str) -> Access:
+    """Decode a set of readers; cached, because many documents share one set."""
+    return Access(frozenset(json.loads(tokens)))
+
+
+def _document_fields(row: Row) -> dict[str, Any]:
+    """Return the fields of Chunk that all chunks of a document share."""
+    document_id, _, boost, created, updated, encoded, tokens = row
+    details = json.loads(encoded)
+    return {
+        "document_id": document_id,
+        "boost": boost,
+        "created_at": to_datetime(created),
+        "updated_at": to_datetime(updated),
+        "title": details["title"],
+        "source": details["source"],
+        "media_type": details["media_type"],
+        "tags": frozenset(details["tags"]),
+        "sets": frozenset(details["sets"]),
+        "owners": tuple(Person(name, email) for name, email in details["owners"]),
+        "access": parse_access(tokens),
+    }
+
+
+def _chunk(row: Row, first_row: int, shared: Mapping[str, Any]) -> Chunk:
+    number, section, start, end, page, link, headings, embedded, text_start, text_end, text = row
+    return Chunk(
+        position=number - first_row,
+        text=embedded[text_start:text_end] if text is None else text,
+        embedded_text=embedded,
+        section=section,
+        span=Span(start, end),
+        link=link,
+        page=page,
+        heading_path=tuple(json.loads(headings)) if headings else (),
+        **shared,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedChunk:
+    row: int
+    chunk: Chunk
+    words: str
+    """Its indexed words, joined by spaces."""
+
+
+def read_chunks(found: Iterable[Row]) -> Iterator[FetchedChunk]:
+    shared: dict[int, dict[str, Any]] = {}
+    for words, *row in found:
+        stored, ordinal, document = row[:11], row[11], row[12:]
+        if ordinal not in shared:
+            shared[ordinal] = _document_fields(tuple(document))
+        yield FetchedChunk(stored[0], _chunk(tuple(stored), document[1], shared[ordinal]), words)
+
+
+def read_document_chunks(connection: Connection, ordinal: int) -> list[Chunk]:
+    """Return all chunks of a document without a check of access, for writers only; `hidden` is not set."""
+    found = connection.execute(sql.CHUNKS_OF_DOCUMENT, (ordinal,))
+    return [fetched.chunk for fetched in read_chunks(found)]

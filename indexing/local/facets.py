@@ -8,7 +8,7 @@ from indexing.index import person_keys
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets
 from indexing.local import sql
-from indexing.local.columns import NO_DATE, Columns, Mask, Numbers
+from indexing.local.access_filter import NO_DATE, Columns, Mask, Numbers
 from indexing.local.database import Connection, to_json_list
 
 _BITS = 32

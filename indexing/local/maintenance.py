@@ -10,7 +10,6 @@ from indexing.local.database import (
     Connection,
     read_state,
     transaction,
-    write_meta,
     write_state,
 )
 from indexing.local.tantivy_index import (
@@ -19,14 +18,10 @@ from indexing.local.tantivy_index import (
     read_all_entries,
     read_entries,
 )
-from indexing.text import tokenizer
 
 OBSOLETE_SHARE = 0.2
 """Of the slots; above it the vector files are rewritten."""
 OBSOLETE_COUNT = 1_000
-
-TOKENIZED = 1_000
-"""Texts tokenized in one transaction."""
 
 
 def repair(folder: Path, connection: Connection) -> None:
@@ -98,17 +93,3 @@ def rebuild_fulltext(folder: Path, connection: Connection) -> None:
     with transaction(connection):
         write_state(connection, replace(state, fulltext_epoch=epoch))
     tantivy_index.remove(folder, state.fulltext_epoch)
-
-
-def retokenize(folder: Path, connection: Connection) -> None:
-    """Tokenize all stored texts again, after a change of the tokenizer."""
-    last = -1
-    while texts := connection.execute(sql.TEXTS_TO_ANALYSE, (last, TOKENIZED)).fetchall():
-        with transaction(connection):
-            connection.executemany(
-                sql.REPLACE_WORDS, ((" ".join(tokenizer.words(text)), row) for row, text in texts)
-            )
-        last = texts[-1][0]
-    rebuild_fulltext(folder, connection)
-    with transaction(connection):
-        write_meta(connection, "analysis", tokenizer.fingerprint())

@@ -25,7 +25,7 @@ from indexing.local.database import (
 from indexing.local.searcher import LocalIndex
 from indexing.local.tantivy_index import FulltextDamagedError, FulltextIndex
 from indexing.local.writer import LocalIndexWriter, allow_writes
-from indexing.text import tokenizer
+from indexing.text.analysis import BY_LANGUAGE, Analysis, find_analysis
 
 
 def open_index(folder: Path, identity: EmbedderIdentity) -> LocalIndex:
@@ -36,8 +36,7 @@ def open_index(folder: Path, identity: EmbedderIdentity) -> LocalIndex:
         DamagedDataError: it is damaged and cannot be rebuilt, or has another format.
         TemporarilyUnavailableError: it must be created or rebuilt while another process holds its lock.
     """
-    _prepare(folder, identity)
-    return LocalIndex(folder, identity.dimension)
+    return LocalIndex(folder, identity.dimension, create_index(folder, identity))
 
 
 def open_writer(
@@ -47,11 +46,18 @@ def open_writer(
 
     Raises as `open_index` does.
     """
-    _prepare(folder, identity)
-    return LocalIndexWriter(folder, identity.dimension, check=check)
+    analysis = create_index(folder, identity)
+    return LocalIndexWriter(folder, identity.dimension, analysis, check=check)
 
 
-def _prepare(folder: Path, identity: EmbedderIdentity) -> None:
+def create_index(folder: Path, identity: EmbedderIdentity) -> Analysis:
+    """Create the index where there is none, and rebuild what is missing of its files.
+
+    Returns:
+        the analysis of its words.
+
+    Raises as `open_index` does.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with translate_errors(folder), closing(connect(folder)) as connection:
         if not _is_created(connection):
@@ -60,6 +66,7 @@ def _prepare(folder: Path, identity: EmbedderIdentity) -> None:
         _check_identity(folder, connection, identity)
         if not _is_complete(folder, connection, identity.dimension):
             _rebuild_missing(folder, identity.dimension)
+        return find_analysis(read_meta(connection, "analysis"))
 
 
 def _is_created(connection: Connection) -> bool:
@@ -77,7 +84,7 @@ def _create(folder: Path, identity: EmbedderIdentity) -> None:
                 connection.execute(statement)
             write_meta(connection, "version", str(sql.SCHEMA_VERSION))
             write_meta(connection, "embedder", json.dumps(asdict(identity)))
-            write_meta(connection, "analysis", tokenizer.fingerprint())
+            write_meta(connection, "analysis", BY_LANGUAGE.fingerprint)
 
 
 def _check_version(folder: Path, connection: Connection) -> None:
@@ -102,11 +109,7 @@ def _check_identity(folder: Path, connection: Connection, identity: EmbedderIden
 
 def _is_complete(folder: Path, connection: Connection, dimension: int) -> bool:
     state = read_state(connection)
-    return (
-        _vectors_are_complete(folder, state, dimension)
-        and _fulltext_is_complete(folder, state)
-        and read_meta(connection, "analysis") == tokenizer.fingerprint()
-    )
+    return _vectors_are_complete(folder, state, dimension) and _fulltext_is_complete(folder, state)
 
 
 def _vectors_are_complete(folder: Path, state: State, dimension: int) -> bool:
@@ -126,7 +129,5 @@ def _rebuild_missing(folder: Path, dimension: int) -> None:
         state = read_state(connection)
         if not _vectors_are_complete(folder, state, dimension):
             maintenance.rebuild_vectors(folder, connection, dimension)
-        if read_meta(connection, "analysis") != tokenizer.fingerprint():
-            maintenance.retokenize(folder, connection)
-        elif not _fulltext_is_complete(folder, state):
+        if not _fulltext_is_complete(folder, state):
             maintenance.rebuild_fulltext(folder, connection)

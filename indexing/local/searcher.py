@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,31 +15,42 @@ from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Vector
 from indexing.index import hybrid_ranking
 from indexing.index.hybrid_ranking import Candidates, ExactMatch, RankedCandidate
-from indexing.index.protocols import Facets, Filters, Found, Hit, IndexQuery
+from indexing.index.protocols import (
+    NO_CONDITIONS,
+    Facets,
+    Filters,
+    Found,
+    Hit,
+    IndexQuery,
+    TextConditions,
+)
+from indexing.index.spelling import Corrections, SpellingQuery, suggest_corrections
 from indexing.local import tantivy_index, vector_file
-from indexing.local.access_filter import SearchScope
-from indexing.local.columns import Numbers
-from indexing.local.database import Connection, translate_errors
+from indexing.local.access_filter import Mask, Numbers, SearchScope, VisibleChunks
+from indexing.local.database import Connection, FetchedChunk, translate_errors
 from indexing.local.facets import count_facets
-from indexing.local.row_mapping import FetchedChunk, VisibleChunks
-from indexing.local.snapshot import Snapshot, SnapshotCache
+from indexing.local.snapshot import LocalPassageWords, Snapshot, SnapshotCache, find_matches
 from indexing.local.tantivy_index import Condition, FulltextDamagedError, Matches
 from indexing.runtime.deadline import Deadline
 from indexing.text import tokenizer
+from indexing.text.analysis import Analysis, QueryWord
+from indexing.text.tokenizer import plain_words
 
 EXACT_CANDIDATES = 100
 """Candidates of the exact leg whose text is read: twice as many as a query usually asks for."""
 
 Ranking = list[RankedCandidate[int]]
+_Restrictions: TypeAlias = tuple[Filters, TextConditions]
 
 
 class LocalIndex(Closing):
     """An `Index` over a folder. Any number of threads and processes may use it while others write."""
 
-    def __init__(self, folder: Path, dimension: int) -> None:
+    def __init__(self, folder: Path, dimension: int, analysis: Analysis) -> None:
         """Use `open_index`, which makes sure that the folder holds a complete index."""
         self._folder = folder
         self._dimension = dimension
+        self._analysis = analysis
         self._snapshots = SnapshotCache(folder, dimension)
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
@@ -56,7 +69,7 @@ class LocalIndex(Closing):
             self._translate_errors(),
             self._snapshots.current(deadline) as (snapshot, connection),
         ):
-            return _Search(snapshot, connection, readers, deadline).run(queries)
+            return _Search(snapshot, connection, readers, deadline, self._analysis).run(queries)
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
@@ -81,6 +94,19 @@ class LocalIndex(Closing):
             deadline.check()
             return count_facets(connection, snapshot.columns, visible)
 
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        """See `Index.suggest_corrections`. Raises as `facets` does."""
+        with (
+            self._translate_errors(),
+            self._snapshots.current(deadline) as (snapshot, connection),
+        ):
+            scope = snapshot.scope(connection, readers, Filters())
+            visible = VisibleChunks(connection, readers)
+            passages = LocalPassageWords(snapshot, scope, visible, deadline, self._analysis)
+            return suggest_corrections(query, passages)
+
     def close(self) -> None:
         self._snapshots.close()
 
@@ -96,67 +122,112 @@ class LocalIndex(Closing):
             ) from error
 
 
+def _restrictions(query: IndexQuery) -> _Restrictions:
+    return query.filters, query.conditions
+
+
+@dataclass(frozen=True, slots=True)
+class _WordedQuery:
+    """A query with its words in the languages that its asker may read."""
+
+    query: IndexQuery
+    words: list[QueryWord]
+
+
 class _Search:
     """One call of `find`: several queries of one asker over one snapshot. Legs identify chunks by slot."""
 
     def __init__(
-        self, snapshot: Snapshot, connection: Connection, readers: Readers, deadline: Deadline
+        self,
+        snapshot: Snapshot,
+        connection: Connection,
+        readers: Readers,
+        deadline: Deadline,
+        analysis: Analysis,
     ) -> None:
         self._snapshot = snapshot
         self._connection = connection
         self._readers = readers
         self._deadline = deadline
+        self._analysis = analysis
         self._visible = VisibleChunks(connection, readers)
 
     def run(self, queries: Sequence[IndexQuery]) -> Found:
-        scopes = {filters: self._scope(filters) for filters in {q.filters for q in queries}}
+        scopes = {each: self._scope(*each) for each in map(_restrictions, queries)}
         vector_legs = self._search_vectors(queries, scopes)
+        worded = [self._analyze(query, scopes[_restrictions(query)]) for query in queries]
         rankings = [
-            self._rank(query, scopes[query.filters], leg)
-            for query, leg in zip(queries, vector_legs, strict=True)
+            self._rank(query, scopes[_restrictions(query.query)], leg)
+            for query, leg in zip(worded, vector_legs, strict=True)
         ]
         chunks = self._fetch(rankings)
         return Found(
             tuple(
                 self._hits(query, ranking, chunks)
-                for query, ranking in zip(queries, rankings, strict=True)
+                for query, ranking in zip(worded, rankings, strict=True)
             )
         )
 
-    def _scope(self, filters: Filters) -> SearchScope:
+    def _analyze(self, query: IndexQuery, scope: SearchScope) -> _WordedQuery:
+        return _WordedQuery(query, self._analysis.query_words(query.text, scope.languages))
+
+    def _scope(self, filters: Filters, conditions: TextConditions) -> SearchScope:
         self._deadline.check()
-        return self._snapshot.scope(self._connection, self._readers, filters)
+        scope = self._snapshot.scope(self._connection, self._readers, filters)
+        return scope if conditions == NO_CONDITIONS else self._narrow(scope, conditions)
+
+    def _narrow(self, scope: SearchScope, conditions: TextConditions) -> SearchScope:
+        """Leave of a scope the chunks whose text meets the conditions."""
+        phrases = [words for each in conditions.phrases if (words := plain_words(each))]
+        excluded = [words for each in conditions.excluded if (words := plain_words(each))]
+        slots = scope.slots
+        if phrases:
+            required = tantivy_index.require_phrases(phrases)
+            slots = slots & self._slots_with(required, scope)
+            scope = replace(scope, conditions=(*scope.conditions, required))
+        if excluded:
+            slots = slots & ~self._slots_with(tantivy_index.match_any_phrase(excluded), scope)
+            condition = tantivy_index.exclude_phrases(excluded)
+            scope = replace(scope, conditions=(*scope.conditions, condition))
+        return replace(scope, slots=slots)
+
+    def _slots_with(self, condition: Condition, scope: SearchScope) -> Mask:
+        """Return which slots of a scope hold chunks that the full-text index finds by a condition."""
+        found = np.zeros(len(scope.slots), np.bool_)
+        chunks = max(1, self._snapshot.state.chunks)
+        found[self._slots(find_matches(self._snapshot, condition, scope, chunks))] = True
+        return found
 
     def _search_vectors(
-        self, queries: Sequence[IndexQuery], scopes: Mapping[Filters, SearchScope]
+        self, queries: Sequence[IndexQuery], scopes: Mapping[_Restrictions, SearchScope]
     ) -> list[dict[int, float]]:
-        """Return the vector leg of every query, with one scan for all that have filters and size in common."""
+        """Return the vector leg of every query, with one scan for all that have restrictions and size in common."""
         legs: list[dict[int, float]] = [{} for _ in queries]
-        groups: dict[tuple[Filters, int], list[tuple[int, Vector]]] = {}
+        groups: dict[tuple[_Restrictions, int], list[tuple[int, Vector]]] = {}
         for number, query in enumerate(queries):
             if query.vector is not None and query.alpha > 0.0:
-                key = query.filters, hybrid_ranking.candidates_per_leg(query.size)
+                key = _restrictions(query), hybrid_ranking.candidates_per_leg(query.size)
                 groups.setdefault(key, []).append((number, query.vector))
-        for (filters, count), group in groups.items():
-            if scopes[filters].is_empty:
+        for (restrictions, count), group in groups.items():
+            scope = scopes[restrictions]
+            if scope.is_empty:
                 continue
             self._deadline.check()
             vectors = np.array([vector for _, vector in group])
-            found = vector_file.find_nearest(
-                self._snapshot.vectors, vectors, scopes[filters].slots, count
-            )
+            found = vector_file.find_nearest(self._snapshot.vectors, vectors, scope.slots, count)
             for (number, _), (slots, scores) in zip(group, found, strict=True):
                 legs[number] = dict(zip(slots.tolist(), scores.tolist(), strict=True))
         return legs
 
-    def _rank(self, query: IndexQuery, scope: SearchScope, vector: dict[int, float]) -> Ranking:
+    def _rank(self, worded: _WordedQuery, scope: SearchScope, vector: dict[int, float]) -> Ranking:
         if scope.is_empty:
             return []
         self._deadline.check()
-        words = tokenizer.words(query.text) if query.alpha < 1.0 else []
+        query = worded.query
+        words = worded.words if query.alpha < 1.0 else []
         keyword = self._search_keywords(words, scope, hybrid_ranking.candidates_per_leg(query.size))
         self._deadline.check()
-        exact = self._search_exact(query, scope) if query.exact else {}
+        exact = self._search_exact(worded, scope) if query.exact else {}
         slots = [*{**keyword, **vector, **exact}]
         boosts = self._snapshot.columns.boosts(_to_numbers(slots)).tolist()
         weights = {slot: boost for slot, boost in zip(slots, boosts, strict=True) if boost != 1.0}
@@ -164,22 +235,23 @@ class _Search:
         return hybrid_ranking.rank_candidates(candidates, query.alpha, query.size, weights)
 
     def _search_keywords(
-        self, words: Sequence[str], scope: SearchScope, count: int
+        self, words: Sequence[QueryWord], scope: SearchScope, count: int
     ) -> dict[int, float]:
         """Return the raw BM25 of the best candidates."""
         if not words:
             return {}
-        found = self._match(tantivy_index.match_words(words), scope, count)
+        found = find_matches(self._snapshot, tantivy_index.match_words(words), scope, count)
         return dict(zip(self._slots(found), found.scores.tolist(), strict=True))
 
-    def _search_exact(self, query: IndexQuery, scope: SearchScope) -> dict[int, ExactMatch]:
+    def _search_exact(self, worded: _WordedQuery, scope: SearchScope) -> dict[int, ExactMatch]:
         """Return how many of the query's exact terms the best candidates hold."""
-        terms = [term for term in query.exact if self._is_distinctive(term)]
+        query = worded.query
+        terms = [term for term in query.exact if self._is_distinctive(term, scope)]
         if not terms:
             return {}
         phrases = [tokenizer.plain_words(term) for term in terms]
-        condition = tantivy_index.match_phrases(phrases, tokenizer.words(query.text))
-        found = self._match(condition, scope, max(EXACT_CANDIDATES, query.size))
+        condition = tantivy_index.match_phrases(phrases, worded.words)
+        found = find_matches(self._snapshot, condition, scope, max(EXACT_CANDIDATES, query.size))
         rows = found.rows.tolist()
         texts = self._visible.texts(rows)
         counts = [
@@ -189,7 +261,7 @@ class _Search:
         matches = zip(self._slots(found), counts, found.scores.tolist(), strict=True)
         return {slot: ExactMatch(count, score) for slot, count, score in matches if count}
 
-    def _is_distinctive(self, term: str) -> bool:
+    def _is_distinctive(self, term: str, scope: SearchScope) -> bool:
         """Whether few enough chunks hold the term; a quoted term always counts."""
         searcher, chunks = self._snapshot.searcher, self._snapshot.state.chunks
         plain = tokenizer.plain_words(term)
@@ -197,29 +269,11 @@ class _Search:
             return False
         if term not in tokenizer.find_exact_terms(term):
             return True  # Nothing about the term itself is code-like, so it was quoted.
-        upper_bound = tantivy_index.count_rarest(searcher, tokenizer.words(term), plain)
+        words = self._analysis.query_words(term, scope.languages)
+        upper_bound = tantivy_index.count_rarest(searcher, words, plain)
         if not hybrid_ranking.is_too_common(upper_bound, chunks):
             return True
         return not hybrid_ranking.is_too_common(tantivy_index.count_phrase(searcher, plain), chunks)
-
-    def _match(self, query: Condition, scope: SearchScope, count: int) -> Matches:
-        """Return the best matches that the snapshot shows.
-
-        The full-text index may hold more than that, new versions or old ones, so more are asked for if
-        too few are left.
-        """
-        columns, limit = self._snapshot.columns, count
-        while True:
-            found = tantivy_index.search(self._snapshot.searcher, query, scope.conditions, limit)
-            fits = columns.are_current(found.rows, found.documents)
-            fits[fits] = scope.documents[found.documents[fits]]
-            if len(found.rows) < limit or int(fits.sum()) >= count:
-                return Matches(
-                    found.rows[fits][:count],
-                    found.documents[fits][:count],
-                    found.scores[fits][:count],
-                )
-            limit *= 4
 
     def _slots(self, found: Matches) -> list[int]:
         slots: list[int] = self._snapshot.columns.slots(found.rows, found.documents).tolist()
@@ -234,11 +288,11 @@ class _Search:
         return {slot: found[row] for slot, row in zip(slots, rows, strict=True) if row in found}
 
     def _hits(
-        self, query: IndexQuery, ranking: Ranking, chunks: Mapping[int, FetchedChunk]
+        self, worded: _WordedQuery, ranking: Ranking, chunks: Mapping[int, FetchedChunk]
     ) -> tuple[Hit, ...]:
         visible = [candidate for candidate in ranking if candidate.key in chunks]
-        cosines = self._cosines(query, visible)
-        words = [f" {word} " for word in frozenset(tokenizer.words(query.text))]
+        cosines = self._cosines(worded.query, visible)
+        words = hybrid_ranking.pad_words(worded.words)
         return tuple(
             Hit(
                 chunks[candidate.key].chunk,

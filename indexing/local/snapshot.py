@@ -3,9 +3,11 @@
 A writer first adds to the full-text index and the vector files, then commits to the tables, then removes what
 the commit made obsolete. So parts that were opened while the counter did not change belong together: they may
 hold more than the tables show, which every search filters out, but never less.
+
+`LocalPassageWords` looks words up in the passages of a snapshot that one asker may read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,33 +17,25 @@ import tantivy
 
 from connectors.access import Readers
 from indexing.index.protocols import Filters
-from indexing.local import vector_file
-from indexing.local.access_filter import SearchScope, build_scope
-from indexing.local.columns import Columns, load_columns
+from indexing.index.spelling import EXAMINED, AnyPair, NearWord, PassageLookup, WordPrefix
+from indexing.local import tantivy_index, vector_file
+from indexing.local.access_filter import (
+    Columns,
+    ScopeCache,
+    SearchScope,
+    VisibleChunks,
+    load_columns,
+)
 from indexing.local.database import Connection, ConnectionPool, State, read_state, read_transaction
-from indexing.local.tantivy_index import FulltextDamagedError, FulltextIndex
+from indexing.local.tantivy_index import (
+    Condition,
+    FulltextDamagedError,
+    FulltextIndex,
+    Matches,
+)
 from indexing.local.vector_file import VectorFiles
 from indexing.runtime.deadline import Deadline
-
-CACHED_SCOPES = 64
-
-
-class ScopeCache:
-    """Recently used scopes of one snapshot: people ask more than once, with the same filters."""
-
-    def __init__(self) -> None:
-        self._scopes: dict[tuple[Readers, Filters], SearchScope] = {}
-
-    def get(
-        self, connection: Connection, columns: Columns, readers: Readers, filters: Filters
-    ) -> SearchScope:
-        scope = self._scopes.get((readers, filters))
-        if scope is None:
-            scope = build_scope(connection, columns, readers, filters)
-            if len(self._scopes) >= CACHED_SCOPES:
-                self._scopes.clear()
-            self._scopes[readers, filters] = scope
-        return scope
+from indexing.text.analysis import Analysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +49,26 @@ class Snapshot:
     def scope(self, connection: Connection, readers: Readers, filters: Filters) -> SearchScope:
         """Return the scope of an asker; `connection` reads this snapshot's state."""
         return self.scopes.get(connection, self.columns, readers, filters)
+
+
+def find_matches(snapshot: Snapshot, query: Condition, scope: SearchScope, count: int) -> Matches:
+    """Return the best matches of a full-text query that the snapshot shows within a scope.
+
+    The full-text index may hold more than that, new versions or old ones, so more are asked for if
+    too few are left.
+    """
+    columns, limit = snapshot.columns, count
+    while True:
+        found = tantivy_index.search(snapshot.searcher, query, scope.conditions, limit)
+        fits = columns.are_current(found.rows, found.documents)
+        fits[fits] = scope.documents[found.documents[fits]]
+        if len(found.rows) < limit or int(fits.sum()) >= count:
+            return Matches(
+                found.rows[fits][:count],
+                found.documents[fits][:count],
+                found.scores[fits][:count],
+            )
+        limit *= 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +169,47 @@ class SnapshotCache:
             if mapped.epoch == state.vector_epoch and mapped.capacity >= state.slots:
                 return mapped
         return vector_file.map_files(self._folder, state.vector_epoch, self._dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPassageWords:
+    """Implements `indexing.index.spelling.PassageWords`."""
+
+    snapshot: Snapshot
+    scope: SearchScope
+    visible: VisibleChunks
+    deadline: Deadline
+    analysis: Analysis
+
+    def inflections(self, word: str) -> list[str]:
+        words = self.analysis.query_words(word, self.scope.languages)
+        return [form for forms in words for form in forms]
+
+    def find_known(self, words: Sequence[str]) -> frozenset[str]:
+        return frozenset(filter(self._is_known, words))
+
+    def _is_known(self, word: str) -> bool:
+        self.deadline.check()
+        condition = tantivy_index.match_inflections(word, self.inflections(word))
+        return len(find_matches(self.snapshot, condition, self.scope, 1).rows) > 0
+
+    def read_texts(self, lookups: Sequence[PassageLookup]) -> list[list[str]]:
+        return [self._read_texts(lookup) for lookup in lookups]
+
+    def _read_texts(self, lookup: PassageLookup) -> list[str]:
+        self.deadline.check()
+        found = find_matches(self.snapshot, self._condition(lookup), self.scope, EXAMINED)
+        return [*self.visible.texts(found.rows.tolist()).values()]
+
+    def _condition(self, lookup: PassageLookup) -> Condition:
+        match lookup:
+            case NearWord(word, distance):
+                return tantivy_index.match_near_word(word, distance)
+            case WordPrefix(prefix):
+                return tantivy_index.match_prefix(prefix)
+            case AnyPair(pairs):
+                return tantivy_index.match_any([self._match_both(*pair) for pair in pairs])
+
+    def _match_both(self, *words: str) -> Condition:
+        held = [tantivy_index.match_inflections(word, self.inflections(word)) for word in words]
+        return tantivy_index.match_all(held)

@@ -67,7 +67,7 @@ TABLES = (
     "CREATE TABLE words (row INTEGER PRIMARY KEY, words TEXT NOT NULL)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL)",
     """
-    -- Sources, media types, sets, tags, people, their names and reader tokens, as small numbers.
+    -- Sources, media types, sets, tags, languages, people, their names and reader tokens, as small numbers.
     CREATE TABLE labels (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (kind, value)
     )
@@ -152,6 +152,7 @@ NAME_SETS_SINCE = "SELECT id, names FROM people_sets WHERE id > ? ORDER BY id"
 READER_SETS_SINCE = "SELECT id, labels FROM reader_sets WHERE id > ? ORDER BY id"
 
 LABELS_OF = "SELECT id FROM labels WHERE kind = ? AND value IN (SELECT value FROM json_each(?))"
+LABELS_OF_KIND = "SELECT id, value FROM labels WHERE kind = ?"
 LABEL_NAMES = "SELECT id, value FROM labels WHERE id IN (SELECT value FROM json_each(?))"
 ORDINALS_OF = "SELECT ordinal FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 
@@ -236,5 +237,3 @@ ALL_VECTORS = """
 """
 VERSIONS = "SELECT ordinal, count FROM documents ORDER BY first_row"
 MOVE_SLOTS = "UPDATE documents SET first_slot = ? WHERE ordinal = ?"
-TEXTS_TO_ANALYSE = "SELECT row, embedded_text FROM chunks WHERE row > ? ORDER BY row LIMIT ?"
-REPLACE_WORDS = "UPDATE words SET words = ? WHERE row = ?"

@@ -1,6 +1,6 @@
 """The full-text index, by tantivy, for the keyword leg and for phrases; it can be rebuilt from SQLite.
 
-The field `words` holds the tokens of `tokenizer.words`; `plain` holds every word with its position, for
+The field `words` holds the words of `indexing.text.analysis`; `plain` holds every word with its position, for
 exact phrases. Filters and readers are conditions of the query: a filter on its results could be left with
 nothing although better matches exist.
 """
@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,9 +19,9 @@ import tantivy
 from numpy.typing import NDArray
 
 from indexing.local import sql
-from indexing.local.database import Connection
-from indexing.local.row_mapping import Row, unpack_labels
+from indexing.local.database import Connection, Row, unpack_labels
 from indexing.text import tokenizer
+from indexing.text.analysis import QueryWord
 
 Condition: TypeAlias = tantivy.Query
 
@@ -215,19 +216,46 @@ def _without_score(query: tantivy.Query) -> tantivy.Query:
     return tantivy.Query.const_score_query(query, 0.0)
 
 
-def match_words(words: Sequence[str]) -> tantivy.Query:
-    """Match any of the words, scored by BM25; a repeated word counts repeatedly."""
+def match_words(words: Sequence[QueryWord]) -> tantivy.Query:
+    """Match any of the words in any form, scored by BM25; a repeated word counts repeatedly."""
     terms = [
         tantivy.Query.boost_query(_match_word(word), float(times))
         if times > 1
         else _match_word(word)
-        for word, times in Counter(words).items()
+        for word, times in Counter(chain.from_iterable(words)).items()
     ]
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
 
 
 def _match_word(word: str) -> tantivy.Query:
     return tantivy.Query.term_query(SCHEMA, "words", word, index_option="freq")
+
+
+def match_inflections(word: str, stems: Sequence[str]) -> Condition:
+    """Accept chunks with a word as it is written, or with one of its stems."""
+    plain = (tantivy.Occur.Should, tantivy.Query.term_query(SCHEMA, "plain", word))
+    stemmed = [(tantivy.Occur.Should, _match_word(stem)) for stem in stems]
+    return _without_score(tantivy.Query.boolean_query([plain, *stemmed]))
+
+
+def match_all(conditions: Sequence[Condition]) -> Condition:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in conditions])
+
+
+def match_any(conditions: Sequence[Condition]) -> Condition:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in conditions])
+
+
+def match_near_word(word: str, distance: int) -> Condition:
+    """Accept chunks with a plain word that differs in at most so many places; a transposition is one."""
+    return _without_score(tantivy.Query.fuzzy_term_query(SCHEMA, "plain", word, distance=distance))
+
+
+def match_prefix(prefix: str) -> Condition:
+    """Accept chunks with a plain word that begins so."""
+    return _without_score(
+        tantivy.Query.fuzzy_term_query(SCHEMA, "plain", prefix, distance=0, prefix=True)
+    )
 
 
 def match_phrase(words: Sequence[str]) -> tantivy.Query:
@@ -237,7 +265,26 @@ def match_phrase(words: Sequence[str]) -> tantivy.Query:
     return tantivy.Query.phrase_query(SCHEMA, "plain", list(words))
 
 
-def match_phrases(phrases: Sequence[Sequence[str]], words: Sequence[str]) -> tantivy.Query:
+def require_phrases(phrases: Sequence[Sequence[str]]) -> Condition:
+    """Accept chunks with all of the phrases."""
+    required = [(tantivy.Occur.Must, match_phrase(words)) for words in phrases]
+    return _without_score(tantivy.Query.boolean_query(required))
+
+
+def match_any_phrase(phrases: Sequence[Sequence[str]]) -> Condition:
+    """Accept chunks with any of the phrases."""
+    accepted = [(tantivy.Occur.Should, match_phrase(words)) for words in phrases]
+    return _without_score(tantivy.Query.boolean_query(accepted))
+
+
+def exclude_phrases(phrases: Sequence[Sequence[str]]) -> Condition:
+    """Accept chunks with none of the phrases."""
+    excluded = [(tantivy.Occur.MustNot, match_phrase(words)) for words in phrases]
+    everything = (tantivy.Occur.Must, tantivy.Query.all_query())
+    return _without_score(tantivy.Query.boolean_query([everything, *excluded]))
+
+
+def match_phrases(phrases: Sequence[Sequence[str]], words: Sequence[QueryWord]) -> tantivy.Query:
     """Match any of the phrases: more phrases first, then by BM25 of the words."""
     held = [
         (tantivy.Occur.Should, tantivy.Query.const_score_query(match_phrase(words), PHRASE))
@@ -255,9 +302,11 @@ def count_phrase(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
     return int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's stub
 
 
-def count_rarest(searcher: tantivy.Searcher, words: Sequence[str], plain: Sequence[str]) -> int:
+def count_rarest(
+    searcher: tantivy.Searcher, words: Sequence[QueryWord], plain: Sequence[str]
+) -> int:
     """Count the chunks with the rarest of these words; no more chunks can contain them all."""
-    held = [searcher.doc_freq("words", word) for word in words]
+    held = [sum(searcher.doc_freq("words", form) for form in word) for word in words]
     return min(held + [searcher.doc_freq("plain", word) for word in plain])
 
 

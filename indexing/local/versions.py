@@ -5,15 +5,19 @@ has changed nothing; a crash after it leaves a folder that the manifest does not
 `start_build`, `activate` or `discard_build` removes.
 """
 
+import json
+import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from connectors.errors import ActionRequiredError, DamagedDataError, TemporarilyUnavailableError
+from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.versions import (
     IndexVersion,
     IndexVersionReplacedError,
@@ -22,17 +26,116 @@ from indexing.index.versions import (
     build_in_progress,
     embedder_mismatch,
 )
-from indexing.local.database import writer_lock
-from indexing.local.manifest import (
-    Manifest,
-    VersionFolder,
-    new_version_folder,
-    parse_manifest,
-    read_bytes,
-    read_manifest,
-    write_manifest,
-)
-from indexing.local.open_index import open_index, open_writer
+from indexing.local.database import database_file, writer_lock
+from indexing.local.open_index import create_index, open_index, open_writer
+
+FILE = "editions.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFolder:
+    """An index version and the name of its folder. A name is never used twice."""
+
+    folder: str
+    index_version: IndexVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    active: VersionFolder | None = None
+    building: VersionFolder | None = None
+
+    @property
+    def folders(self) -> frozenset[str]:
+        return frozenset(each.folder for each in (self.active, self.building) if each)
+
+
+def read_manifest(home: Path) -> Manifest:
+    """Read the manifest in `home`; it is empty where there is no file.
+
+    Raises:
+        DamagedDataError: it cannot be read, or has another format.
+    """
+    return parse_manifest(home, read_bytes(home))
+
+
+def read_bytes(home: Path) -> bytes:
+    """Return the content of the file; empty where there is none."""
+    try:
+        return (home / FILE).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def parse_manifest(home: Path, content: bytes) -> Manifest:
+    """Parse what `read_bytes` returned; raises as `read_manifest` does."""
+    if not content:
+        return Manifest()
+    try:
+        fields = json.loads(content)
+        if fields["format"] != _FORMAT:
+            raise ValueError(f"format {fields['format']}")
+        return Manifest(_from_json(fields["active"]), _from_json(fields["building"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDataError(
+            f"The file {home / FILE}, which names the folders of the index, cannot be read: {error}. Remove"
+            f" {home} and sync again; nothing is lost but the time to index."
+        ) from error
+
+
+def write_manifest(home: Path, manifest: Manifest) -> None:
+    """Replace the file atomically; it is on disk when this returns."""
+    content = {
+        "format": _FORMAT,
+        "active": manifest.active and _to_json(manifest.active),
+        "building": manifest.building and _to_json(manifest.building),
+    }
+    partial = home / f"{FILE}.partial"
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(content, indent=2))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(home / FILE)
+    _flush_directory(home)
+
+
+def new_version_folder(index_version: IndexVersion) -> VersionFolder:
+    """Choose a folder name that shows the model and was never used before.
+
+    A hash of the embedder would not do: an index that was opened before a rebuild for the same embedder
+    must not take the new folder for its own.
+    """
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", index_version.embedder.model).strip("-").lower()[-40:]
+    return VersionFolder(f"{slug or 'model'}-{os.urandom(4).hex()}", index_version)
+
+
+def _to_json(version: VersionFolder) -> dict[str, Any]:
+    described = {
+        "embedder": asdict(version.index_version.embedder),
+        "called": version.index_version.model_name,
+    }
+    return {"folder": version.folder, "edition": described}
+
+
+def _from_json(fields: dict[str, Any] | None) -> VersionFolder | None:
+    if fields is None:
+        return None
+    described = fields["edition"]
+    embedder = EmbedderIdentity(**described["embedder"])
+    return VersionFolder(fields["folder"], IndexVersion(embedder, described["called"]))
+
+
+def _flush_directory(folder: Path) -> None:
+    """Make a rename survive a power cut, on systems where a directory can be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
 
 Opened = TypeVar("Opened")
 
@@ -103,6 +206,7 @@ class LocalIndexVersions:
         """Open the active folder; again if it was replaced while it was being opened."""
         while True:
             version = read_manifest(self._home).active or self._create_first(index_version)
+            self._check_presence(version)
             if version.index_version.embedder != index_version.embedder:
                 raise embedder_mismatch(version.index_version, index_version)
             try:
@@ -110,10 +214,21 @@ class LocalIndexVersions:
             except IndexVersionReplacedError:
                 continue
 
+    def _check_presence(self, version: VersionFolder) -> None:
+        """Raise DamagedDataError where the index was lost: an empty one would answer that there is nothing."""
+        file = database_file(self._home / version.folder)
+        if not file.exists() and version == read_manifest(self._home).active:
+            raise DamagedDataError(
+                f"The index is lost: {file} is missing. Build it again from what is stored of the documents:"
+                " quarry reindex --rebuild."
+            )
+
     def _create_first(self, index_version: IndexVersion) -> VersionFolder:
         with self._lock_manifest() as manifest:
             first = manifest.active or new_version_folder(index_version)
             if manifest.active is None:
+                # The manifest names what exists: what is missing later was lost, and is not created again.
+                create_index(self._home / first.folder, index_version.embedder)
                 write_manifest(self._home, replace(manifest, active=first))
             return first
 

@@ -14,9 +14,8 @@ from indexing.index.protocols import Amend, Delete, Written
 from indexing.index.validation import Batch, PreparedReplace, is_stale
 from indexing.local import sql
 from indexing.local.access_filter import LabelKind
-from indexing.local.database import Connection, read_state, to_json_list
-from indexing.local.row_mapping import pack_labels, unpack_labels
-from indexing.local.simd import Halves
+from indexing.local.database import Connection, pack_labels, read_state, to_json_list, unpack_labels
+from indexing.local.vector_file import Halves
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,13 @@ class LabelWriter:
     def labels(self, kind: LabelKind, values: Iterable[str]) -> list[int]:
         return [self.label(kind, value) for value in values]
 
+    def shared_labels(
+        self, sets: Iterable[str], tags: Iterable[str], languages: Iterable[str]
+    ) -> list[int]:
+        """Return the labels that many documents share, whatever their readers."""
+        named = self.labels("set", sets) + self.labels("tag", tags)
+        return named + self.labels("language", languages)
+
     def label_set(self, labels: Iterable[int]) -> int:
         return self._get_or_add(sql.ADD_LABEL_SET, sql.LABEL_SET, pack_labels(labels))
 
@@ -206,7 +212,7 @@ def _new_version(
     chunk = _representative(item)
     source = labels.label("source", chunk.source)
     media_type = labels.label("media_type", chunk.media_type)
-    sets_and_tags = labels.labels("set", chunk.sets) + labels.labels("tag", chunk.tags)
+    shared = labels.shared_labels(chunk.sets, chunk.tags, item.languages)
     owners = {
         labels.label("person", key): labels.label("name", name)
         for key, name in person_keys.names_by_key(chunk.owners).items()
@@ -219,11 +225,11 @@ def _new_version(
         first_row=row,
         first_slot=slot,
         reader_set=labels.reader_set(chunk.access.readers),
-        label_set=labels.label_set(sets_and_tags),
+        label_set=labels.label_set(shared),
         source=source,
         media_type=media_type,
         people_set=labels.people_set(owners),
-        labels=(source, media_type, *sets_and_tags, *owners, *readers),
+        labels=(source, media_type, *shared, *owners, *readers),
         halves=item.change.vectors.astype(np.float16),
     )
 
@@ -250,20 +256,22 @@ def _representative(item: PreparedReplace) -> Chunk:
 def resolve_amendment(change: Amend, stored: StoredDocument, labels: LabelWriter) -> Amendment:
     details = json.loads(stored.details)
     sets = details["sets"] if change.sets is None else sorted(change.sets)
-    sets_and_tags = labels.labels("set", sets) + labels.labels("tag", details["tags"])
+    # A document that was indexed before languages were guessed has none.
+    tags, languages = details["tags"], details.get("languages", [])
+    shared = labels.shared_labels(sets, tags, languages)
     readers, reader_set = unpack_labels(stored.readers), None
     if change.access is not None:
         readers = labels.labels("reader", change.access.readers)
         reader_set = labels.reader_set(change.access.readers)
     hidden = stored.hidden if change.hidden is None else change.hidden
-    before = labels.labels("set", details["sets"]) + labels.labels("tag", details["tags"])
+    before = labels.shared_labels(details["sets"], tags, languages)
     before += [] if stored.hidden else unpack_labels(stored.readers)
-    after = sets_and_tags if hidden else sets_and_tags + readers
+    after = shared if hidden else shared + readers
     return Amendment(
         change=change,
         stored=stored,
         reader_set=reader_set,
-        label_set=labels.label_set(sets_and_tags),
+        label_set=labels.label_set(shared),
         details=json.dumps(details | {"sets": sets}),
         added=tuple(set(after) - set(before)),
     )

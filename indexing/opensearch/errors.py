@@ -30,6 +30,9 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 RETRY_SOON = timedelta(seconds=10)
 """When a cluster that is busy, or elects a manager, may be tried again."""
 
+_NO_REASON = "no reason given"
+"""Instead of a blank, such as a proxy sends that refuses without a body."""
+
 BUSY_STATUSES = frozenset({408, 429, 502, 503, 504})
 
 ClusterError = TemporarilyUnavailableError | ActionRequiredError
@@ -80,9 +83,9 @@ def read_reason(body: Any, fallback: str = "") -> tuple[str, str]:
     """Return type and reason of an error body or a failed item, with the underlying cause."""
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(error, Mapping):
-        return fallback, str(error or fallback)
+        return fallback, str(error or fallback or _NO_REASON)
     first = (error.get("root_cause") or [error])[0]
-    reason = str(first.get("reason") or fallback)
+    reason = str(first.get("reason") or fallback or _NO_REASON)
     cause = _deepest_reason(error)
     return str(first.get("type", fallback)), f"{reason} ({cause})" if cause else reason
 

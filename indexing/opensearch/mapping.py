@@ -4,7 +4,7 @@ Two kinds of records share one index, so that a document and its chunks lie in o
 one state: *chunks*, which are found, and *documents*, which say which version of their chunks counts and
 who may read it.
 
-Text is tokenised by `indexing/text/tokenizer.py` and sent as words separated by spaces; the analyser only
+Text is made into words by `indexing/text/analysis.py` and sent as words separated by spaces; the analyser only
 splits them, as the local index does. The cluster's own filters cannot do the same: its Snowball stemmer has
 another version, and Unicode normalisation needs a plugin that many clusters lack. `words` is searched by
 BM25 and keeps frequencies; `plain` keeps the positions of words, for codes, part numbers, names and quoted
@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.opensearch.naming import write_alias
-from indexing.text import tokenizer
+from indexing.text.analysis import BY_LANGUAGE
 
 Body: TypeAlias = dict[str, Any]
 
@@ -92,7 +92,7 @@ def _mapping(identity: EmbedderIdentity, vectors: VectorSettings) -> Body:
         "_meta": {
             "format": FORMAT,
             "embedder": asdict(identity),
-            "analysis": tokenizer.fingerprint(),
+            "analysis": BY_LANGUAGE.fingerprint,
             "vectors": {name: getattr(vectors, name) for name in FIXED_SETTINGS},
         },
         "_routing": {"required": True},
@@ -127,6 +127,7 @@ _DOCUMENT_FIELDS: Body = {
     "id": {"type": "keyword"},
     "month": {"type": "keyword"},
     "person": {"type": "keyword"},
+    "languages": {"type": "keyword"},
     "generation": _unsearched("long"),
     "chunks": _unsearched("integer"),
     "hash": {"type": "keyword", "index": False, "doc_values": False},

@@ -14,7 +14,7 @@ from indexing.opensearch.mapping import FORMAT, IndexLayout, VectorSettings, ind
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
-from indexing.text import tokenizer
+from indexing.text.analysis import Analysis, find_analysis
 
 SHARD_START_SECONDS = 15
 """To wait for the shards of a new index."""
@@ -27,6 +27,8 @@ class OpenedIndex:
     name: str
     vectors: VectorSettings
     """The configured settings, except those fixed when the index was created."""
+    analysis: Analysis
+    """The one that made its words."""
 
 
 def open_index(
@@ -39,7 +41,7 @@ def open_index(
         TemporarilyUnavailableError: the cluster is unreachable or incomplete.
     """
     opened = ensure_index(client, index_name(prefix, identity), identity, layout or IndexLayout())
-    return OpenSearchIndex(client, opened.name, identity.dimension, opened.vectors)
+    return OpenSearchIndex(client, opened.name, identity.dimension, opened.vectors, opened.analysis)
 
 
 def open_writer(
@@ -47,7 +49,9 @@ def open_writer(
 ) -> OpenSearchIndexWriter:
     """Open the index of this embedder for writing. Raises as `open_index`."""
     opened = ensure_index(client, index_name(prefix, identity), identity, layout or IndexLayout())
-    return OpenSearchIndexWriter(client, opened.name, identity.dimension, opened.vectors)
+    return OpenSearchIndexWriter(
+        client, opened.name, identity.dimension, opened.vectors, opened.analysis
+    )
 
 
 def ensure_index(
@@ -69,7 +73,8 @@ def check_index(
 ) -> OpenedIndex:
     """Check the metadata of an index. Raises ActionRequiredError if it does not fit."""
     _check_meta(name, meta, identity)
-    return OpenedIndex(name, replace(layout.vectors, **meta["vectors"]))
+    vectors = replace(layout.vectors, **meta["vectors"])
+    return OpenedIndex(name, vectors, find_analysis(meta["analysis"]))
 
 
 def read_meta(client: OpenSearch, name: str) -> dict[str, Any] | None:
@@ -126,9 +131,4 @@ def _check_meta(name: str, meta: Mapping[str, Any], identity: EmbedderIdentity) 
             f"The index {name} was built with the model {meta['embedder']['model']}; the configured model is"
             f" {identity.model}. Their vectors are not comparable. Configure the former model again, or"
             " delete the index and sync again."
-        )
-    if meta["analysis"] != tokenizer.fingerprint():
-        raise DamagedDataError(
-            f"The index {name} was tokenised by another version of Quarry; its words would not be found."
-            " Rebuild it: quarry reindex --rebuild."
         )

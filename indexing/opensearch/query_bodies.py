@@ -1,26 +1,23 @@
 """Builds the bodies of search requests.
 
 A user's text is passed as words and as values of terms, never as anything that the cluster would parse:
-neither `query_string` nor any other query syntax is used. Conditions apply to chunks and to records of
-documents alike.
+neither `query_string` nor any other query syntax is used. Who may see what is decided in `access_filter`.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from connectors.access import Readers
-from connectors.batched import batched
-from indexing.index.protocols import DateRange, Filters
+from indexing.index.protocols import Filters, TextConditions
+from indexing.opensearch.access_filter import any_of, filter_conditions, match_any, readable_records
 from indexing.opensearch.mapping import Body
-from indexing.opensearch.naming import document_key
-from indexing.opensearch.record_mapping import to_microseconds
-from indexing.text.normalization import is_storable
+from indexing.text.analysis import QueryWord
+from indexing.text.languages import LANGUAGES
+from indexing.text.tokenizer import plain_words
 
 MAX_HITS = 10_000
 """Hits of one search: `index.max_result_window`."""
-MAX_TERMS = 65_536
-"""Values of one `terms` condition: `index.max_terms_count`."""
 MAX_WORDS = 960
 """Distinct words of one search: the cluster accepts 1,024 clauses, and conditions and phrases need some."""
 MAX_INTERVALS = 300
@@ -49,60 +46,10 @@ _VISIBLE_FIELDS = [
 """Fields of chunks and of document records that are needed to check and to show a chunk."""
 
 
-# Conditions
-
-
-def filter_conditions(readers: Readers, filters: Filters) -> list[Body]:
-    """Accept what `readers` may see and `filters` accept."""
-    return [any_of("readers", readers.tokens), *_filters(filters)]
-
-
-def _filters(filters: Filters) -> list[Body]:
-    named = {
-        "source": filters.sources,
-        "media_type": filters.media_types,
-        "sets": filters.sets,
-        "tags": filters.tags,
-        "people": filters.people,
-        "key": None if filters.document_ids is None else _keys(filters.document_ids),
-    }
-    ranges = [_date_range("created", filters.created), _date_range("updated", filters.updated)]
-    return [any_of(field, values) for field, values in named.items() if values is not None] + [
-        dates for dates in ranges if dates
-    ]
-
-
-def _keys(ids: Iterable[str]) -> list[str]:
-    return [document_key(each) for each in ids if is_storable(each)]
-
-
-def any_of(field: str, values: Iterable[str]) -> Body:
-    """Accept what contains one of `values`; without values, nothing. Values that cannot be stored match nothing."""
-    wanted = sorted(filter(is_storable, values))
-    if len(wanted) <= MAX_TERMS:
-        return {"terms": {field: wanted}}
-    return _any([{"terms": {field: some}} for some in batched(wanted, MAX_TERMS)])
-
-
-def none_of(field: str, values: Iterable[str]) -> Body:
-    return {"bool": {"must_not": [any_of(field, values)]}}
-
-
-def _date_range(field: str, dates: DateRange) -> Body:
-    """Return a range condition, or an empty body without bounds."""
-    bounds = {"gte": to_microseconds(dates.since), "lt": to_microseconds(dates.until)}
-    bounded = {name: moment for name, moment in bounds.items() if moment is not None}
-    return {"range": {field: bounded}} if bounded else {}
-
-
-def _any(parts: Sequence[Body]) -> Body:
-    return {"bool": {"should": parts, "minimum_should_match": 1}}
-
-
 # Candidates
 
 
-def keyword_query(words: Sequence[str], conditions: Sequence[Body], size: int) -> Body:
+def keyword_query(words: Sequence[QueryWord], conditions: Sequence[Body], size: int) -> Body:
     """Find the best by BM25."""
     return _CANDIDATE_FIELDS | {
         "size": size,
@@ -110,13 +57,13 @@ def keyword_query(words: Sequence[str], conditions: Sequence[Body], size: int) -
     }
 
 
-def any_word(words: Sequence[str]) -> Body:
-    """Accept what contains one of the words; a repeated word counts as often as it is repeated.
+def any_word(words: Sequence[QueryWord]) -> Body:
+    """Accept what contains one of the words in any form; a repeated word counts as often as it is repeated.
 
-    Of more distinct words than the cluster accepts, only the first are used.
+    Of more distinct forms than the cluster accepts, only the first are used.
     """
-    times = Counter(words)
-    return _any([_word(word, times[word]) for word in islice(times, MAX_WORDS)])
+    times = Counter(chain.from_iterable(words))
+    return match_any([_word(word, times[word]) for word in islice(times, MAX_WORDS)])
 
 
 def _word(word: str, times: int) -> Body:
@@ -155,13 +102,16 @@ def _vector_score(vector: Sequence[float], among: Sequence[Body]) -> Body:
 
 
 def exact_query(
-    phrases: Sequence[Sequence[str]], words: Sequence[str], conditions: Sequence[Body], size: int
+    phrases: Sequence[Sequence[str]],
+    words: Sequence[QueryWord],
+    conditions: Sequence[Body],
+    size: int,
 ) -> Body:
     """Find chunks with their texts: those with most phrases first, then those with most of the words."""
     matches = [
         {"constant_score": {"filter": phrase(each), "boost": PHRASE_BOOST}} for each in phrases
     ]
-    query: Body = {"must": [_any(matches)], "filter": conditions}
+    query: Body = {"must": [match_any(matches)], "filter": conditions}
     if words:
         query["should"] = [any_word(words)]
     return {
@@ -180,11 +130,58 @@ def phrase(words: Sequence[str]) -> Body:
     return {"match_phrase": {"plain": " ".join(words)}}
 
 
-def term_count_query(words: Sequence[str], plain: Sequence[str]) -> Body:
+def text_conditions(wanted: TextConditions) -> list[Body]:
+    """Accept chunks that hold every phrase and nothing that is excluded."""
+    excluded = _phrases(wanted.excluded)
+    return [*_phrases(wanted.phrases), *([{"bool": {"must_not": excluded}}] if excluded else [])]
+
+
+def _phrases(texts: Iterable[str]) -> list[Body]:
+    """Make the condition of each text; one without words asks for nothing."""
+    return [phrase(words) for text in texts if (words := plain_words(text))]
+
+
+def match_inflections(word: str, stems: Sequence[str]) -> Body:
+    """Accept what contains a word as it is written, or one of its stems."""
+    return match_any([{"term": {"plain": word}}, *({"term": {"words": stem}} for stem in stems)])
+
+
+def near_word(word: str, distance: int) -> Body:
+    """Accept what contains a plain word that differs in at most so many places; a transposition is one."""
+    return {"fuzzy": {"plain": {"value": word, "fuzziness": distance, "transpositions": True}}}
+
+
+def existence_query(condition: Body, conditions: Sequence[Body]) -> Body:
+    """Find any one chunk that meets the conditions."""
+    return {
+        "size": 1,
+        "_source": False,
+        "stored_fields": "_none_",
+        "track_total_hits": False,
+        "terminate_after": 1,
+        "query": {"bool": {"filter": [condition, *conditions]}},
+    }
+
+
+def positions_of_matches_query(condition: Body, conditions: Sequence[Body], size: int) -> Body:
+    """Find chunks that meet the conditions; `read_places` reads where they stand."""
+    return {
+        "size": size,
+        "_source": ["key", "position"],
+        "track_total_hits": False,
+        "query": {"bool": {"filter": [condition, *conditions]}},
+    }
+
+
+def read_places(hits: Iterable[Body]) -> list[tuple[str, int]]:
+    """Return the key of the document and the position of each chunk."""
+    return [(hit["_source"]["key"], hit["_source"]["position"]) for hit in hits]
+
+
+def term_count_query(words: Sequence[QueryWord], plain: Sequence[str]) -> Body:
     """Count all chunks with these words and with the plain ones in a row, whoever may see them."""
-    return _count_query(
-        [phrase(plain), *[{"term": {"words": word}} for word in dict.fromkeys(words)]]
-    )
+    forms = dict.fromkeys(words)
+    return _count_query([phrase(plain), *[{"terms": {"words": list(each)}} for each in forms]])
 
 
 def chunk_count_query() -> Body:
@@ -201,12 +198,12 @@ def _count_query(conditions: Sequence[Body]) -> Body:
 def chunks_and_records_query(ids: Sequence[str], keys: Sequence[str], readers: Readers) -> Body:
     """Find chunks by their ids, and the records of those documents `keys` that `readers` may see."""
     chunks: Body = {"ids": {"values": ids}}
-    return _sources(_any([chunks, _records(keys, readers)]), len(ids) + len(keys))
+    return _sources(match_any([chunks, readable_records(keys, readers)]), len(ids) + len(keys))
 
 
 def records_query(keys: Sequence[str], readers: Readers) -> Body:
     """Find the records of those documents that `readers` may see."""
-    return _sources(_records(keys, readers), len(keys))
+    return _sources(readable_records(keys, readers), len(keys))
 
 
 def positions_query(wanted: Mapping[str, Sequence[Interval]], readers: Readers, size: int) -> Body:
@@ -215,7 +212,7 @@ def positions_query(wanted: Mapping[str, Sequence[Interval]], readers: Readers, 
     Returns an arbitrary selection of `size` hits if there are more.
     """
     positions = [_interval(key, each) for key, intervals in wanted.items() for each in intervals]
-    return _sources(_any([*positions, _records(list(wanted), readers)]), size)
+    return _sources(match_any([*positions, readable_records(list(wanted), readers)]), size)
 
 
 def restrict_to_versions(body: Body, versions: Iterable[str]) -> Body:
@@ -237,18 +234,6 @@ def _interval(key: str, interval: Interval) -> Body:
     }
 
 
-def _records(keys: Sequence[str], readers: Readers) -> Body:
-    return {
-        "bool": {
-            "filter": [
-                {"ids": {"values": keys}},
-                {"term": {"kind": "document"}},
-                any_of("readers", readers.tokens),
-            ]
-        }
-    }
-
-
 def _sources(condition: Body, size: int) -> Body:
     return {
         "size": size,
@@ -258,7 +243,18 @@ def _sources(condition: Body, size: int) -> Body:
     }
 
 
-# Facets
+# Facets and languages
+
+
+def languages_query(readers: Readers) -> Body:
+    """Count the documents in each language that is not the default one of its script."""
+    tagged: list[Body] = [{"term": {"kind": "document"}}, {"exists": {"field": "languages"}}]
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "query": {"bool": {"filter": [*tagged, any_of("readers", readers.tokens)]}},
+        "aggs": {"languages": {"terms": {"field": "languages", "size": len(LANGUAGES)}}},
+    }
 
 
 def facets_query(readers: Readers, filters: Filters, fields: Mapping[str, int]) -> Body:

@@ -8,14 +8,15 @@ from connectors.access import Readers
 from indexing.index import hybrid_ranking
 from indexing.index.hybrid_ranking import Candidates, RankedCandidate
 from indexing.index.protocols import Found, Hit
-from indexing.opensearch import query_bodies, visible_chunks
+from indexing.opensearch import access_filter, chunk_lookup, query_bodies
+from indexing.opensearch.access_filter import VisibleChunk
 from indexing.opensearch.mapping import Body
 from indexing.opensearch.naming import key_of, version_of
 from indexing.opensearch.query_bodies import MAX_HITS
 from indexing.opensearch.record_mapping import Source
 from indexing.opensearch.retrieval import PreparedQuery, RetrievedCandidates, Retriever
 from indexing.opensearch.search_requests import MultiSearch
-from indexing.opensearch.visible_chunks import VisibleChunk
+from indexing.text.analysis import Languages
 
 Ranking: TypeAlias = list[RankedCandidate[str]]
 
@@ -58,8 +59,17 @@ class RankedSearch:
         self._read_chunks(rankings)
         return self._to_found(rankings)
 
+    @property
+    def languages(self) -> Languages:
+        """Those that the queries were made into words of: of all documents that the user may see."""
+        return self._retriever.wording.languages
+
     def _retrieve(self) -> RetrievedCandidates:
         retrieved = self._retriever.retrieve(self._search)
+        if retrieved.languages != self.languages:
+            # Rarely needed: a document in another language was written, or the last one of a language deleted.
+            self._retriever = self._retriever.in_languages(retrieved.languages)
+            retrieved = self._retriever.retrieve(self._search)
         self._partial |= retrieved.partial
         return retrieved
 
@@ -74,23 +84,23 @@ class RankedSearch:
     def _hidden_versions(self, retrieved: RetrievedCandidates) -> list[set[str]]:
         """Return for each query the versions among its candidates that are not visible."""
         keys = sorted({key_of(chunk) for found in retrieved.candidates for chunk in _all(found)})
-        queries = dict(enumerate(visible_chunks.record_queries(keys, self._readers)))
+        queries = dict(enumerate(chunk_lookup.record_queries(keys, self._readers)))
         records: dict[str, Source] = {}
         for response in self._search.run(queries).values():
-            records |= visible_chunks.read_records(response)
+            records |= access_filter.read_records(response)
             self._partial |= response.partial
         return [
             {
                 version_of(chunk)
                 for chunk in _all(found)
-                if not visible_chunks.is_visible(chunk, records, query.query.filters)
+                if not access_filter.is_visible(chunk, records, query.query.filters)
             }
             for found, query in zip(retrieved.candidates, self._retriever.queries, strict=True)
         ]
 
     def _is_shown(self, query: PreparedQuery, place: RankedCandidate[str]) -> bool:
         visible = self._visible.get(place.key)
-        return visible is not None and visible_chunks.matches_sets(
+        return visible is not None and access_filter.matches_sets(
             visible.chunk.sets, query.query.filters
         )
 
@@ -99,12 +109,12 @@ class RankedSearch:
         wanted = sorted({place.key for ranking in rankings for place in ranking})
         queries = {
             ("chunks", n): body
-            for n, body in enumerate(visible_chunks.chunk_queries(wanted, self._readers))
+            for n, body in enumerate(chunk_lookup.chunk_queries(wanted, self._readers))
         }
         queries |= {("cosines", n): body for n, body in self._cosine_queries(rankings)}
         responses = self._search.run(queries)
         self._visible.update(
-            visible_chunks.read_visible(
+            access_filter.read_visible(
                 response for (kind, _), response in responses.items() if kind == "chunks"
             )
         )
@@ -128,7 +138,7 @@ class RankedSearch:
 
     def _hits(self, number: int, ranking: Ranking) -> Iterator[Hit]:
         query, cosines = self._retriever.queries[number], self._cosines[number]
-        words = [f" {word} " for word in frozenset(query.words)]
+        words = hybrid_ranking.pad_words(query.words)
         for place in ranking:
             if self._is_shown(query, place):
                 visible = self._visible[place.key]

@@ -12,6 +12,7 @@ from indexing.chunking.chunk import Chunk
 from indexing.index import person_keys
 from indexing.index.validation import PreparedReplace
 from indexing.opensearch.naming import chunk_id, document_key
+from indexing.text.analysis import NO_LANGUAGES, Languages
 
 Source: TypeAlias = dict[str, Any]
 """The JSON body of a record."""
@@ -71,6 +72,7 @@ class DocumentRecord:
     owners: tuple[Person, ...] = ()
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    languages: Languages = NO_LANGUAGES
 
     @property
     def key(self) -> str:
@@ -124,6 +126,7 @@ def record_of(prepared: PreparedReplace, version: Version) -> DocumentRecord:
         generation=change.generation,
         content_hash=change.content_hash,
         version=version,
+        languages=prepared.languages,
     )
     return _copy_chunk_fields(plain, change.chunks[0]) if change.chunks else plain
 
@@ -147,6 +150,9 @@ def _copy_chunk_fields(record: DocumentRecord, chunk: Chunk) -> DocumentRecord:
 
 def document_source(record: DocumentRecord) -> Source:
     shared = _shared_source(record)
+    if record.languages:
+        # An index that was created before languages were guessed lacks the field, and refuses it.
+        shared["languages"] = sorted(record.languages)
     return shared | {
         "kind": record.state,
         "id": record.id,
@@ -221,6 +227,7 @@ def document_record(source: Mapping[str, Any]) -> DocumentRecord:
         owners=tuple(Person(name, email) for name, email in said["owners"]),
         created_at=to_moment(source["created"]),
         updated_at=to_moment(source["updated"]),
+        languages=frozenset(source.get("languages", ())),
     )
 
 

@@ -8,20 +8,22 @@ from connectors.access import Readers
 from indexing.index import hybrid_ranking
 from indexing.index.hybrid_ranking import Candidates, ExactMatch, is_too_common
 from indexing.index.protocols import IndexQuery
-from indexing.opensearch import query_bodies, score_conversion
+from indexing.opensearch import access_filter, query_bodies, score_conversion
 from indexing.opensearch.mapping import Body, Search, VectorSettings
 from indexing.opensearch.search_requests import MultiSearch, SearchResponse
 from indexing.text import tokenizer
+from indexing.text.analysis import NO_LANGUAGES, Analysis, Languages, QueryWord
 
 EXACT_CANDIDATES = 100
 """Whose text is read for exact terms: twice as many as a query usually wants."""
 
 SearchKey: TypeAlias = (
-    tuple[Literal["keyword", "vector", "exact"], int] | tuple[Literal["count"], str]
+    tuple[Literal["keyword", "vector", "exact"], int] | tuple[Literal["count", "facet"], str]
 )
-"""What a search is for: a kind and the number of its query, or a term whose chunks are counted."""
+"""What a search is for: a kind and the number of its query, a term whose chunks are counted, or a facet."""
 ALL_CHUNKS = ""
 """The term of the search that counts all chunks."""
+LANGUAGES: SearchKey = ("facet", "languages")
 _NEUTRAL_BOOST = [1.0]
 """As a doc-value field contains it."""
 
@@ -38,29 +40,45 @@ class ScoreScales:
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """How the queries of one call are made into words."""
+
+    analysis: Analysis
+    readers: Readers
+    languages: Languages = NO_LANGUAGES
+    """Of the documents that the readers may see, as far as known."""
+
+    def words(self, text: str) -> list[QueryWord]:
+        return self.analysis.query_words(text, self.languages)
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedQuery:
     query: IndexQuery
-    words: list[str]
+    words: list[QueryWord]
     vector: list[float] | list[int] | None
     conditions: list[Body]
-    """What the user may see and the query's filters accept."""
+    """What the user may see and the query's filters and conditions accept."""
     terms: tuple[str, ...]
     """The exact terms that contain a word."""
 
     @classmethod
-    def of(cls, query: IndexQuery, readers: Readers, vectors: VectorSettings) -> "PreparedQuery":
+    def of(cls, query: IndexQuery, wording: Wording, vectors: VectorSettings) -> "PreparedQuery":
         vector = query.vector
         return cls(
             query,
-            tokenizer.words(query.text),
+            wording.words(query.text),
             None if vector is None else score_conversion.to_query_vector(vector, vectors),
-            query_bodies.filter_conditions(readers, query.filters),
+            [
+                *access_filter.filter_conditions(wording.readers, query.filters),
+                *query_bodies.text_conditions(query.conditions),
+            ],
             tuple(term for term in query.exact if tokenizer.plain_words(term)),
         )
 
     def without(self, versions: Collection[str]) -> "PreparedQuery":
         return replace(
-            self, conditions=[*self.conditions, query_bodies.none_of("version", versions)]
+            self, conditions=[*self.conditions, access_filter.none_of("version", versions)]
         )
 
 
@@ -72,12 +90,15 @@ class RetrievedCandidates:
     """Of chunks, by id, that have one."""
     common_terms: frozenset[str]
     """Exact terms that too many chunks contain to identify any of them."""
+    languages: Languages
+    """Of the documents that the readers may see."""
     partial: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
     queries: Sequence[PreparedQuery]
+    wording: Wording
     search: Search
     scales: ScoreScales
     common_terms: frozenset[str] = field(default=frozenset())
@@ -92,6 +113,12 @@ class Retriever:
         ]
         return replace(self, queries=queries, common_terms=common_terms)
 
+    def in_languages(self, languages: Languages) -> "Retriever":
+        """Return a retriever of the same queries to documents in these languages."""
+        wording = replace(self.wording, languages=languages)
+        queries = [replace(each, words=wording.words(each.query.text)) for each in self.queries]
+        return replace(self, queries=queries, wording=wording)
+
     def retrieve(self, search: MultiSearch) -> RetrievedCandidates:
         responses = search.run(dict(self._searches()))
         common = self.common_terms | _find_common_terms(responses)
@@ -103,7 +130,8 @@ class Retriever:
             for number, query in enumerate(self.queries)
         ]
         partial = any(each.partial for each in responses.values())
-        return RetrievedCandidates(found, boosts, common, partial)
+        languages = frozenset(responses[LANGUAGES].facets.get("languages", ()))
+        return RetrievedCandidates(found, boosts, common, languages, partial)
 
     def read_cosines(self, response: SearchResponse) -> Iterator[tuple[str, float]]:
         """Yield by chunk id the cosines of a `query_bodies.cosine_query`."""
@@ -111,6 +139,7 @@ class Retriever:
             yield hit["fields"]["chunk"][0], self.scales.to_cosine(hit["_score"])
 
     def _searches(self) -> Iterator[tuple[SearchKey, Body]]:
+        yield LANGUAGES, query_bodies.languages_query(self.wording.readers)
         unsure: set[str] = set()
         for number, query in enumerate(self.queries):
             yield from self._searches_of(number, query)
@@ -118,7 +147,7 @@ class Retriever:
         unsure -= self.common_terms
         for term in sorted(unsure):
             count = query_bodies.term_count_query(
-                tokenizer.words(term), tokenizer.plain_words(term)
+                self.wording.words(term), tokenizer.plain_words(term)
             )
             yield ("count", term), count
         if unsure:

@@ -22,13 +22,21 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.index import person_keys
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery
-from indexing.opensearch import errors, query_bodies, score_conversion, visible_chunks
+from indexing.index.spelling import (
+    Corrections,
+    Inflections,
+    SpellingQuery,
+    suggest_corrections,
+)
+from indexing.opensearch import chunk_lookup, errors, query_bodies, score_conversion
 from indexing.opensearch.cancellable_connection import cancel_on
+from indexing.opensearch.chunk_lookup import ChunksByPosition, Intervals
 from indexing.opensearch.client import request_timeout
 from indexing.opensearch.mapping import VectorSettings
+from indexing.opensearch.passage_words import OpenSearchPassageWords
 from indexing.opensearch.ranking import RankedSearch
 from indexing.opensearch.record_mapping import person_of
-from indexing.opensearch.retrieval import PreparedQuery, Retriever, ScoreScales
+from indexing.opensearch.retrieval import PreparedQuery, Retriever, ScoreScales, Wording
 from indexing.opensearch.search_requests import (
     MultiSearch,
     PointInTimeGoneError,
@@ -36,8 +44,9 @@ from indexing.opensearch.search_requests import (
     point_in_time_search,
     strict_search,
 )
-from indexing.opensearch.visible_chunks import ChunksByPosition, Intervals
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import NO_LANGUAGES, Analysis, Languages
+from indexing.text.languages import LANGUAGES
 
 Result = TypeVar("Result")
 
@@ -53,6 +62,8 @@ FACETS = MappingProxyType(
         "month": MAX_FACET_VALUES,
     }
 )
+MAX_REMEMBERED = 1_000
+"""Askers whose languages are remembered; those of others cost a second retrieval."""
 POINT_ATTEMPTS = 2
 """Points in time that are tried: one may be lost with its node."""
 
@@ -61,13 +72,21 @@ class OpenSearchIndex(Closing):
     """An `Index` over one index version on the cluster, for any number of threads and processes."""
 
     def __init__(
-        self, client: OpenSearch, index: str, dimension: int, vectors: VectorSettings
+        self,
+        client: OpenSearch,
+        index: str,
+        dimension: int,
+        vectors: VectorSettings,
+        analysis: Analysis,
     ) -> None:
         """Created by `open_index`, which ensures that the index exists and fits."""
         self._client = client
         self._index = index
         self._dimension = dimension
         self._vectors = vectors
+        self._analysis = analysis
+        self._languages: dict[Readers, Languages] = {}
+        """Of the documents that each asker saw at the last search."""
         self._scales: ScoreScales | None = None
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
@@ -84,17 +103,24 @@ class OpenSearchIndex(Closing):
                 )
         deadline.check()
         with cancel_on(deadline):
-            prepared = [PreparedQuery.of(query, readers, self._vectors) for query in queries]
-            retriever = Retriever(prepared, self._vectors.search, self._load_scales(deadline))
+            retriever = self._prepare(queries, readers, deadline)
             found = self._find_quickly(retriever, readers, deadline)
             return found or self._find_consistently(retriever, readers, deadline)
+
+    def _prepare(
+        self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline
+    ) -> Retriever:
+        wording = Wording(self._analysis, readers, self._languages.get(readers, NO_LANGUAGES))
+        prepared = [PreparedQuery.of(query, wording, self._vectors) for query in queries]
+        scales = self._load_scales(deadline)
+        return Retriever(prepared, wording, self._vectors.search, scales)
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
         """See `Index.chunks`. Raises DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError."""
         deadline.check()
-        wanted = visible_chunks.to_intervals(ranges)
+        wanted = chunk_lookup.to_intervals(ranges)
         with cancel_on(deadline):
             found = self._find_chunks(wanted, readers, deadline)
         by_document: dict[str, list[Chunk]] = {}
@@ -123,6 +149,19 @@ class OpenSearchIndex(Closing):
             months=found["month"],
         )
 
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        """See `Index.suggest_corrections`. Raises as `facets` does."""
+        with cancel_on(deadline):
+            passages = OpenSearchPassageWords(
+                strict_search(self._client, self._index, deadline),
+                readers,
+                lambda wanted: self._find_chunks(wanted, readers, deadline),
+                self._list_inflections(readers),
+            )
+            return suggest_corrections(query, passages)
+
     def close(self) -> None:
         """Do nothing: the client belongs to its creator."""
 
@@ -132,7 +171,10 @@ class OpenSearchIndex(Closing):
         """Search without a point in time; `None` if something found is not visible any more."""
         preference = _preference(prepared.query for prepared in retriever.queries)
         search = best_effort_search(self._client, self._index, deadline, preference)
-        return RankedSearch(retriever, readers, search).find_if_consistent()
+        ranked = RankedSearch(retriever, readers, search)
+        found = ranked.find_if_consistent()
+        self._remember_languages(readers, ranked.languages)
+        return found
 
     def _find_consistently(
         self, retriever: Retriever, readers: Readers, deadline: Deadline
@@ -148,11 +190,11 @@ class OpenSearchIndex(Closing):
         self, wanted: Intervals, readers: Readers, deadline: Deadline
     ) -> ChunksByPosition:
         search = strict_search(self._client, self._index, deadline)
-        found = visible_chunks.find_few(wanted, readers, search) if wanted else {}
+        found = chunk_lookup.find_few(wanted, readers, search) if wanted else {}
         if found is not None:
             return found
         return self._in_one_point(
-            lambda point: visible_chunks.find_many(wanted, readers, point), deadline
+            lambda point: chunk_lookup.find_many(wanted, readers, point), deadline
         )
 
     def _in_one_point(self, find: Callable[[MultiSearch], Result], deadline: Deadline) -> Result:
@@ -165,6 +207,18 @@ class OpenSearchIndex(Closing):
         raise TemporarilyUnavailableError(
             "Nodes keep leaving the cluster; each search was interrupted.", errors.RETRY_SOON
         )
+
+    def _list_inflections(self, readers: Readers) -> Inflections:
+        """Return how a word is inflected in the asker's languages; before these are known, in all."""
+        languages = self._languages.get(readers, frozenset(LANGUAGES))
+        return lambda word: [
+            form for forms in self._analysis.query_words(word, languages) for form in forms
+        ]
+
+    def _remember_languages(self, readers: Readers, languages: Languages) -> None:
+        if len(self._languages) >= MAX_REMEMBERED:
+            self._languages.clear()
+        self._languages[readers] = languages
 
     def _load_scales(self, deadline: Deadline) -> ScoreScales:
         if self._scales is None:

@@ -170,13 +170,17 @@ class OpenSearchIndexVersions:
     def _open_index(self, found: _VersionIndex) -> VersionCheckedIndex:
         opened = self._open(found)
         dimension = found.index_version.embedder.dimension
-        index = OpenSearchIndex(self._client, opened.name, dimension, opened.vectors)
+        index = OpenSearchIndex(
+            self._client, opened.name, dimension, opened.vectors, opened.analysis
+        )
         return VersionCheckedIndex(index, _AliasGuard(self, opened.name))
 
     def _open_writer(self, found: _VersionIndex) -> VersionCheckedWriter:
         opened = self._open(found)
         dimension = found.index_version.embedder.dimension
-        writer = OpenSearchIndexWriter(self._client, opened.name, dimension, opened.vectors)
+        writer = OpenSearchIndexWriter(
+            self._client, opened.name, dimension, opened.vectors, opened.analysis
+        )
         return VersionCheckedWriter(writer, _AliasGuard(self, opened.name))
 
     def _open(self, found: _VersionIndex) -> OpenedIndex:

@@ -12,6 +12,7 @@ from indexing.opensearch.document_records import DocumentRecords
 from indexing.opensearch.errors import check_shards, translate_errors
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.write_protocol import BatchWriter, LeftoverCleaner
+from indexing.text.analysis import Analysis
 
 BATCH_LIMITS = BatchLimits(changes=512, chunks=2_000)
 """Enough chunks to make requests efficient, few enough to hold in memory."""
@@ -28,6 +29,7 @@ class OpenSearchIndexWriter:
         index: str,
         dimension: int,
         vectors: VectorSettings,
+        analysis: Analysis,
         patience: float = PATIENCE,
     ) -> None:
         """Created by `open_writer`, which ensures that the index exists and fits."""
@@ -35,6 +37,7 @@ class OpenSearchIndexWriter:
         self._index = index
         self._dimension = dimension
         self._vectors = vectors
+        self._analysis = analysis
         self._patience = patience
         self._leftovers = LeftoverCleaner(client, index)
 
@@ -53,7 +56,7 @@ class OpenSearchIndexWriter:
         writer = BatchWriter(records, bulk, self._vectors.quantisation, self._patience)
         result = Written()
         try:
-            for batch in prepare_batches(changes, self._dimension, BATCH_LIMITS):
+            for batch in prepare_batches(changes, self._dimension, BATCH_LIMITS, self._analysis):
                 with translate_errors():
                     self._leftovers.run(records, bulk)
                     result += writer.write(batch)

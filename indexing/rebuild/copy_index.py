@@ -25,7 +25,7 @@ from indexing.index.protocols import (
     IndexWriter,
     Replace,
 )
-from indexing.ingestion.reconciliation import Difference, find_differences
+from indexing.ingestion.pipeline import Difference, find_differences
 from indexing.rebuild.events import KeepAlive, SyncPause, WaitingForSync, enter_sync_pause
 from indexing.runtime.deadline import Deadline
 

@@ -22,9 +22,9 @@ from indexing.index.protocols import Amend, Delete, IndexedDocument, IndexWriter
 from indexing.ingestion.batching import BatchSize, group_by_characters
 from indexing.ingestion.executor import Executor, Plan
 from indexing.ingestion.ledger import Entry, Failed, Ledger, LedgerChange, Restored
+from indexing.ingestion.pipeline import Difference, find_differences
 from indexing.ingestion.planner import EmbedStep, Step, WriteStep, plan_restore
 from indexing.ingestion.progress import ProgressMeter, RunCounters
-from indexing.ingestion.reconciliation import Difference, find_differences
 from indexing.rebuild.events import (
     RETRY_SECONDS,
     KeepAlive,

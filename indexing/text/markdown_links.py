@@ -1,7 +1,9 @@
-"""Inline links of Markdown, [label](target), as CommonMark 0.31 defines them.
+"""Inline links of Markdown, [label](target), as CommonMark 0.31 defines them; and text that is to be none.
 
 A target may also be a placeholder of a website generator, with blanks in it: `{% page "/travel/" %}`.
 """
+
+from urllib.parse import quote
 
 import regex
 
@@ -15,6 +17,16 @@ TARGET_IN_BRACKETS = (
 _AFTER_LABEL = regex.compile(rf"(?<=\]){TARGET_IN_BRACKETS}")
 _UNBROKEN = regex.compile(rf"!?\[[^\[\]\n]*+\]{TARGET_IN_BRACKETS}\S*+|https?://\S++")
 _LINK = regex.compile(rf"!?\[(?P<label>[^\[\]]*+)\]{TARGET_IN_BRACKETS}")
+
+_SCRIPT_SCHEMES = ("javascript:", "data:", "vbscript:")
+_UNSAFE = regex.compile(r"[\s()<>\[\]|\\\"`^{}\x00-\x1f\x7f]")
+_MARKUP = regex.compile(
+    r"[\\`*_\[\]<~]"
+    r"|&(?=\#?\w{1,32};)"  # a character reference
+    r"|(?<=(?i:https?|ftp|mailto|xmpp)):|(?<=(?i:www))\.|(?<=\w)@(?=\w)"  # a bare address
+    r"|^[#>+=-]|(?<=^\d{1,9})[.)]",  # a heading, a quotation, a list or a line
+    regex.MULTILINE,
+)
 
 
 def strip_link_targets(text: str) -> str:
@@ -31,3 +43,17 @@ def measure_unbreakable(text: str, start: int, end: int) -> int:
 def strip_links(text: str) -> str:
     """Replace each link by its label, and each image by its description."""
     return _LINK.sub(r"\g<label>", text) if "](" in text else text
+
+
+def safe_link(link: str) -> str:
+    """Escape a link for Markdown, tables included; empty for one that would run a script."""
+    escaped = _UNSAFE.sub(lambda found: quote(found.group(), safe=""), link.strip())
+    return "" if escaped.lower().startswith(_SCRIPT_SCHEMES) else escaped
+
+
+def escape_markdown(text: str) -> str:
+    """Escape a text so that Markdown shows it as it is: no link, image, emphasis or code, and no list.
+
+    Bare addresses, of which many renderers make links, are escaped too.
+    """
+    return _MARKUP.sub(r"\\\g<0>", text)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 import regex
 
@@ -16,13 +17,15 @@ _DROPPED = regex.compile(
     r"[\u00AD\u200C\u200D\u2060\uFEFF\uD800-\uDFFF\uFE00-\uFE0F\U000E0100-\U000E01EF™®©℠]+"
 )
 _LATIN_MARKS = regex.compile(r"(?<=\p{Latin})\p{Mn}++")
-_UNDECOMPOSED = str.maketrans(
-    {
-        "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "ŋ": "n", "ŧ": "t", "ð": "d", "þ": "th",
-        "æ": "ae", "œ": "oe", "‘": "'", "’": "'", "ʼ": "'", "‐": "-", "−": "-",
-    }
+_UNDECOMPOSED = (
+    ("ø", "o"), ("đ", "d"), ("ł", "l"), ("ħ", "h"), ("ı", "i"), ("ŋ", "n"), ("ŧ", "t"), ("ð", "d"), ("þ", "th"),
+    ("æ", "ae"), ("œ", "oe"),
 )  # fmt: skip
-"""Latin letters that Unicode does not decompose, and variants of apostrophe and hyphen."""
+"""Latin letters that Unicode does not decompose."""
+_VARIANTS = (("‘", "'"), ("’", "'"), ("ʼ", "'"), ("‐", "-"), ("−", "-"))
+"""Variants of apostrophe and hyphen."""
+_DOTTED_I = "i\u0307"
+"""What case folding makes of the capital of the Turkish i."""
 
 _UNSTORABLE = re.compile("[\\0\ud800-\udfff]")
 
@@ -32,15 +35,32 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
-def fold(text: str) -> str:
-    """Fold a text for comparison: ignore case, width, and the diacritics of Latin letters.
+def normalize(text: str) -> str:
+    """Make texts comparable that differ in case, width, or in how Unicode writes them.
 
     Half surrogates, which no index can store, are removed.
     """
     if text.isascii():
         return text.lower()
+    return unicodedata.normalize("NFC", _decompose(text)).replace(_DOTTED_I, "i")
+
+
+def fold(text: str) -> str:
+    """Normalize a text, and ignore the diacritics of Latin letters too."""
+    if text.isascii():
+        return text.lower()
+    plain = _LATIN_MARKS.sub("", _decompose(text), concurrent=False)
+    return unicodedata.normalize("NFC", _replace_all(plain, _UNDECOMPOSED))
+
+
+def _decompose(text: str) -> str:
     bare = _DROPPED.sub("", text, concurrent=False)
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", bare).casefold())
-    return unicodedata.normalize(
-        "NFC", _LATIN_MARKS.sub("", plain, concurrent=False).translate(_UNDECOMPOSED)
-    )
+    return _replace_all(plain, _VARIANTS)
+
+
+def _replace_all(text: str, pairs: Iterable[tuple[str, str]]) -> str:
+    # A tenth of the time of `str.translate`.
+    for old, new in pairs:
+        text = text.replace(old, new)
+    return text

@@ -18,19 +18,19 @@ matches of a microsecond each, and threads that search would wait for the GIL af
 """
 
 import re
-import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain, pairwise
 
 import regex
-import Stemmer  # type: ignore[import-not-found]
 
 from connectors.document import Span
 from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
+from indexing.text.stemming import stem
 from indexing.text.stop_words import (
     CHINESE,
     ENGLISH,
@@ -68,8 +68,6 @@ _JAPANESE_REQUESTS = regex.compile("|".join(JAPANESE_REQUESTS))
 _JAPANESE = regex.compile(
     rf"(?<![\p{{Hiragana}}何誰])(?:{'|'.join(JAPANESE)})++(?![\p{{Hiragana}}何誰])"
 )
-_thread_local = threading.local()
-
 _PROBE = (
     "The employees' “vacation-policy” of Zürich, v2.10: see ERR-1042, foo_bar.py and ann@example.com"
     " 株式会社の就業規則 カタカナ 年假政策 휴가 정책 ฉันทำงาน отпуск إجازة 50 % ＡＢＣ"
@@ -100,8 +98,7 @@ def _words_of(folded: str) -> list[str]:
         return list(chain.from_iterable(map(_tokenize_run, _ASCII_RUNS.findall(folded))))
     found: list[str] = []
     for run in _RUNS.findall(folded, concurrent=False):
-        spaceless = not run.isascii() and _SPACELESS.match(run, concurrent=False)
-        found += _characters_and_bigrams(run) if spaceless else _tokenize_run(run)
+        found += characters_and_bigrams(run) if is_spaceless(run) else _tokenize_run(run)
     return found
 
 
@@ -117,22 +114,39 @@ def fingerprint() -> str:
     return sha256(" ".join(tokens).encode()).hexdigest()
 
 
+def find_runs(normalized: str) -> list[str]:
+    """Return the runs of `normalized` that are made into words one by one: words, compounds, spaceless text."""
+    if normalized.isascii():
+        return _ASCII_RUNS.findall(normalized)
+    found: list[str] = _RUNS.findall(normalized, concurrent=False)
+    return found
+
+
+def is_spaceless(run: str) -> bool:
+    return not run.isascii() and _SPACELESS.match(run, concurrent=False) is not None
+
+
+def split_run(run: str) -> tuple[list[str], list[str]]:
+    """Return the run itself if it is a compound that is kept whole, and its words."""
+    run = _CONTRACTION.sub("", run, concurrent=False)
+    return [run] if _is_compound(run) else [], _PLAIN.findall(run, concurrent=False)
+
+
 def _tokenize_run(run: str) -> Sequence[str]:
-    return _tokenize_word(run) if len(run) <= LONGEST_WORD else _split_run(run)
+    return _tokenize_word(run) if len(run) <= LONGEST_WORD else _stem_run(run)
 
 
 @lru_cache(maxsize=1 << 15)
 def _tokenize_word(run: str) -> tuple[str, ...]:
-    return tuple(_split_run(run))
+    return tuple(_stem_run(run))
 
 
-def _split_run(run: str) -> list[str]:
-    run = _CONTRACTION.sub("", run, concurrent=False)
-    parts = [_stem(part) for part in _PLAIN.findall(run, concurrent=False) if part not in ENGLISH]
-    return [run, *parts] if _is_compound(run) else parts
+def _stem_run(run: str) -> list[str]:
+    whole, parts = split_run(run)
+    return whole + [_stem(part) for part in parts if part not in ENGLISH]
 
 
-def _characters_and_bigrams(run: str) -> list[str]:
+def characters_and_bigrams(run: str) -> list[str]:
     found = [run[0]]
     for first, second in pairwise(run):
         found += (first + second, second)
@@ -144,16 +158,12 @@ def _is_compound(run: str) -> bool:
     return joined and _HYPHENATED.fullmatch(run, concurrent=False) is None
 
 
+def has_digit(word: str) -> bool:
+    return _DIGIT.search(word, concurrent=False) is not None
+
+
 def _stem(word: str) -> str:
-    return word if _DIGIT.search(word, concurrent=False) else _stemmer().stemWord(word)
-
-
-def _stemmer() -> Stemmer.Stemmer:
-    # A stemmer keeps state in C and must not be shared by threads.
-    stemmer: Stemmer.Stemmer | None = getattr(_thread_local, "stemmer", None)
-    if stemmer is None:
-        stemmer = _thread_local.stemmer = Stemmer.Stemmer("english")
-    return stemmer
+    return word if has_digit(word) else stem(word, "english")
 
 
 def find_exact_terms(message: str) -> tuple[str, ...]:
@@ -166,6 +176,21 @@ def find_exact_terms(message: str) -> tuple[str, ...]:
     text = _one_line(message)
     distinct = {fold(span.of(text)): span.of(text) for span in reversed(_exact_spans(text))}
     return tuple(reversed(distinct.values()))[:MOST_EXACT_TERMS]
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    outer: Span
+    """With its quotation marks."""
+    inner: Span
+
+
+def find_quotes(text: str) -> list[Quote]:
+    """Find the quoted phrases of `text`, in order; `find_exact_terms` names the quotation marks."""
+    return [
+        Quote(Span(*quote.span()), Span(*quote.span(quote.lastindex or 0)))
+        for quote in _quotes(text)
+    ]
 
 
 def contains_term(text: str, term: str) -> bool:

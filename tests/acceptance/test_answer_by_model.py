@@ -63,7 +63,7 @@ def test_an_answer_is_written_and_each_citation_checked(home: Home, server: Scri
     assert {first["document_id"], second["document_id"]} == {ERRORS}
     assert "QX-4031" in first["quote"]
     assert second["verdict"] != "supported"  # nothing there speaks of 900 euros
-    assert "[99]" in answer["answer"]  # a number that stands for nothing is left as it is
+    assert "See." in answer["answer"]  # the number that no document has is gone
     assert f"[[{first['number']}]]({first['link']})" in answer["answer"]
 
 
@@ -74,6 +74,16 @@ def test_the_terminal_shows_the_answer_with_its_quotes(home: Home, server: Scrip
     assert "interlock of the laser is open" in run.out
     assert "file://" in run.out
     assert "No language model" not in run.out
+
+
+def test_an_answer_that_was_cut_says_so(home: Home, server: ScriptedModel) -> None:
+    def cut(request: Request) -> Reply:
+        reply = _well(request)
+        return Say(reply.text, finish="length") if isinstance(reply, Say) else reply
+
+    server.play(cut)
+    assert _ask(home, server, "--json").json["cut"] is True
+    assert "The answer was cut" in _ask(home, server).out
 
 
 def _spoiled(manner: Manner) -> Any:

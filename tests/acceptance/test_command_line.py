@@ -28,6 +28,13 @@ def test_search_finds_and_explains(home: Home) -> None:
     assert "exact" in {why["leg"] for why in first["why"]}
 
 
+def test_a_misspelled_word_is_searched_as_the_nearest_one(home: Home) -> None:
+    corrected = home.quarry("search", "perfomance reveiw")
+    assert "Showing results for: performance review" in corrected.out
+    assert "performance-reviews.docx" in corrected.out
+    assert home.quarry("search", "--verbatim", "perfomance").code == 1
+
+
 def test_filters_narrow(home: Home) -> None:
     run = home.quarry("search", "warranty", "--type", "application/pdf", "--json")
     assert {one["document_id"].rpartition(".")[2] for one in run.json["results"]} == {"pdf"}
@@ -86,6 +93,13 @@ def test_forbidden_and_missing_look_alike(home: Home) -> None:
     missing = home.quarry("show", "handbook:finance/salary-bands-2027.xlsx")
     assert forbidden.code == missing.code == 1
     assert forbidden.err.replace("2026", "2027") == missing.err
+
+
+def test_a_document_is_shown_by_its_file_name_and_an_ambiguous_one_names_its_ids(
+    home: Home,
+) -> None:
+    assert "Parental leave" in home.quarry("show", "parental-leave.md").out
+    assert home.quarry("show", "salary-bands-2026.xlsx").code == 1
 
 
 def test_a_file_is_answered_from(home: Home, tmp_path: Path) -> None:
@@ -213,7 +227,13 @@ def test_a_source_that_seems_empty_keeps_its_documents_until_that_is_accepted(
     (folder / "plan.md").unlink()
     refused = home.quarry("sync")
     assert refused.code == 1
-    assert "--accept-empty" in refused.out + refused.err
+    assert "quarry sources decision docs" in refused.out + refused.err
     assert home.quarry("search", "plan").code == 0
     assert home.quarry("sync", "--accept-empty").code == 0
     assert home.quarry("search", "plan").code == 1
+
+
+def test_a_misspelled_question_is_answered(home: Home) -> None:
+    question = "How many days of parentel leave do fathers get?"
+    misspelled = home.quarry("ask", question, "--json").json
+    assert "parental-leave.md" in misspelled["citations"][0]["document_id"]

@@ -24,8 +24,9 @@ def earlier(tmp_path: Path) -> Home:
 
 def _titles(home: Home, query: str, *options: str) -> list[str]:
     run = home.quarry("search", query, *options, "--json")
-    assert run.code == 0, run.err
-    return [result["title"] for result in run.json["results"]]
+    titles = [result["title"] for result in run.json["results"]]
+    assert run.code == (0 if titles else 1), run.err
+    return titles
 
 
 def test_it_is_searched_as_it_is(earlier: Home) -> None:

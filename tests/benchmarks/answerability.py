@@ -1,4 +1,4 @@
-"""The models of `backend.chat.extractive.answerability`, fitted anew, and how well they know what answers.
+"""The models of `backend.chat.extractive.relevance`, fitted anew, and how well they know what answers.
 
     .venv/bin/python -m tests.benchmarks.answerability [--data ../shared/data] [--questions N]
 
@@ -34,14 +34,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.chat.extractive.answer import ScoredCandidates, score_candidates
-from backend.chat.extractive.answerability import (
+from backend.chat.extractive.candidate_sentences import find_candidates
+from backend.chat.extractive.relevance import (
     BY_MEANING,
     BY_WORDS,
     AnswerabilityModel,
     AnswerEvidence,
     margin,
 )
-from backend.chat.extractive.candidate_sentences import find_candidates
 from backend.evaluation.dataset import read_dataset
 from backend.search.events import SearchDone
 from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
@@ -53,6 +53,7 @@ from indexing.chunking.chunker import chunk_document, compute_content_hash
 from indexing.embedding.language_support import Understanding, understanding_of
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery, Replace
+from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.local import LocalIndex, open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.models import MODEL_CACHE, minilm
@@ -128,6 +129,11 @@ class Without:
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         return self.index.facets(filters, readers, deadline)
+
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        return self.index.suggest_corrections(query, readers, deadline)
 
 
 def xquad(data: Path, language: str, questions: int) -> Collection:

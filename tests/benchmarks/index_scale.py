@@ -47,6 +47,7 @@ from indexing.local.searcher import _Search
 from indexing.local.snapshot import Snapshot
 from indexing.runtime.deadline import Deadline
 from indexing.text import tokenizer
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import unit
 
 DIMENSION = 384
@@ -337,7 +338,7 @@ class Bench:
         for name, readers in READERS.items():
             with index._snapshots.current(Deadline.after(60)) as (snapshot, connection):
                 scope = snapshot.scope(connection, readers, Filters())
-                search = _Search(snapshot, connection, readers, Deadline.after(60))
+                search = _Search(snapshot, connection, readers, Deadline.after(60), BY_LANGUAGE)
                 ours, late = _p50_p95(partial(_ask_keyword, search, scope), texts)
             figures[f"BM25 {name} p50/p95, ms"] = f"{ours:.2f}/{late:.2f}"
             if name == "all":
@@ -391,7 +392,7 @@ class Bench:
 
 
 def _ask_keyword(search: _Search, scope: SearchScope, text: str) -> dict[int, float]:
-    return search._search_keywords(tokenizer.words(text), scope, 200)
+    return search._search_keywords(BY_LANGUAGE.query_words(text, scope.languages), scope, 200)
 
 
 def _ask_nearest(snapshot: Snapshot, scope: SearchScope, vector: Vector) -> dict[int, float]:

@@ -45,12 +45,12 @@ class Action:
 
 
 ACTIONS = (
-    Action("quarry search", 34, 46, ("search", QUESTION)),
-    Action("quarry ask, no model", 45, 60, ("ask", QUESTION)),
-    Action("quarry sync, one new file", 64, 87, ("sync", "docs")),
-    Action("quarry sources pause", 8, 12, ("sources", "pause", "docs")),
-    Action("POST /api/search", 36, 48, path="/api/search", body={"query": QUESTION}),
-    Action("POST …/pause", 8, 19, path="/api/admin/sources/docs/pause", body={}),
+    Action("quarry search", 34, 39, ("search", QUESTION)),
+    Action("quarry ask, no model", 45, 46, ("ask", QUESTION)),
+    Action("quarry sync, one new file", 64, 65, ("sync", "docs")),
+    Action("quarry sources pause", 8, 8, ("sources", "pause", "docs")),
+    Action("POST /api/search", 36, 41, path="/api/search", body={"query": QUESTION}),
+    Action("POST …/pause", 8, 15, path="/api/admin/sources/docs/pause", body={}),
 )
 
 

@@ -54,6 +54,7 @@ from indexing.opensearch.naming import index_name
 from indexing.opensearch.record_mapping import Version, record_of
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import BY_LANGUAGE
 from tests.benchmarks.index_scale import ALL, DIMENSION, IDENTITY, READERS, Corpus
 
 VARIANTS = 2
@@ -154,7 +155,7 @@ def _grouped(queries: Questions, size: int) -> list[Questions]:
 
 
 def _actions(documents: Iterator[Replace]) -> Iterator[BulkAction]:
-    for batch in prepare_batches(documents, DIMENSION, BatchLimits(512, 2_000)):
+    for batch in prepare_batches(documents, DIMENSION, BatchLimits(512, 2_000), BY_LANGUAGE):
         for item in batch:
             assert isinstance(item, PreparedReplace)
             record = record_of(item, Version(secrets.token_hex(6), len(item.words)))
@@ -231,7 +232,7 @@ def measure_find(cluster: Cluster, built: Built, local: Index, queries: Question
 def _requests(cluster: Cluster, name: str, group: Questions) -> list[str]:
     noting = Noting(cluster.client)
     # The attribute is the only way in that leaves the search itself as it is.
-    spy = OpenSearchIndex(cast(OpenSearch, noting), name, DIMENSION, VectorSettings())
+    spy = OpenSearchIndex(cast(OpenSearch, noting), name, DIMENSION, VectorSettings(), BY_LANGUAGE)
     spy.find(group, ALL, soon())
     return noting.bodies
 

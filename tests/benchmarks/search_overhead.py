@@ -36,6 +36,7 @@ from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import understanding_of
 from indexing.embedding.token_counting import rough_tokens
 from indexing.index.protocols import Facets, Filters, Found, IndexQuery
+from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.local import LocalIndex, open_index
 from indexing.runtime.deadline import Deadline
 from tests.benchmarks import scale
@@ -68,6 +69,11 @@ class Overheard:
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         return self.index.facets(filters, readers, deadline)
+
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        return self.index.suggest_corrections(query, readers, deadline)
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from connectors.connector import Change, Check, Checkpoint, DocumentListing, Kno
 from connectors.document import Document, Section
 from indexing.embedding.embedder import Embedder
 from indexing.index.protocols import IndexWriter
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_writer
 from tests.support.alone import embed, texts_of

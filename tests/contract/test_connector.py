@@ -161,6 +161,7 @@ def test_a_run_ends_in_a_checkpoint_and_the_next_yields_no_change(world: World) 
     again = run(world.connect(), held)
     assert isinstance(again[-1], Checkpoint)
     assert not [one for one in again if not isinstance(one, Checkpoint | Unreadable)]
+    assert not [one for one in again if isinstance(one, Unreadable) and one.version is not None]
 
 
 @having()

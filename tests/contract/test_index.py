@@ -5,7 +5,7 @@ import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -36,8 +36,10 @@ from indexing.index.protocols import (
     IndexQuery,
     IndexWriter,
     Replace,
+    TextConditions,
     Written,
 )
+from indexing.index.spelling import Corrections, spelling_query
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.chunks import DIMENSION, chunk, document, near, query, unit, vector, vectors
 from tests.support.index_engines import (
@@ -47,6 +49,7 @@ from tests.support.index_engines import (
     OpenSearchEngine,
     generations_seen,
     is_whole,
+    make_former,
     replace_again_and_again,
     soon,
     step,
@@ -54,6 +57,7 @@ from tests.support.index_engines import (
     with_sparse_graph,
     write_until_killed,
 )
+from tests.support.languages import PASSAGES
 from tests.support.opensearch_server import SERVERS, url_of
 
 ANN = Readers.of("user:ann@example.com", "group:finance")
@@ -328,6 +332,80 @@ def test_boost_multiplies(index: Index, writer: IndexWriter) -> None:
     ]
     scores = [hit.score for hit in ranking]
     assert scores == pytest.approx([2 * scores[1], scores[1], scores[1] / 2])
+
+
+# --- languages
+
+
+@pytest.mark.parametrize(
+    ("language", "asked"),
+    [
+        ("de", "Urlaubstag"),  # Urlaubstage
+        ("fr", "employé"),  # employés
+        ("ru", "сотрудники"),  # сотрудников
+        ("ar", "إجازة"),  # الإجازة
+        ("tr", "çalışan"),  # Çalışanların
+        ("tr", "calisanlarin"),  # as some people type it
+        ("ro", "angajatul"),  # Angajații
+        ("vi", "nhan vien"),  # nhân viên
+        ("el", "άδεια"),  # άδειας
+        ("sr", "запослена"),  # Запослени
+    ],
+)
+def test_words_are_found_in_the_forms_of_their_language(
+    index: Index, writer: IndexWriter, language: str, asked: str
+) -> None:
+    writer.write([document("a", PASSAGES["en"]), document("b", PASSAGES[language])])
+    (hit,) = hits(index, query(asked))
+    assert hit.chunk.document_id == "b"
+    assert hit.evidence.word_share == 1.0
+
+
+def test_a_language_is_known_to_an_open_index_as_soon_as_it_is_written(
+    index: Index, writer: IndexWriter
+) -> None:
+    writer.write([document("a", PASSAGES["de"])])
+    assert found(index, query("Urlaubstag")) == ["a"]
+    assert found(index, query("vacances")) == []
+    writer.write([document("b", PASSAGES["fr"]), document("c", PASSAGES["ca"])])
+    assert found(index, query("employé")) == ["b"]
+    writer.write([Amend(document_id="b", sets=frozenset({"s"})), Delete("a"), Delete("c")])
+    assert found(index, query("employé")) == ["b"]
+
+
+def test_a_document_in_two_languages_is_found_in_both(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", PASSAGES["de"], PASSAGES["fr"], "Urlaubstage")])
+    assert [hit.chunk.position for hit in hits(index, query("Urlaubstag"))] == [2, 0]
+    assert [hit.chunk.position for hit in hits(index, query("employé"))] == [1]
+
+
+def test_stop_words_of_the_language_of_the_query_are_not_searched(
+    index: Index, writer: IndexWriter
+) -> None:
+    writer.write([document("a", PASSAGES["de"]), document("b", "DER DIE DAS")])
+    assert found(index, query("der die Urlaubstage")) == ["a"]
+
+
+def test_what_one_may_not_read_changes_no_words_of_a_query(
+    index: Index, writer: IndexWriter
+) -> None:
+    """German takes `der` and `die` for stop words; without it they are words like any other."""
+    secret = document("b", PASSAGES["de"], access=Access.to(["group:finance"]))
+    writer.write([document("a", "DER DIE DAS"), secret])
+    (hit,) = hits(index, query("der die"))
+    assert (hit.chunk.document_id, hit.evidence.word_share) == ("a", 1.0)
+    assert hits(index, query("der die"), ANN) == ()
+
+
+def test_an_index_of_former_words_is_searched_and_written_with_them(engine: Engine) -> None:
+    make_former(engine)
+    engine.writer().write([document("a", PASSAGES["de"])])
+    index = engine.index()
+    assert found(index, query("Mitarbeiter")) == ["a"]
+    assert found(index, query("Mitarbeitern")) == []
+    engine.writer().write([Amend(document_id="a", sets=frozenset({"s"}))])
+    (exported,) = engine.writer().export()
+    assert exported.chunks[0].sets == {"s"}
 
 
 # --- exact things first
@@ -673,6 +751,113 @@ def test_each_filter_lets_pass_what_it_names(
     assert passed(sources=frozenset({"hr"})) == set()
     for name in ("sources", "media_types", "sets", "tags", "people", "document_ids"):
         assert passed(**{name: frozenset()}) == set()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_text_conditions_hold_for_every_leg(
+    index: Index, writer: IndexWriter, alpha: float
+) -> None:
+    writer.write(
+        [
+            document(
+                "a", "The purple parade begins at noon", "Nobody needs a ticket for the parade"
+            ),
+            document("b", "A parade in purple"),
+            document("c", "The Purple-Parade plan is an old draft"),
+            document("d", "The purple parade is secret", readers=["user:eve@example.com"]),
+        ]
+    )
+
+    def passed(
+        *phrases: str, excluded: Sequence[str] = (), exact: tuple[str, ...] = ()
+    ) -> set[str]:
+        asked = query(
+            "purple parade plan",
+            vector=vector("A parade in purple"),
+            alpha=alpha,
+            exact=exact,
+            conditions=TextConditions(phrases, tuple(excluded)),
+        )
+        return {f"{hit.chunk.document_id}{hit.chunk.position}" for hit in hits(index, asked)}
+
+    assert passed() == {"a0", "a1", "b0", "c0"}
+    assert passed("purple parade") == {"a0", "c0"}
+    assert passed("purple parade", exact=("purple parade",)) == {"a0", "c0"}
+    assert passed("purple parade", "noon") == {"a0"}
+    assert passed("parade purple") == set()
+    assert passed("purple giraffe") == set()
+    assert passed(excluded=["draft"]) == {"a0", "a1", "b0"}
+    assert passed(excluded=["purple parade", "ticket"]) == {"b0"}
+    assert passed("purple parade", excluded=["old draft"]) == {"a0"}
+    # Words as they are written, not their stems; what holds no word asks for nothing.
+    assert passed(excluded=["drafts", "plans"]) == {"a0", "a1", "b0", "c0"}
+    assert passed("?!", excluded=["…"]) == {"a0", "a1", "b0", "c0"}
+
+
+def test_queries_of_one_call_keep_their_own_conditions(index: Index, writer: IndexWriter) -> None:
+    writer.write([document("a", "red apple"), document("b", "green apple")])
+    asked = [
+        query("apple", vector=vector("x"), conditions=TextConditions(excluded=(word,)))
+        for word in ("red", "green", "blue")
+    ]
+    rankings = index.find(asked, PUBLIC, soon()).rankings
+    found_ids = [{hit.chunk.document_id for hit in ranking} for ranking in rankings]
+    assert found_ids == [{"b"}, {"a"}, {"a", "b"}]
+
+
+def corrections(index: Index, message: str, readers: Readers = PUBLIC) -> Corrections:
+    return index.suggest_corrections(spelling_query(message), readers, soon())
+
+
+def test_unknown_words_are_led_to_the_nearest_words(index: Index, writer: IndexWriter) -> None:
+    writer.write(
+        [
+            document(
+                "a", "The warranty of a used scanner", "Warranties and reviews of performance"
+            ),
+            document("b", "A spare power supply for the calibration laboratory"),
+            document("c", "Secret parachutes", readers=["user:ann@example.com"]),
+        ]
+    )
+    # Nearest first; a transposition is one place, and two places may differ in a long word.
+    assert corrections(index, "warrenty of a used scaner") == {
+        "warrenty": ("warranty",),
+        "scaner": ("scanner",),
+    }
+    assert corrections(index, "perfomance reveiws") == {
+        "perfomance": ("performance",),
+        "reveiws": ("reviews",),
+    }
+    assert corrections(index, "calibrtaoin lab") == {"calibrtaoin": ("calibration",)}
+    # Two words for one, one for two, and the beginning of the last.
+    assert corrections(index, "powersupply") == {"powersupply": ("power supply",)}
+    assert corrections(index, "powersupplies") == {"powersupplies": ("power supplies",)}
+    assert corrections(index, "labora tory") == {"labora tory": ("laboratory",)}
+    assert corrections(index, "spare calib") == {"calib": ("calibration",)}
+    assert corrections(index, "calib spare") == {}
+    # Known words, in any inflection, are left alone, and so is what is near nothing.
+    assert corrections(index, "scanners reviewing warranty") == {}
+    assert corrections(index, "zzzqqq xyzzy") == {}
+    # A short word is a word, if an unknown one: `span` is not `spare`.
+    assert corrections(index, "span of power") == {}
+
+
+def test_suggestions_and_their_absence_tell_nothing_of_what_may_not_be_read(
+    index: Index, writer: IndexWriter
+) -> None:
+    writer.write(
+        [
+            document("a", "Secret parachute", readers=["user:ann@example.com"]),
+            document("b", "Public parachutist"),
+        ]
+    )
+    assert corrections(index, "parachuta", ANN) == {"parachuta": ("parachute",)}
+    assert corrections(index, "parachuta") == {}
+    # A word that only others may read is unknown, and led to what may be read.
+    assert corrections(index, "secret", ANN) == {}
+    assert corrections(index, "parachutish") == {"parachutish": ("parachutist",)}
+    writer.write([Amend(document_id="a", access=EVERYBODY)])
+    assert corrections(index, "parachuta") == {"parachuta": ("parachute",)}
 
 
 def test_a_person_is_the_same_by_every_name(

@@ -22,6 +22,7 @@ from indexing.ingestion.ledger import (
     Removed,
     Restored,
     Stored,
+    Touched,
     Unread,
     VersionSeen,
 )
@@ -100,8 +101,14 @@ def stored(each: Document, generation: int = 1, content_hash: str = "h1") -> Sto
     return Stored(document=each, content_hash=content_hash, generation=generation, chunks=1)
 
 
-def failed(name: str, reason: str = "it is broken") -> Failed:
-    return Failed(source=name.partition(":")[0], document_id=name, item="a.txt", reason=reason)
+def failed(name: str, version: str | None = None) -> Failed:
+    return Failed(
+        source=name.partition(":")[0],
+        document_id=name,
+        item="a.txt",
+        reason="it is broken",
+        version=version,
+    )
 
 
 def test_a_stored_document_is_held_as_it_was_given(ledger: Ledger) -> None:
@@ -190,6 +197,23 @@ def test_a_document_that_is_readable_again_has_no_failure(
     ledger.mark_seen("desk", 1, ["desk:b"])
     held = ["desk:a"] if isinstance(readable, Stored) else []
     assert list(ledger.unseen("desk", 1)) == held
+
+
+def test_what_is_unreadable_for_good_counts_as_known_until_it_changes(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a")), failed("desk:a", "9"), failed("desk:b", "9")])
+    assert ledger.versions(["desk:a", "desk:b"]) == {"desk:a": "9", "desk:b": "9"}
+    ledger.save([Touched("desk:a", "10"), Touched("desk:b", "10")])
+    assert ledger.versions(["desk:a", "desk:b"]) == {"desk:a": "10", "desk:b": "10"}
+    assert ledger.document("desk:a") == document("desk:a", version="")
+    ledger.save([VersionSeen("desk:a", "1"), failed("desk:b")])
+    assert ledger.versions(["desk:a", "desk:b"]) == {"desk:a": "1"}
+
+
+def test_a_touched_document_has_its_new_version_and_no_failure(ledger: Ledger) -> None:
+    ledger.save([stored(document("desk:a")), failed("desk:b")])
+    ledger.save([Touched("desk:a", "2"), Touched("desk:b", "2"), Touched("desk:none", "2")])
+    assert ledger.versions(["desk:a", "desk:b", "desk:none"]) == {"desk:a": "2"}
+    assert list(ledger.unseen("desk", 1)) == ["desk:a"]
 
 
 def test_what_was_never_read_is_unseen_until_it_is_listed_or_read(ledger: Ledger) -> None:

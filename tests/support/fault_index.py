@@ -12,6 +12,7 @@ from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, IDENTITY, query, vector
 from tests.support.index_engines import PUBLIC, is_whole, version
 
@@ -34,7 +35,7 @@ class IndexUnderTest:
         self.name = index_name(prefix, IDENTITY)
         open_writer(client, prefix, IDENTITY, layout)
         self.writer = OpenSearchIndexWriter(
-            client, self.name, DIMENSION, VectorSettings(), patience=patience
+            client, self.name, DIMENSION, VectorSettings(), BY_LANGUAGE, patience=patience
         )
         self.index: OpenSearchIndex = open_index(client, prefix, IDENTITY)
         # The first search asks the cluster for its version; later ones do not.

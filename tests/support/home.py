@@ -1,4 +1,4 @@
-"""The installed command, run as a process of its own in a home of its own."""
+"""The command, run as a process of its own in a home of its own."""
 
 import json
 import subprocess
@@ -10,6 +10,8 @@ from typing import Any
 from tests.support.models import MODEL_CACHE
 
 QUARRY = Path(sys.executable).parent / "quarry"
+CHECKOUT = Path(__file__).parents[2]
+"""What the command imports: the environment may belong to another copy of the repository."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Home:
         return {
             "PATH": "/usr/bin:/bin",
             "HOME": str(self.path),
+            "PYTHONPATH": str(CHECKOUT),
             "QUARRY_HOME": str(self.path / "state"),
             "QUARRY_MODELS": str(MODEL_CACHE),
             "HF_HUB_OFFLINE": "1",

@@ -16,8 +16,10 @@ from indexing.local import open_index, open_writer
 from indexing.opensearch import open_index as opening
 from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
+from indexing.opensearch.naming import index_name
 from indexing.runtime.deadline import Deadline
 from tests.support.chunks import IDENTITY, document, query, vector
+from tests.support.former_words import make_former_folder, make_former_index
 
 PUBLIC = Readers.of()
 _SPARSE = IndexLayout(vectors=VectorSettings(m=8, ef_construction=32))
@@ -72,6 +74,17 @@ def with_sparse_graph(engine: Engine) -> Engine:
             return replace(engine, layout=_SPARSE)
         case _:
             return engine
+
+
+def make_former(engine: Engine) -> None:
+    """Create the index of the engine with words as they were before they were made by language."""
+    match engine:
+        case LocalEngine(folder):
+            make_former_folder(folder)
+        case OpenSearchEngine(url, prefix):
+            make_former_index(_client(url), index_name(prefix, IDENTITY))
+        case _:
+            raise ValueError(f"no former index is known of {engine}")
 
 
 def soon() -> Deadline:

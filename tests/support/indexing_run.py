@@ -9,14 +9,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 
-from backend.store import batches, run_transitions
+from backend.store import batches, run_progress, run_transitions
 from backend.store.database import Database
 from backend.store.ledger import StoredLedger
 from backend.store.runs import Process
 from connectors.connector import Change
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import Batch, ClaimedBatch
-from indexing.ingestion.executor import ProgressSteps
+from indexing.ingestion.executor import BatchWorker, ProgressSteps
 from indexing.ingestion.ledger import LedgerChange, Stored, Unread
 from indexing.ingestion.pipeline import Pipeline
 from indexing.ingestion.progress import ProgressMeter, RunCounters
@@ -61,7 +60,7 @@ def index_changes(
     """
     holder = Process("test", next(_NUMBERS), "")
     run = run_transitions.begin(database, pipeline.source, "incremental", holder, lambda _: True)
-    run_transitions.enter_stage(database, run, "indexing")
+    run_progress.enter_stage(database, run, "indexing")
     queue = _Queue(database, pipeline.source, run, holder)
     worker = BatchWorker(pipeline.embedder, pipeline.writer, pipeline.ledger)
     with closing(pipeline.read_batches(changes)) as stream:

@@ -33,8 +33,8 @@ from indexing.chunking.chunker import chunk_document
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import IndexWriter
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.ledger import Ledger
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_writer

@@ -19,6 +19,7 @@ from indexing.ingestion.ledger import (
     Removed,
     Restored,
     Stored,
+    Touched,
     Unread,
     VersionSeen,
 )
@@ -63,7 +64,9 @@ class MemoryLedger:
         return len(self._rows_of(source))
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, str]:
-        return {each: self.rows[each].document.version for each in ids if each in self.rows}
+        held = {each: self.rows[each].document.version for each in ids if each in self.rows}
+        failed = {each: self.failures[each].failed.version for each in ids if each in self.failures}
+        return held | {each: version for each, version in failed.items() if version is not None}
 
     def entries(self, ids: Sequence[str]) -> Mapping[str, Entry]:
         return {each: _to_entry(self.rows[each]) for each in ids if each in self.rows}
@@ -157,6 +160,8 @@ class MemoryLedger:
             case VersionSeen(each, version):
                 self._set_version(each, version)
                 self.failures.pop(each, None)
+            case Touched(each, version):
+                self._touch(each, version)
             case AccessAmended(each, access):
                 self._set_access(each, access)
             case Removed(each):
@@ -187,6 +192,13 @@ class MemoryLedger:
             listing=before.listing if before else 0,
         )
         self.failures.pop(change.document.id, None)
+
+    def _touch(self, each: str, version: str) -> None:
+        row = self.failures.get(each)
+        if row is None or row.failed.version is None:
+            self._save(VersionSeen(each, version))
+        else:
+            self.failures[each] = replace(row, failed=replace(row.failed, version=version))
 
     def _set_access(self, each: str, access: Access) -> None:
         if each in self.rows:

@@ -13,7 +13,7 @@ from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Index, IndexQuery, IndexWriter
-from indexing.ingestion.batch_worker import BatchWorker
+from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline

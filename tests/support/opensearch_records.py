@@ -10,6 +10,7 @@ from indexing.index.protocols import Replace
 from indexing.index.validation import BatchLimits, PreparedReplace, prepare_batches
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.record_mapping import DocumentRecord, chunk_source, document_source
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, IDENTITY
 
 Record: TypeAlias = tuple[str, dict[str, Any]]
@@ -17,7 +18,7 @@ Record: TypeAlias = tuple[str, dict[str, Any]]
 
 
 def prepared(change: Replace) -> PreparedReplace:
-    ((item,),) = prepare_batches([change], DIMENSION, BatchLimits(1, 9))
+    ((item,),) = prepare_batches([change], DIMENSION, BatchLimits(1, 9), BY_LANGUAGE)
     assert isinstance(item, PreparedReplace)
     return item
 

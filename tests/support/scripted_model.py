@@ -47,7 +47,7 @@ class Say:
 
     text: str | Sequence[str]
     finish: str | None = "stop"
-    """Without one, the stream ends as if the server had died politely."""
+    """Without one, the stream ends with `[DONE]` alone."""
     reasoning: str = ""
     manner: Manner = field(default_factory=Manner)
 

@@ -17,8 +17,9 @@ from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_support import Understanding
 from indexing.index.protocols import Evidence, Facets, Filters, Found, Hit, IndexQuery
+from indexing.index.spelling import Corrections, PassageLookup, SpellingQuery, suggest_corrections
 from indexing.runtime.deadline import Deadline
-from indexing.text.tokenizer import contains_term, words
+from indexing.text.tokenizer import contains_term, plain_words, words
 
 ENGLISH_ONLY = Understanding({"English": 1.0})
 UPDATED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -85,6 +86,21 @@ def request(
 
 
 @dataclass(frozen=True)
+class _PassageWords:
+    texts: Sequence[str]
+
+    def inflections(self, word: str) -> list[str]:
+        return words(word)
+
+    def find_known(self, asked: Sequence[str]) -> frozenset[str]:
+        held = {word for text in self.texts for word in (*plain_words(text), *words(text))}
+        return frozenset(word for word in asked if held & {word, *words(word)})
+
+    def read_texts(self, lookups: Sequence[PassageLookup]) -> list[list[str]]:
+        return [list(self.texts) for _ in lookups]
+
+
+@dataclass(frozen=True)
 class MemoryIndex:
     """An index of a few chunks that notes what it is asked and refuses what makes no sense.
 
@@ -118,6 +134,13 @@ class MemoryIndex:
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         raise NotImplementedError("search asks for no facets")
+
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        deadline.check()
+        readable = [one.embedded_text for one in self.corpus if readers.may_read(one.access)]
+        return suggest_corrections(query, _PassageWords(readable))
 
     def _of_range(self, wanted: ChunkRange, readers: Readers) -> Iterable[Chunk]:
         if not 0 <= wanted.start < wanted.end:

@@ -13,20 +13,19 @@ from starlette.responses import Response
 from backend.api import openapi
 from backend.api.authorization import Permission, requires
 from backend.api.dependencies import SourcesDependency
-from backend.api.problem_details import Problem, problem
 from backend.schemas.run import RunResponse
 from backend.schemas.source import (
     AuditEntryResponse,
     CapabilityResponse,
+    DecisionResponse,
     FailureResponse,
     SourceActionResponse,
     SourceKindResponse,
     SourceResponse,
 )
-from backend.schemas.system import FieldError, ProblemDetails
 from backend.sources import intervals
-from backend.sources.service import SOURCE_ACTIONS, SourceService
-from connectors.registry import SOURCE_KINDS, InvalidSourceError, display_name
+from backend.sources.service import SOURCE_ACTIONS
+from connectors.registry import SOURCE_KINDS, display_name
 from connectors.settings_form import Form
 
 router = APIRouter()
@@ -38,6 +37,7 @@ MOST_RUNS = 1_000
 MOST_ENTRIES = 1_000
 MOST_ID = 2**62
 MOST_FAILURES = 1_000
+MOST_MISSING = 1_000
 MOST_RETRIED = 1_000
 
 Values: TypeAlias = dict[str, JsonValue]
@@ -162,7 +162,7 @@ def list_statuses(sources: SourcesDependency) -> list[SourceResponse]:
 @requires(Permission.OWNER)
 def connect_source(body: AddBody, sources: SourcesDependency, response: Response) -> SourceResponse:
     """The first sync starts as soon as possible. Faults of the settings or the credential name the field."""
-    added = add(sources, body.kind, body.settings, body.credential, body.name)
+    added = sources.add(body.kind, body.settings, body.credential, body.name)
     response.headers["Location"] = f"/api/admin/sources/{added.name}"
     return added
 
@@ -186,10 +186,7 @@ def show_source(name: str, sources: SourcesDependency) -> SourceResponse:
 @requires(Permission.OWNER)
 def edit_source(name: str, body: EditBody, sources: SourcesDependency) -> SourceResponse:
     """Nothing is stored unless all of it is valid."""
-    try:
-        return sources.edit(name, body.settings, body.credential)
-    except InvalidSourceError as error:
-        raise Problem(invalid(error)) from None
+    return sources.edit(name, body.settings, body.credential)
 
 
 @router.put(
@@ -282,40 +279,55 @@ def list_audit(
     return sources.list_audit(source=source, actor=actor, before=before, limit=limit)
 
 
-Action: TypeAlias = Literal[
-    "pause", "resume", "cancel", "refresh", "prune", "permissions", "accept"
-]
+@router.get(
+    f"{_SOURCE}/decision",
+    summary="Show which documents a deletion would remove, and what probably happened",
+)
+@requires(Permission.OWNER)
+def show_decision(
+    name: str,
+    sources: SourcesDependency,
+    after: Annotated[
+        str, Query(max_length=10_000, description="The id of the last document of the page before")
+    ] = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_MISSING)] = 100,
+) -> DecisionResponse:
+    """404 where nothing is to be decided. To decide: the actions `accept` and `keep`."""
+    return sources.decision(name, after, limit)
+
+
+@router.post(
+    f"{_SOURCE}/accept",
+    status_code=202,
+    responses=_ACTION,
+    summary="Accept the deletion of documents that are missing from a source",
+)
+@requires(Permission.OWNER)
+def accept_deletions(
+    name: str,
+    sources: SourcesDependency,
+    missing: Annotated[
+        int | None,
+        Query(ge=0, description="How many were shown; 409 if it is another number by now"),
+    ] = None,
+) -> SourceActionResponse:
+    """A run that starts within seconds lists the source again, and deletes no more than that."""
+    return sources.accept(name, missing)
+
+
+Action: TypeAlias = Literal["pause", "resume", "cancel", "refresh", "prune", "permissions", "keep"]
 
 
 @router.post(
     f"{_SOURCE}/{{action}}",
     status_code=202,
     responses=_ACTION,
-    summary="Pause, resume, cancel, refresh, prune, sync permissions, accept",
+    summary="Pause, resume, cancel, refresh, prune, sync permissions, keep missing documents",
 )
 @requires(Permission.OWNER)
 def run_action(name: str, action: Action, sources: SourcesDependency) -> SourceActionResponse:
     """The request does not wait for the work, which starts or stops within seconds."""
     return SOURCE_ACTIONS[action](sources, name)
-
-
-def add(
-    sources: SourceService, kind: str, settings: Values, credential: Values, name: str | None
-) -> SourceResponse:
-    """Raises Problem: the settings or the credential are not valid."""
-    try:
-        return sources.add(kind, settings, credential, name)
-    except InvalidSourceError as error:
-        raise Problem(invalid(error)) from None
-
-
-def invalid(error: InvalidSourceError) -> ProblemDetails:
-    """Return each fault by its field; nothing of a credential is repeated."""
-    faults = tuple(
-        FieldError(where=".".join(one.path), message=one.message) for one in error.errors
-    )
-    details = problem(422, "The settings of the source are not valid.", "See errors.")
-    return details.model_copy(update={"errors": faults})
 
 
 def describe_kind(kind: str) -> SourceKindResponse:

@@ -10,11 +10,9 @@ from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.api import openapi, problem_details
-from backend.api.authentication import AskerDependency
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import AnswerHtml, AppStateDependency, ChatDependency
 from backend.api.request_context import RequestContextDependency
-from backend.api.search_filters import FiltersBody
 from backend.api.server_sent_events import Event, EventStream, from_thread
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
@@ -22,7 +20,7 @@ from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece,
 from backend.chat.llm_loop import ChatTurn
 from backend.composition.chat import ChatService
 from backend.schemas.answer import AnswerDoneEvent, AnswerResponse, CitationEvent, TextEvent
-from backend.schemas.search import QueriesEvent, ResultsEvent, StepFailedEvent
+from backend.schemas.search import FiltersBody, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.search.events import (
     FiltersApplied,
     FirstResults,

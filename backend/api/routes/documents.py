@@ -15,8 +15,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from backend.api import openapi
-from backend.api.authentication import AskerDependency
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import ContainerDependency
 from backend.api.problem_details import Problem, problem
 from backend.api.request_context import CancelTokenDependency
@@ -28,7 +27,7 @@ from backend.store.documents import StoredDocument
 from connectors.access import Readers
 from connectors.connector import ProvidesOriginal
 from connectors.document import Document
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from indexing.chunking.chunk import ChunkRange
 from indexing.runtime.deadline import CancelToken, Deadline
 
@@ -36,7 +35,7 @@ router = APIRouter()
 MOST_DOCUMENTS = 500
 _PIECE = 1 << 16
 _ENDING = "/original"
-_SHOWN_IN_PLACE = {media_types.TEXT, media_types.PDF}
+_SHOWN_IN_PLACE = {registry.TEXT, registry.PDF}
 _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 """Of a document's own file: whatever it is, it runs nothing and loads nothing."""
 

@@ -6,18 +6,19 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.api.authentication import AskerDependency
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import AskerDependency, Permission, requires
 from backend.api.dependencies import SearchDependency
 from backend.api.request_context import RequestContextDependency
-from backend.api.search_filters import FiltersBody
 from backend.schemas.search import (
     FacetsResponse,
+    FiltersBody,
     SearchResponse,
     SearchResponseWithFacets,
     SearchResult,
 )
 from backend.search.facets import count_facets
+from backend.search.models import Spelling
+from backend.search.query_syntax import parse_query
 
 router = APIRouter()
 LONGEST_QUERY = 2_000
@@ -56,6 +57,10 @@ class SearchBody(BaseModel):
     explain: bool = Field(
         default=False, strict=True, description="Tell what put each result where it is"
     )
+    spelling: Spelling = Field(
+        default=Spelling.CORRECTED,
+        description="Whether unknown words are searched as the nearest known ones",
+    )
 
 
 @router.post(
@@ -73,14 +78,24 @@ def search(
     context.query = body.query
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
-    request = service.request(body.query, asker.readers, filters, deadline)
+    request = service.request(body.query, asker.readers, filters, deadline, body.spelling)
     docs = service.find_sections(request, body.limit)
-    response = SearchResponse.from_docs(body.query, docs, time.perf_counter() - began)
+    response = SearchResponse.from_docs(
+        parse_query(body.query),
+        docs,
+        time.perf_counter() - began,
+        request.corrected,
+    )
     results = response.results if body.explain else tuple(map(_unexplained, response.results))
-    counts = count_facets(service.index, filters, asker.readers, deadline)
-    facets = FacetsResponse.from_facets(counts)
+    counts = count_facets(service.index, request.filters, asker.readers, deadline)
     return SearchResponseWithFacets(
-        query=response.query, results=results, seconds=response.seconds, facets=facets
+        query=body.query,
+        results=results,
+        seconds=response.seconds,
+        filters=response.filters,
+        notes=response.notes,
+        corrected=response.corrected,
+        facets=FacetsResponse.from_facets(counts),
     )
 
 

@@ -17,7 +17,7 @@ from backend.schemas.source import FailureResponse, SourceResponse
 from backend.store import failures, runs
 from backend.store.database import Database
 from backend.store.sources import check_not_paused
-from backend.sync.process_identity import is_going_on
+from backend.sync.run_lease import is_going_on
 from indexing.ingestion.pipeline import EmptyListing
 
 router = APIRouter()
@@ -80,9 +80,8 @@ def list_sources(sources: SourcesDependency) -> list[SourceResponse]:
 def add_source(body: SourceBody, sources: SourcesDependency, response: Response) -> SourceResponse:
     """Sources of other kinds are connected by /api/admin/sources."""
     settings = body.settings.model_dump(mode="json", exclude_defaults=True)
-    added = admin.add(sources, body.kind, settings, {}, body.name)
-    response.headers["Location"] = "/api/sources"
-    return added
+    folder = admin.AddBody(kind=body.kind, name=body.name, settings=settings)
+    return admin.connect_source(folder, sources, response)
 
 
 @router.post(

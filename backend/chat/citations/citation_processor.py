@@ -1,28 +1,27 @@
 """Process the citations of a streamed answer: `[1]` becomes a link to document 1, and an event.
 
-Only numbers mapped to a document are changed. A marker without any is text, and stays as it was
-written. In a list with mapped and unmapped numbers the former are cited and the latter stay as `[n]`.
+The links of citations are ours, whatever address the model wrote behind a marker. A number that no
+document has claims a source that does not exist: it is removed, but left alone in code.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
-from urllib.parse import quote
 
 from backend.chat.citations.cited_sentences import CitedSentence, MarkerOffset, cited_sentences
-from backend.chat.citations.marker_parser import Marker, MarkerScanner
+from backend.chat.citations.marker_parser import Marker, MarkerScanner, Piece
 from backend.search.models import SearchResult
+from indexing.text.markdown_links import safe_link
 
 
 class CitationMode(Enum):
     HYPERLINK = auto()
-    """`[1]` becomes `[[1]](link)`."""
+    """`[1]` becomes `[[1]](link)`; a number without a document is removed, as in `REMOVE`."""
     REMOVE = auto()
     """`[1]` is removed, with the blank before it if that is not needed."""
     KEEP_MARKERS = auto()
-    """The text stays as it is."""
+    """The text stays as it is; a number without a document is text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,7 @@ class CitationInfo:
     document_id: str
     title: str
     link: str
+    """As `safe_link` escapes it."""
 
 
 CitedText: TypeAlias = str | CitationInfo
@@ -73,15 +73,14 @@ class DynamicCitationProcessor:
 
         After None a new text may begin, with the same documents.
         """
-        if token is not None:
-            pieces = self._scanner.feed(token)
-        else:
-            pieces = self._scanner.end()
-            self._scanner = MarkerScanner()
-        decided = [out for piece in pieces for out in self._process(piece)]
-        if token is None and (blank := self._blanks.end()):
-            decided.append(blank)
-        return iter(decided)
+        if token is None:
+            return iter(self._end())
+        return iter(self._process(self._scanner.feed(token)))
+
+    def _end(self) -> list[CitedText]:
+        pieces = self._scanner.end()
+        self._scanner = MarkerScanner()
+        return [*self._process(pieces), *self._blanks.end()]
 
     def get_seen_citations(self) -> dict[int, CitedDocument]:
         """Return the documents that were cited, by number, in the order of their first citation."""
@@ -102,55 +101,56 @@ class DynamicCitationProcessor:
         """Return every citation with the sentence that it supports, in the order of the text."""
         return cited_sentences(self.get_plain_text(), self._marks)
 
-    def _process(self, piece: str | Marker) -> Iterator[CitedText]:
-        if isinstance(piece, str):
-            yield from self._text(piece)
-        elif not any(number in self._mapping for number in piece.numbers):
-            yield from self._text(piece.text)
-        else:
-            yield from self._citation(piece)
+    def _process(self, pieces: Iterable[Piece]) -> list[CitedText]:
+        decided: list[CitedText] = []
+        for piece in pieces:
+            decided += self._text(piece) if isinstance(piece, str) else self._marker(piece)
+        return decided
 
-    def _text(self, text: str) -> Iterator[str]:
-        self._plain.append(text)
-        self._length += len(text)
-        if self._mode is CitationMode.REMOVE:
-            text = self._blanks.text(text)
-        if text:
-            self._last = text[-1]
-            yield text
-
-    def _citation(self, marker: Marker) -> Iterator[CitedText]:
-        for number in marker.numbers:
-            if document := self._mapping.get(number):
-                self._marks.append(MarkerOffset(self._length, number))
-                yield from self._announce(number, document)
-        if text := self._format(marker):
-            self._last = text[-1]
-            yield text
-
-    def _announce(self, number: int, document: CitedDocument) -> Iterator[CitationInfo]:
-        if number in self._seen:
-            return
-        self._seen[number] = document
-        if self._mode is CitationMode.HYPERLINK:
-            yield CitationInfo(number, document.document_id, document.title, document.link)
-
-    def _format(self, marker: Marker) -> str:
+    def _marker(self, marker: Marker) -> Sequence[CitedText]:
+        known = {n: self._mapping[n] for n in marker.numbers if n in self._mapping}
+        self._marks += [MarkerOffset(self._length, number) for number in known]
+        fresh = {n: document for n, document in known.items() if n not in self._seen}
+        self._seen |= fresh
         match self._mode:
             case CitationMode.KEEP_MARKERS:
-                return marker.text
-            case CitationMode.REMOVE:
-                unknown = [n for n in marker.numbers if n not in self._mapping]
-                return self._blanks.marker(" ".join(f"[{number}]" for number in unknown))
-            case CitationMode.HYPERLINK:
-                # Right after an exclamation mark the link would be an image.
-                gap = " " if self._last == "!" else ""
-                return gap + " ".join(self._link(number) for number in marker.numbers)
+                return [marker.text] if known else self._text(marker.text)
+            case CitationMode.HYPERLINK if known:
+                infos = [_info(number, document) for number, document in fresh.items()]
+                blank = self._blanks.keep()
+                self._last = blank or self._last
+                return [*blank, *infos, self._links(known)]
+            case _:
+                self._blanks.remove()
+                return []
 
-    def _link(self, number: int) -> str:
-        document = self._mapping.get(number)
-        target = safe_link(document.link) if document else ""
-        return f"[[{number}]]({target})" if target else f"[{number}]"
+    def _links(self, documents: Mapping[int, CitedDocument]) -> str:
+        links = [_link(number, document) for number, document in documents.items()]
+        # Right after an exclamation mark the link would be an image.
+        gap = " " if self._last == "!" else ""
+        self._last = _WITHOUT_LINK if links[-1][-1] == "]" else ")"
+        return gap + " ".join(links)
+
+    def _text(self, text: str) -> Sequence[str]:
+        self._plain.append(text)
+        self._length += len(text)
+        if self._mode is not CitationMode.KEEP_MARKERS:
+            text = self._blanks.text(text)
+        if not text:
+            return []
+        # Right after a citation without a link an address would become its link.
+        escape = "\\" if self._last == _WITHOUT_LINK and text[0] in "(:" else ""
+        self._last = text[-1]
+        return [escape + text]
+
+
+def _info(number: int, document: CitedDocument) -> CitationInfo:
+    return CitationInfo(number, document.document_id, document.title, safe_link(document.link))
+
+
+def _link(number: int, document: CitedDocument) -> str:
+    target = safe_link(document.link)
+    return f"[[{number}]]({target})" if target else f"[{number}]"
 
 
 class _BlankRemover:
@@ -162,44 +162,42 @@ class _BlankRemover:
         self._line_start = True
 
     def text(self, text: str) -> str:
+        """Add text, and return what is certain to stay."""
         if self._removed:
-            if text[0].isspace() or text[0] in _CLOSING:
-                text = text.removeprefix(" ") if self._line_start else text
-                self._blank = ""
-            self._removed = False
-        return self._keep_last_blank(self._blank + text)
-
-    def marker(self, left: str) -> str:
-        """Process a marker of which `left` remains."""
-        if not left:
-            self._removed = True
-            return ""
-        return self._out(self.end() + left)
-
-    def end(self) -> str:
-        blank = "" if self._removed else self._blank
-        self._blank, self._removed = "", False
-        return blank
-
-    def _keep_last_blank(self, text: str) -> str:
-        self._blank = text[-1:] if text[-1:] in {" ", "\t"} else ""
-        return self._out(text[: len(text) - len(self._blank)])
-
-    def _out(self, text: str) -> str:
+            text = self._after_removed(text)
+        text, self._blank = self._blank + text, ""
+        if text.endswith((" ", "\t")):
+            text, self._blank = text[:-1], text[-1]
         if text:
             self._line_start = text[-1] == "\n"
         return text
 
+    def remove(self) -> None:
+        """A marker stood here."""
+        self._removed = True
 
+    def keep(self) -> str:
+        """Return the blank before something that stays."""
+        blank, self._blank = self._blank, ""
+        self._removed = self._line_start = False
+        return blank
+
+    def end(self) -> str:
+        """Return the blank at the end of the text, unless it is not needed."""
+        blank = "" if self._removed else self._blank
+        self._blank, self._removed = "", False
+        return blank
+
+    def _after_removed(self, text: str) -> str:
+        self._removed = False
+        if text[0].isspace() or text[0] in _CLOSING:
+            self._blank = ""
+            return text.removeprefix(" ") if self._line_start else text
+        return text
+
+
+_WITHOUT_LINK = "[n]"
 _CLOSING = ".,;:!?)]}。、，．；：！？）」』】"
-_SCRIPT_SCHEMES = ("javascript:", "data:", "vbscript:")
-_UNSAFE = re.compile(r"[\s()<>\[\]|\\\"`^{}\x00-\x1f\x7f]")
-
-
-def safe_link(link: str) -> str:
-    """Escape a link for Markdown, tables included; empty for one that would run a script."""
-    escaped = _UNSAFE.sub(lambda found: quote(found.group(), safe=""), link.strip())
-    return "" if escaped.lower().startswith(_SCRIPT_SCHEMES) else escaped
 
 
 def update_citation_processor_from_tool_response(

@@ -1,11 +1,22 @@
-"""Merge the citations of several texts into one numbering, without citing a document twice in a row."""
+"""Merge the citations of several texts into one numbering, or remove those of a text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from backend.chat.citations.citation_processor import CitedDocument
-from backend.chat.citations.marker_parser import Marker, split_markers
+from backend.chat.citations.citation_processor import (
+    CitationMode,
+    CitedDocument,
+    DynamicCitationProcessor,
+)
+from backend.chat.citations.marker_parser import Marker, Piece, split_markers
+
+
+def remove_citations(text: str) -> str:
+    """Return the text without its markers and the addresses behind them."""
+    processor = DynamicCitationProcessor(CitationMode.REMOVE)
+    pieces = [*processor.process_token(text), *processor.process_token(None)]
+    return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +42,28 @@ def collapse_citations(
         answer: a text in which the markers were kept.
     """
     numbering = _Renumbering(mapping, into)
+    pieces = split_markers(answer)
+    text, cited = _collapse(pieces, numbering)
+    # A marker that was shortened or left out may have made its neighbours a link, an escape or code.
+    if cited != [piece.numbers for piece in split_markers(text) if isinstance(piece, Marker)]:
+        text = "".join(map(numbering.renumber_in_place, pieces))
+    return CollapsedText(text, numbering.mapping)
+
+
+def _collapse(
+    pieces: Sequence[Piece], numbering: "_Renumbering"
+) -> tuple[str, list[tuple[int, ...]]]:
+    """Return the text with short markers, and the numbers that each of them cites."""
     parts: list[str] = []
+    cited: list[tuple[int, ...]] = []
     blank = ""
     beside: set[int] = set()
-    for piece in split_markers(answer):
+    for piece in pieces:
         if isinstance(piece, Marker):
-            text = numbering.renumber(piece, beside)
+            fresh = tuple(number for number in numbering.renumber(piece) if number not in beside)
+            beside.update(fresh)
+            cited += [fresh] if fresh else []
+            text = _marker(fresh) + numbering.escape_unmapped(piece)
             parts += [blank, text] if text else []
             blank = ""
         elif beside and not piece.strip(" \t"):
@@ -44,7 +71,7 @@ def collapse_citations(
         else:
             parts.append(piece)
             beside = set()
-    return CollapsedText("".join([*parts, blank]), numbering.mapping)
+    return "".join([*parts, blank]), cited
 
 
 class _Renumbering:
@@ -56,13 +83,19 @@ class _Renumbering:
         self._new = {document.document_id: number for number, document in into.items()}
         self._next = max(into, default=0) + 1
 
-    def renumber(self, marker: Marker, beside: set[int]) -> str:
-        """Renumber a marker without numbers that adjacent markers have (`beside`); its own are added there."""
-        numbers = dict.fromkeys(self._number(old) for old in marker.numbers if old in self._old)
-        fresh = [number for number in numbers if number not in beside]
-        beside.update(fresh)
-        cited = f"[{', '.join(map(str, fresh))}]" if fresh else ""
-        return cited + "".join(rf"\[{old}\]" for old in marker.numbers if old not in self._old)
+    def renumber(self, marker: Marker) -> list[int]:
+        """Return the new numbers of the documents that the marker cites, each once."""
+        return list(dict.fromkeys(self._number(n) for n in marker.numbers if n in self._old))
+
+    def escape_unmapped(self, marker: Marker) -> str:
+        return "".join(rf"\[{number}\]" for number in marker.numbers if number not in self._old)
+
+    def renumber_in_place(self, piece: Piece) -> str:
+        """Renumber a marker as it is written, so that it and its neighbours are read as before."""
+        if isinstance(piece, str):
+            return piece
+        numbers = self.renumber(piece)
+        return piece.renumbered(numbers) if numbers else self.escape_unmapped(piece)
 
     def _number(self, old: int) -> int:
         document = self._old[old]
@@ -71,3 +104,7 @@ class _Renumbering:
             self.mapping[number] = document
             self._next += 1
         return number
+
+
+def _marker(numbers: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, numbers))}]" if numbers else ""

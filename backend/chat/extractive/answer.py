@@ -1,7 +1,8 @@
 """Answer without a language model: with the best sentences of the best sections, each cited.
 
-Sentences are ranked by `relevance`; `answerability` decides whether the best of them answers. Of two
-versions of one statement the newer is shown, unless the question asks for the old.
+Sentences are ranked by `relevance`, which also decides whether the best of them answers. Of two documents that
+say different things on the same point, the one changed last is chosen; but if the question names a year that
+only one of them mentions, that one, and if it asks about the past, the older one.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +11,20 @@ from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
+import regex
+from numpy.typing import NDArray
 
-from backend.chat.extractive.answerability import (
+from backend.chat.extractive.candidate_sentences import Candidate, find_candidates, heading_context
+from backend.chat.extractive.relevance import (
     BY_MEANING,
     BY_WORDS,
     AnswerabilityModel,
     AnswerEvidence,
+    Scores,
+    WordShares,
+    answer_type_mismatches,
+    chunk_cosines,
+    combine_scores,
     is_contained,
     margin,
     missing_weight,
@@ -23,15 +32,6 @@ from backend.chat.extractive.answerability import (
     similarity,
     subject_words,
     surrounding_words,
-)
-from backend.chat.extractive.candidate_sentences import Candidate, find_candidates
-from backend.chat.extractive.document_versions import drop_superseded
-from backend.chat.extractive.relevance import (
-    Scores,
-    WordShares,
-    answer_type_mismatches,
-    chunk_cosines,
-    combine_scores,
     word_shares,
 )
 from backend.search.models import InferenceSection
@@ -39,17 +39,96 @@ from connectors.errors import TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder, Vectors
 from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.text.analysis import add_joined_codes, join_code
 from indexing.text.identifiers import find_identifiers
 from indexing.text.normalization import fold
-from indexing.text.tokenizer import contains_term
+from indexing.text.tokenizer import contains_term, words
+
+TIE = 0.12
+"""Between scores that differ by no more, the version decides."""
+SAME_POINT_COSINE = 0.85
+SAME_HEADING_COSINE = 0.6
+SAME_POINT_OVERLAP = 0.6
+SAME_HEADING_OVERLAP = 0.2
+
+_YEAR = regex.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_PAST = regex.compile(
+    fold(
+        r"\b(?:old|older|former|formerly|previous|previously|earlier|superseded|used to"
+        r"|alte[mnrs]?|frühere?[mnrs]?|früher|bisherige?[mnrs]?|damals)\b|旧|以前|之前|过去|原来|昔"
+    )
+)
+_VERSION = regex.compile(
+    r"[\d.]+|\b(?:v|version|rev|revision|old|new|draft|final|copy|alt|neu)\b|旧|新|版"
+)
 
 Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
-
 SENTENCES_EMBEDDED = 40
 MAX_SENTENCES = 3
 MAX_CODES = 16
 FURTHER_SENTENCE_SHARE = 0.9
 """A further sentence must score this share as far above the typical one as the best sentence does."""
+
+
+def drop_superseded(
+    question: str,
+    read: Sequence[Candidate],
+    scores: NDArray[np.float64],
+    vectors: Vectors | None,
+) -> list[int]:
+    """Return the numbers of the best candidates, best first, without those of superseded versions.
+
+    Args:
+        vectors: of the candidates, unit rows; without them similarity is measured by words.
+    """
+    order = [int(i) for i in np.argsort(-scores, kind="stable")]
+    near = [i for i in order if scores[i] >= scores[order[0]] - TIE]
+    return [
+        i
+        for i in near
+        if not any(
+            _supersedes(question, read[j], read[i]) and _make_same_point(read, vectors, i, j)
+            for j in near
+        )
+    ]
+
+
+def _supersedes(question: str, one: Candidate, other: Candidate) -> bool:
+    """Whether `one` is preferred to `other` if both make the same point."""
+    if one.chunk.document_id == other.chunk.document_id:
+        return False
+    years = frozenset(_YEAR.findall(question))
+    named, other_named = (len(years & _years_in(each)) for each in (one, other))
+    if named != other_named:
+        return named > other_named
+    changed, other_changed = one.chunk.updated_at, other.chunk.updated_at
+    if changed is None or other_changed is None or changed == other_changed:
+        return False
+    return (changed < other_changed) == (_PAST.search(fold(question)) is not None)
+
+
+def _years_in(candidate: Candidate) -> frozenset[str]:
+    return frozenset(_YEAR.findall(f"{heading_context(candidate.chunk)} {candidate.text}"))
+
+
+def _make_same_point(read: Sequence[Candidate], vectors: Vectors | None, i: int, j: int) -> bool:
+    """Whether two sentences make the same point; under the same headings less similarity is enough."""
+    one, other = read[i], read[j]
+    same_heading = bool(one.chunk.heading_path) and _location(one) == _location(other)
+    if vectors is not None:
+        least = SAME_HEADING_COSINE if same_heading else SAME_POINT_COSINE
+        return float(vectors[i] @ vectors[j]) >= least
+    both, either = len(one.words & other.words), len(one.words | other.words)
+    return both >= (SAME_HEADING_OVERLAP if same_heading else SAME_POINT_OVERLAP) * either
+
+
+def _location(candidate: Candidate) -> tuple[str, ...]:
+    """Return title and headings without what distinguishes versions."""
+    chunk = candidate.chunk
+    return tuple(
+        " ".join(_VERSION.sub(" ", fold(each)).split()).strip("() ")
+        for each in (chunk.title, *chunk.heading_path)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +181,12 @@ def _names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
     """Whether the question names codes and no chunk that was found has any of them."""
     wanted = [span.of(question) for span in islice(find_identifiers(question), MAX_CODES)]
     texts = {c.chunk.key: c.chunk.embedded_text for c in found}.values()
-    return bool(wanted) and not any(contains_term(text, code) for code in wanted for text in texts)
+    return bool(wanted) and not any(_holds_code(text, code) for code in wanted for text in texts)
+
+
+def _holds_code(text: str, code: str) -> bool:
+    """Whether the text holds a code, however its parts are joined."""
+    return contains_term(text, code) or join_code(fold(code)) in add_joined_codes(words(text))
 
 
 def score_candidates(

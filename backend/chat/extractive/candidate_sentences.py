@@ -8,9 +8,9 @@ import regex
 
 from backend.search.models import InferenceSection
 from connectors.document import Span
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from indexing.chunking.chunk import Chunk
-from indexing.chunking.sentences import split_sentences
+from indexing.chunking.splitter import split_sentences
 from indexing.text.markdown_links import strip_links
 from indexing.text.tokenizer import words
 
@@ -98,7 +98,7 @@ def _candidates_in(section: InferenceSection, chunk: Chunk) -> Iterator[Candidat
 
 def _without_markup(text: str, chunk: Chunk) -> str:
     """Replace Markdown links by their labels."""
-    return strip_links(text) if chunk.media_type == media_types.MARKDOWN else text
+    return strip_links(text) if chunk.media_type == registry.MARKDOWN else text
 
 
 def _is_structure(text: str, chunk: Chunk) -> bool:

@@ -1,5 +1,6 @@
 """Stream answers of any OpenAI-compatible endpoint as events. No other module calls it."""
 
+import logging
 import random
 import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from backend.chat.llm.event_stream import DONE, read_event_data
 from backend.chat.llm.messages import (
     CallMessage,
     ForcedTool,
@@ -21,7 +23,7 @@ from backend.chat.llm.messages import (
     ToolResult,
     ToolSpec,
 )
-from backend.chat.llm.stream_parser import StreamParser
+from backend.chat.llm.stream_parser import ReportedError, StreamParser
 from backend.search.llm_protocol import ChatMessage, Complete, CompletionError
 from connectors.errors import QuarryError
 from indexing.runtime.cancellable_socket import CancellableSocket
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from openai import Stream
     from openai.types.chat import ChatCompletionChunk
 
+LOG = logging.getLogger("quarry.language_model")
+# Where nobody set up a log, as in a terminal, nothing is printed beside the answer.
+LOG.addHandler(logging.NullHandler())
 TRIES = 3
 CONNECT_SECONDS = 5.0
 LONGEST_PAUSE = timedelta(seconds=60)
@@ -46,14 +51,24 @@ Json: TypeAlias = dict[str, Any]
 
 
 class ModelError(QuarryError):
-    """The language model gave no answer."""
+    """The language model gave no answer.
+
+    The summary may be told to anyone. The details, which the text of the error holds as well, name
+    settings and quote the server, which may quote keys: they are for the log and the administrator.
+    """
+
+    def __init__(self, summary: str, details: str = "") -> None:
+        super().__init__(f"{summary} {details}".strip())
+        self.summary = summary
 
 
 class ModelUnavailableError(ModelError):
     """The model does not answer now; the same request may succeed later."""
 
-    def __init__(self, message: str, retry_after: timedelta = timedelta(0)) -> None:
-        super().__init__(message)
+    def __init__(
+        self, summary: str, details: str = "", retry_after: timedelta = timedelta(0)
+    ) -> None:
+        super().__init__(summary, details)
         self.retry_after = retry_after
 
 
@@ -62,7 +77,7 @@ class ModelTimeoutError(ModelUnavailableError):
 
 
 class ModelRequestError(ModelError):
-    """The endpoint refuses the request; the message says which setting to change."""
+    """The endpoint refuses the request; the details say which setting to change."""
 
 
 class ToolsUnsupportedError(ModelRequestError):
@@ -112,14 +127,24 @@ class LanguageModel:
     ) -> Generator[ModelEvent, None, None]:
         """Stream the model's answer. Closing the generator closes the connection.
 
-        A request that fails before its first event is retried, as long as the deadline allows.
+        A request that fails before its first event is retried, as long as the deadline allows. What
+        fails in the end is logged.
 
         Raises:
             ModelUnavailableError: no answer after all retries; `ModelTimeoutError`: not by the deadline.
             ModelRequestError: a wrong key, model or setting; `ToolsUnsupportedError`: it cannot call tools.
             MalformedCompletionError: no chat completion, or an incomplete one.
         """
-        request = self._request(messages, tools, tool_choice)
+        try:
+            yield from self._try(self._request(messages, tools, tool_choice), deadline)
+        except (ModelTimeoutError, ToolsUnsupportedError) as error:
+            LOG.info("%s", error)
+            raise
+        except ModelError as error:
+            LOG.warning("%s", error)
+            raise
+
+    def _try(self, request: Json, deadline: Deadline) -> Generator[ModelEvent, None, None]:
         for attempt in range(1, TRIES + 1):
             started = False
             try:
@@ -161,8 +186,11 @@ class LanguageModel:
         assembly = StreamParser()
         with self._map_errors(request, deadline):
             with self._open_stream(request, deadline) as stream:
-                for chunk in stream:
-                    yield from assembly.feed(chunk)
+                for data in read_event_data(stream.response.iter_bytes()):
+                    if data.startswith(DONE):
+                        assembly.finish("stop")
+                        break
+                    yield from assembly.feed(data)
             yield from assembly.end()
 
     @contextmanager
@@ -206,61 +234,51 @@ class LanguageModel:
         except (openai.APIConnectionError, httpx2.RequestError) as error:
             if not deadline.remaining():
                 raise ModelTimeoutError(_TOO_LATE) from error
-            raise ModelUnavailableError(self._unreachable_message(error)) from error
-        except openai.APIError as error:
-            raise ModelUnavailableError(
-                f"The language model failed: {self._quote(error)}"
-            ) from error
+            raise ModelUnavailableError(_NO_ANSWER, self._unreachable_details(error)) from error
+        except (openai.APIError, ReportedError) as error:
+            raise ModelUnavailableError(_FAILED, self._quote(str(error))) from error
         except UnicodeEncodeError as error:
-            raise ModelRequestError(
-                f"{KEY} holds a character that no key has. Set it again."
-            ) from error
+            details = f"{KEY} holds a character that no key has. Set it again."
+            raise ModelRequestError(_KEY_REFUSED, details) from error
         except (ValueError, RecursionError) as error:
-            raise MalformedCompletionError(self._malformed_message()) from error
+            raise MalformedCompletionError(_MALFORMED, self._malformed_details()) from error
 
     def _status_error(self, error: "openai.APIStatusError", request: Json) -> ModelError:
-        quoted = self._quote(error)
+        quoted = self._quote(error.message)
         match error.status_code:
             case 401 | 403:
-                return ModelRequestError(
-                    f"The language model refused the key. Set {KEY} to a valid one. {quoted}"
-                )
+                return ModelRequestError(_KEY_REFUSED, f"Set {KEY} to a valid one. {quoted}")
             case 429 if error.code == "insufficient_quota":
-                return ModelRequestError(f"The account of the language model is used up. {quoted}")
+                return ModelRequestError("The account of the language model is used up.", quoted)
             case 408 | 409 | 425 | 429:
                 return ModelUnavailableError(
-                    f"The language model is busy. {quoted}", _retry_after(error)
+                    "The language model is busy.", quoted, _retry_after(error)
                 )
             case status if status >= 500 and not _is_about_tools(error, request):
-                return ModelUnavailableError(
-                    f"The language model failed. {quoted}", _retry_after(error)
-                )
+                return ModelUnavailableError(_FAILED, quoted, _retry_after(error))
         if _is_about_tools(error, request):
-            return ToolsUnsupportedError(f"The language model cannot call tools. {quoted}")
+            return ToolsUnsupportedError("The language model cannot call tools.", quoted)
         if error.status_code == 404:
-            return ModelRequestError(
+            details = (
                 f"There is no model {self.settings.model!r} at {self.settings.base_url}. Set {MODEL} to"
                 f" a model that is there, and {URL} to an address that ends in /v1. {quoted}"
             )
-        return ModelRequestError(
-            f"The language model refused the request. Check {MODEL} and {WINDOW}. {quoted}"
-        )
+            return ModelRequestError("The language model was not found.", details)
+        details = f"Check {MODEL} and {WINDOW}. {quoted}"
+        return ModelRequestError("The language model refused the request.", details)
 
-    def _unreachable_message(self, error: Exception) -> str:
+    def _unreachable_details(self, error: Exception) -> str:
         cause = error.__cause__ or error
+        address = self.settings.base_url
+        return f"{address} is not reached ({cause}). Check that it runs and that {URL} is right."
+
+    def _malformed_details(self) -> str:
         return (
-            f"No answer from the language model at {self.settings.base_url} ({cause}). Check that"
-            f" it runs and that {URL} is right."
+            f"Try again; if it stays so, check that {URL} is that of an OpenAI-compatible server"
+            f" ({self.settings.base_url})."
         )
 
-    def _malformed_message(self) -> str:
-        return (
-            f"The answer of {self.settings.base_url} broke off or is no chat completion. Try"
-            f" again; if it stays so, check that {URL} is that of an OpenAI-compatible server."
-        )
-
-    def _quote(self, error: "openai.APIError") -> str:
-        message = error.message
+    def _quote(self, message: str) -> str:
         if self.settings.api_key:
             message = message.replace(self.settings.api_key, "…")
         return f"Its message: {message[:QUOTED_CHARACTERS]}"
@@ -278,7 +296,7 @@ def make_complete(model: LanguageModel) -> Complete:
         try:
             events = list(model.stream(messages, deadline))
         except ModelError as error:
-            raise CompletionError(str(error)) from error
+            raise CompletionError(error.summary) from error
         text = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
         if not text:
             raise CompletionError("the language model gave an empty answer")
@@ -288,6 +306,10 @@ def make_complete(model: LanguageModel) -> Complete:
 
 
 _TOO_LATE = "The language model did not answer in the time allowed. Ask again, or allow more time."
+_NO_ANSWER = "The language model did not answer."
+_FAILED = "The language model failed."
+_KEY_REFUSED = "The language model refused the key."
+_MALFORMED = "The answer of the language model broke off or is no chat completion."
 
 
 def _connect(settings: ModelSettings) -> "openai.OpenAI":
@@ -335,16 +357,17 @@ def _timeout(left: float) -> "openai.Timeout":
 def _check_content_type(stream: "Stream[ChatCompletionChunk]", base_url: str) -> None:
     kind = stream.response.headers.get("content-type", "")
     if kind.startswith("text/html"):
-        raise ModelRequestError(
+        details = (
             f"{base_url} answers with a web page. Set {URL} to an OpenAI-compatible server; it"
             " usually ends in /v1."
         )
+        raise ModelRequestError(_NO_ANSWER, details)
 
 
 def _incomplete(failure: ModelUnavailableError) -> ModelError:
     if isinstance(failure, ModelTimeoutError):
         return failure
-    return MalformedCompletionError(f"The answer broke off in the middle. {failure}")
+    return MalformedCompletionError("The answer broke off in the middle.", str(failure))
 
 
 def _retry_after(error: "openai.APIStatusError") -> timedelta:

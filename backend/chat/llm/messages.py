@@ -71,12 +71,16 @@ class Usage:
     completion_tokens: int
 
 
+CUT_REASONS = frozenset({"length", "max_tokens", "model_length"})
+"""Reasons of `Finished` that a limit was reached before the end of the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of every complete stream."""
 
     reason: str
-    """As the server names it: `stop`, `length`, `tool_calls`, `content_filter`, ..."""
+    """As the server names it, in lower case: `stop`, `length`, `tool_calls`, `content_filter`, ..."""
     usage: Usage | None = None
 
 

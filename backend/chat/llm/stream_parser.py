@@ -3,31 +3,36 @@
 Servers differ in what they leave out and what they add; only what is used here is read.
 """
 
+import json
 from collections.abc import Iterator
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from backend.chat.llm.messages import (
+    CUT_REASONS,
     Finished,
     ModelEvent,
     ReasoningDelta,
-    TextDelta,
     ToolCall,
     Usage,
 )
+from backend.chat.llm.reasoning_splitter import ReasoningSplitter
+from backend.chat.llm.surrogates import SurrogateJoiner, join_surrogates
 
-THINK_START, THINK_END = "<think>", "</think>"
+
+class ReportedError(Exception):
+    """The server reports an error instead of a chunk; the message is the server's."""
 
 
 class _Function(BaseModel):
     name: str | None = None
-    arguments: str | None = None
+    arguments: str | dict[str, JsonValue] | None = None
 
 
 class _Fragment(BaseModel):
     index: int | None = None
     id: str | None = None
-    function: _Function = _Function()
+    function: _Function | None = None
 
 
 class _Delta(BaseModel):
@@ -39,55 +44,77 @@ class _Delta(BaseModel):
 
 
 class _Choice(BaseModel):
-    delta: _Delta = _Delta()
+    delta: _Delta | None = None
     finish_reason: str | None = None
 
 
 class _Tokens(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
 
 class _Chunk(BaseModel):
     choices: list[_Choice] | None = None
     usage: _Tokens | None = None
+    error: JsonValue = None
 
 
 class StreamParser:
     """Turns chunks into events: text as it arrives, tool calls once they are complete."""
 
     def __init__(self) -> None:
-        self._text = _ReasoningSplitter()
+        self._characters = SurrogateJoiner()
+        self._reasoning_characters = SurrogateJoiner()
+        self._text = ReasoningSplitter()
         self._calls = _ToolCallAssembler()
         self._finish: str | None = None
         self._usage: Usage | None = None
 
-    def feed(self, chunk: object) -> Iterator[ModelEvent]:
-        """Parse a chunk. Raises ValueError: it is not one of a chat completion."""
-        if not isinstance(chunk, BaseModel):
-            raise ValueError(f"not a chunk of a chat completion: {chunk!r:.100}")
-        read = _Chunk.model_validate(chunk.model_dump(warnings=False))
-        if read.usage:
-            self._usage = Usage(read.usage.prompt_tokens, read.usage.completion_tokens)
-        for choice in read.choices or ():
-            self._finish = choice.finish_reason or self._finish
-            yield from self._parse_delta(choice.delta)
+    def feed(self, data: str) -> Iterator[ModelEvent]:
+        """Parse a chunk.
+
+        Raises:
+            ValueError, RecursionError: it is not one of a chat completion.
+            ReportedError: it is an error of the server.
+        """
+        chunk = _Chunk.model_validate(json.loads(data))
+        if chunk.error:
+            raise ReportedError(_error_message(chunk.error))
+        if chunk.usage:
+            usage = chunk.usage
+            self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        for choice in chunk.choices or ():
+            self._finish = (choice.finish_reason or "").lower() or self._finish
+            if choice.delta:
+                yield from self._parse_delta(choice.delta)
+
+    def finish(self, reason: str) -> None:
+        """Give the reason for the end, where the server gave none."""
+        self._finish = self._finish or reason
 
     def end(self) -> Iterator[ModelEvent]:
         """End the stream. Raises ValueError: it was incomplete."""
         if self._finish is None:
             raise ValueError("the stream ended before the answer did")
-        yield from self._text.end()
+        if half := self._reasoning_characters.end():
+            yield ReasoningDelta(half)
+        yield from self._text.feed(self._characters.end())
+        yield from self._text.break_off() if self._finish in CUT_REASONS else self._text.end()
         yield from self._calls.assemble()
         yield Finished(self._finish, self._usage)
 
     def _parse_delta(self, delta: _Delta) -> Iterator[ModelEvent]:
-        if reasoning := delta.reasoning_content or delta.reasoning:
+        reasoning = delta.reasoning_content or delta.reasoning or ""
+        if reasoning := self._reasoning_characters.feed(reasoning):
             yield ReasoningDelta(reasoning)
-        if text := delta.content or delta.refusal:
-            yield from self._text.feed(text)
+        yield from self._text.feed(self._characters.feed(delta.content or delta.refusal or ""))
         for fragment in delta.tool_calls or ():
             self._calls.feed(fragment)
+
+
+def _error_message(error: JsonValue) -> str:
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else json.dumps(error)
 
 
 class _ToolCallAssembler:
@@ -103,10 +130,13 @@ class _ToolCallAssembler:
         self._at: dict[int, int] = {}
 
     def feed(self, fragment: _Fragment) -> None:
-        at = self._slot(fragment)
+        at, function = self._slot(fragment), fragment.function or _Function()
         self._ids[at] = self._ids[at] or fragment.id or ""
-        self._names[at] = self._names[at] or fragment.function.name or ""
-        self._arguments[at].append(fragment.function.arguments or "")
+        self._names[at] = self._names[at] or function.name or ""
+        arguments = function.arguments or ""
+        self._arguments[at].append(
+            arguments if isinstance(arguments, str) else json.dumps(arguments)
+        )
 
     def _slot(self, fragment: _Fragment) -> int:
         index = fragment.index or 0
@@ -122,57 +152,5 @@ class _ToolCallAssembler:
     def assemble(self) -> Iterator[ToolCall]:
         parts = zip(self._ids, self._names, self._arguments, strict=True)
         for number, (identity, name, arguments) in enumerate(parts, 1):
-            yield ToolCall(identity or f"call-{number}", name, "".join(arguments))
-
-
-class _ReasoningSplitter:
-    """Separates reasoning from text when a model writes `<think>…</think>` before its answer."""
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._thinking: bool | None = None
-        """None until the first characters have decided."""
-
-    def feed(self, text: str) -> Iterator[ModelEvent]:
-        self._held += text
-        if self._thinking is None:
-            self._detect_reasoning()
-        if self._thinking:
-            yield from self._split_reasoning()
-        if self._thinking is False:
-            yield from self._flush_text()
-
-    def end(self) -> Iterator[ModelEvent]:
-        """Return what was held back; reasoning that was never closed remains reasoning."""
-        if self._held:
-            yield ReasoningDelta(self._held) if self._thinking else TextDelta(self._held)
-        self._held = ""
-
-    def _detect_reasoning(self) -> None:
-        begun = self._held.lstrip()
-        if begun.startswith(THINK_START):
-            self._thinking, self._held = True, begun.removeprefix(THINK_START)
-        elif not THINK_START.startswith(begun):
-            self._thinking = False
-
-    def _split_reasoning(self) -> Iterator[ModelEvent]:
-        reasoning, closed, rest = self._held.partition(THINK_END)
-        if closed:
-            self._thinking, self._held = False, rest.lstrip()
-        else:
-            kept = _partial_length(reasoning, THINK_END)
-            split = len(reasoning) - kept
-            reasoning, self._held = reasoning[:split], reasoning[split:]
-        if reasoning:
-            yield ReasoningDelta(reasoning)
-
-    def _flush_text(self) -> Iterator[ModelEvent]:
-        if self._held:
-            yield TextDelta(self._held)
-        self._held = ""
-
-
-def _partial_length(text: str, tag: str) -> int:
-    """Return how many characters at the end of `text` may be the beginning of `tag`."""
-    longest = min(len(text), len(tag) - 1)
-    return next((n for n in range(longest, 0, -1) if text.endswith(tag[:n])), 0)
+            written = (identity or f"call-{number}", name, "".join(arguments))
+            yield ToolCall(*map(join_surrogates, written))

@@ -43,7 +43,7 @@ async function ask(question) {
     if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
     turn.end("done");
     keep(turn.kept);
-    say(`The answer is complete. ${turn.answer.citations.length} citations.`);
+    say(`The answer ${turn.answer.cut ? "was cut" : "is complete"}. ${turn.answer.citations.length} citations.`);
   } catch (error) {
     if (mine === underway) broken(error, mine.signal.aborted);
   } finally {

@@ -5,6 +5,8 @@ const VERDICTS = {
   supported: "Supported by this source.",
   weak: "Partly supported by this source. Read it before you rely on it.",
   unsupported: "Not supported by this source.",
+  contradicted: "This source says otherwise. Compare the two before you rely on either.",
+  unchecked: "Not checked against this source.",
 };
 const GAP = 8;
 const LINGER = 150;

@@ -1,5 +1,6 @@
 // An answer with its sources, as plain text.
 const LINK = /\[\[(\d+)\]\]\([^)\s]*\)/g;
+const ESCAPED = /\\([!-/:-@[-`{-~])/g;
 
 /** Copy, and say how that went. */
 export async function copied(turn, button) {
@@ -16,7 +17,9 @@ export async function copied(turn, button) {
 }
 
 export function asText({ text, answer, question }) {
-  const body = (answer?.answer ?? text).replace(LINK, "[$1]");
+  const linked = (answer?.answer ?? text).replace(LINK, "[$1]");
+  // Without a model the answer is text of documents, whose marks are escaped.
+  const body = answer?.model === null ? linked.replace(ESCAPED, "$1") : linked;
   const sources = new Map();
   for (const citation of answer?.citations ?? []) {
     const quotes = sources.get(citation.number)?.quotes ?? new Set();

@@ -3,7 +3,7 @@
 import { replaceControls, make } from "./text.js";
 
 const ITEM = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
-const INLINE = /\[\[(\d+)\]\]\([^)\s]*\)|!?\[([^[\]\n]+)\]\([^)\s]*\)|`([^`\n]+)`|\*\*(?=\S)([^*\n]+?)\*\*/g;
+const INLINE = /\\([!-/:-@[-`{-~])|\[\[(\d+)\]\]\([^)\s]*\)|!?\[([^[\]\n]+)\]\([^)\s]*\)|`([^`\n]+)`|\*\*(?=\S)([^*\n]+?)\*\*/g;
 
 export class Live {
   #root;
@@ -59,9 +59,10 @@ export class Live {
     const nodes = [];
     let at = 0;
     for (const found of text.matchAll(INLINE)) {
-      const [whole, number, label, code, strong] = found;
+      const [whole, escaped, number, label, code, strong] = found;
       nodes.push(text.slice(at, found.index));
-      if (number) nodes.push(this.#chip(Number(number)));
+      if (escaped) nodes.push(escaped);
+      else if (number) nodes.push(this.#chip(Number(number)));
       else if (label) nodes.push(label);
       else if (code) nodes.push(make("code", {}, code));
       else nodes.push(make("strong", {}, ...this.#inline(strong)));

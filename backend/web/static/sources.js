@@ -1,19 +1,28 @@
 // The pages of sources: add and edit sources, show their status, sync them, accept deletions, retry failures.
 import { clearFaults, showFaults, valuesOf, watchFields } from "./fields.js";
 import { Problem, send, stream } from "./stream.js";
-import { counted, replaceControls, make, parsed } from "./text.js";
+import { replaceControls, make, parsed } from "./text.js";
 
-const SOON = 2000;
+const SOON = 1000;
 const LATER = 20000;
 const part = document.querySelector("[data-part]");
 const status = document.getElementById("status");
 
-/** The progress of the syncs that this page started, by source name. */
-const syncing = new Map();
+/** The names of the sources whose syncs this page started. */
+const syncing = new Set();
 let refreshTimer = 0;
 /** Until this time (in ms since the epoch) an action of this page may still change a state: refresh often. */
 let changesUntil = 0;
 let shownHtml = "";
+const TOLD = 12000;
+let toldTimer = 0;
+
+/** Tell something for a while; with `stay` until something else is told. */
+function tell(text, stay) {
+  clearTimeout(toldTimer);
+  status.textContent = replaceControls(text);
+  if (!stay) toldTimer = setTimeout(() => (status.textContent = ""), TOLD);
+}
 
 async function refresh() {
   clearTimeout(refreshTimer);
@@ -22,7 +31,6 @@ async function refresh() {
   const text = response?.ok ? await response.text() : shownHtml;
   if (text !== shownHtml) replace(text);
   shownHtml = text;
-  for (const name of syncing.keys()) drawProgress(name);
   scheduleRefresh();
 }
 
@@ -48,14 +56,14 @@ function scheduleRefresh() {
 
 async function sync(name) {
   if (syncing.has(name) || /^(running|waiting)$/.test(row(name)?.dataset.state)) return;
-  syncing.set(name, { stage: "starting", done: 0, total: null, item: "", rate: 0 });
-  drawProgress(name);
-  status.textContent = `Syncing ${name}`;
+  syncing.add(name);
+  row(name)?.querySelector("[data-sync]").setAttribute("disabled", "");
+  tell(`Syncing ${name}`, true);
+  scheduleRefresh();
   let error = "";
   try {
     for await (const event of stream(`/api/sources/${encodeURIComponent(name)}/sync`, {})) {
-      if (event.name === "progress") updateProgress(name, event.data);
-      else if (event.name === "error") throw new Problem(event.data);
+      if (event.name === "error") throw new Problem(event.data);
       else if (event.name === "done") error = event.data.error ?? "";
     }
   } catch (problem) {
@@ -66,28 +74,8 @@ async function sync(name) {
     syncing.delete(name);
   }
   await refresh();
-  status.textContent = error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`;
-  if (error) showError(name, error);
-}
-
-function updateProgress(name, progress) {
-  syncing.set(name, progress);
-  drawProgress(name);
-}
-
-function drawProgress(name) {
-  const shownRow = row(name);
-  if (!shownRow) return;
-  const { stage, done, total, item, rate } = syncing.get(name);
-  const bar = shownRow.querySelector("progress");
-  shownRow.querySelector(".progress").hidden = false;
-  shownRow.querySelector(".notice.trouble")?.remove();
-  shownRow.querySelector("[data-sync]").disabled = true;
-  Object.assign(shownRow.querySelector(".state"), { textContent: "syncing", className: "state running" });
-  if (total) Object.assign(bar, { max: total, value: done });
-  else bar.removeAttribute("value");
-  const counts = done ? `${counted(done, "document")}${total ? ` of ${total}` : ""}, ${rate.toFixed(0)} a second` : "";
-  shownRow.querySelector(".doing").textContent = [stage, counts, replaceControls(item)].filter(Boolean).join(" · ");
+  tell(error ? `${name} could not be synced` : `${name}: ${row(name)?.querySelector(".state").textContent}`);
+  if (error && !row(name)?.querySelector(".decision")) showError(name, error);
 }
 
 function showError(name, error) {
@@ -100,7 +88,7 @@ function showError(name, error) {
 /** Send a request, announce its result, and refresh. */
 async function runAction(name, method, url, body) {
   try {
-    status.textContent = (await send(method, url, body)).told;
+    tell((await send(method, url, body)).told);
     changesUntil = Date.now() + LATER;
     await refresh();
   } catch (problem) {
@@ -109,15 +97,20 @@ async function runAction(name, method, url, body) {
   }
 }
 
-async function test(name, button) {
+/** Try the connection and show what came of it, after `before`. */
+async function test(name, button, before = "") {
   const section = document.getElementById("test-results");
   const list = section.querySelector("ul");
   section.hidden = false;
   button.disabled = true;
   list.replaceChildren(make("li", { class: "dim" }, "Testing…"));
+  let fault = "";
   try {
-    list.replaceChildren(...(await send("POST", adminUrl(name, "/test"))).map(toResultItem));
-    status.textContent = `${name} was tested`;
+    const found = await send("POST", adminUrl(name, "/test"));
+    list.replaceChildren(...found.map(toResultItem));
+    const content = found.find((one) => one.capability === "content");
+    fault = content?.works ? "" : (content?.fault ?? "");
+    tell(fault ? `${before}${name} cannot be read: ${fault}` : `${before}The connection works.`);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     list.replaceChildren(make("li", { class: "fault" }, replaceControls(problem.sentence)));
@@ -162,8 +155,11 @@ async function submitForm() {
     for (const secret of form.querySelectorAll('[type="password"]')) secret.value = "";
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
-    status.textContent = `The settings of ${edits} are saved`;
     confirmSaved(form);
+    tell("Saved. Trying the connection…", true);
+    changesUntil = Date.now() + LATER;
+    await test(edits, part.querySelector("[data-test]"), "Saved. ");
+    await refresh();
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });
     form.reset();
@@ -194,7 +190,7 @@ form?.addEventListener("submit", async (event) => {
     const others = problem.errors?.length ? showFaults(form, problem.errors) : [problem.sentence];
     refused.textContent = replaceControls(others.join(" "));
     refused.hidden = !others.length;
-    status.textContent = "The settings were not saved";
+    tell("The settings were not saved");
   }
 });
 if (form) watchFields(form);

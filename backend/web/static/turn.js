@@ -25,7 +25,7 @@ export class Turn {
     element("turn").hidden = false;
     element("asked").textContent = replaceControls(question);
     for (const id of ["steps", "sources", "answer"]) element(id).replaceChildren();
-    for (const id of ["thinking", "trouble", "after"]) element(id).hidden = true;
+    for (const id of ["thinking", "cut", "trouble", "after"]) element(id).hidden = true;
     element("thinking").lastElementChild.textContent = "";
     element("answer").setAttribute("aria-busy", "true");
     this.step("search", "Searching");
@@ -86,6 +86,7 @@ export class Turn {
   done({ answer, html }) {
     this.answer = { ...answer, html };
     element("answer").replaceChildren(...parsed(html));
+    element("cut").hidden = !answer.cut;
     for (const citation of answer.citations) {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });

@@ -4,8 +4,13 @@ import hashlib
 from collections.abc import Sequence
 
 from connectors.document import Document, Section
-from connectors.extraction.media_types import HEAD_SIZE, UNKNOWN, detect_media_type
-from connectors.extraction.registry import extract, is_supported
+from connectors.extraction.registry import (
+    HEAD_SIZE,
+    UNKNOWN,
+    detect_media_type,
+    extract,
+    is_supported,
+)
 from connectors.extraction.result import ExtractionResult
 from connectors.http_client.response import MalformedResponse, ResponseTooLarge
 from connectors.sources.confluence.client import ConfluenceClient

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from connectors.checkpoints import format_timestamp, is_timestamp, load_checkpoint
-from connectors.connector import Checkpoint
+from connectors.connector import Checkpoint, format_timestamp, is_timestamp, load_checkpoint
 from connectors.sources.confluence.models import ContentKind
 
 _OVERLAP = timedelta(minutes=20)

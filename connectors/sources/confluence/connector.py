@@ -22,10 +22,10 @@ from connectors.errors import (
     SourceError,
     TemporarilyUnavailableError,
 )
-from connectors.files.glob_patterns import PathFilter
+from connectors.files.paths import PathFilter
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import ApiAccount, required
-from connectors.source_kind import SourceKind
+from connectors.registry import SourceKind
 from connectors.sources.confluence.checkpoint import SyncCheckpoint
 from connectors.sources.confluence.client import ConfluenceClient
 from connectors.sources.confluence.cloud_site import CloudSite

@@ -139,7 +139,8 @@ class DocumentReader:
     ) -> Document | Unreadable:
         document_id = get_attachment_id(self.source, attachment)
         title = to_one_line(attachment.title) or attachment.id
-        attempt = ReadAttempt(document_id, title, attachment.link)
+        version = get_attachment_version(attachment)
+        attempt = ReadAttempt(document_id, title, attachment.link, version)
         client, max_bytes = self.site.client, self.max_attachment_bytes
         with attempt.collect_failures():
             return read_attachment(client, self.source, page, attachment, max_bytes, self.users)
@@ -158,6 +159,8 @@ class ReadAttempt:
     document_id: str
     item: str
     link: str
+    version: str | None = None
+    """Reported with a failure that lies in the content, which no other try of this version can mend."""
     failures: list[Unreadable] = field(default_factory=list)
 
     @contextmanager
@@ -170,6 +173,7 @@ class ReadAttempt:
                 item=self.item,
                 reason=str(error),
                 link=self.link or None,
+                version=self.version if isinstance(error, ExtractionError) else None,
             )
             self.failures.append(failure)
 

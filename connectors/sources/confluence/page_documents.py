@@ -7,7 +7,7 @@ from datetime import datetime
 
 from connectors.access import Access
 from connectors.document import Document, Person, Place, Section
-from connectors.extraction.media_types import HTML
+from connectors.extraction.registry import HTML
 from connectors.sources.confluence import storage_format
 from connectors.sources.confluence.models import Comment, Content, ContentKind, User
 from connectors.sources.confluence.users_and_groups import UserDirectory

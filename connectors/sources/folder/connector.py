@@ -6,7 +6,6 @@ from io import BufferedReader
 from itertools import islice
 
 from connectors.batched import batched
-from connectors.checkpoints import load_checkpoint
 from connectors.connector import (
     Change,
     Check,
@@ -14,16 +13,21 @@ from connectors.connector import (
     Deletion,
     DocumentListing,
     KnownVersions,
+    load_checkpoint,
     make_checks,
 )
 from connectors.errors import SourceError, TemporarilyUnavailableError
 from connectors.files.access_rules import AccessRules
 from connectors.files.paths import PathParts, decode_path
 from connectors.files.walker import InaccessiblePath, open_file
-from connectors.source_kind import NoCredential, SourceKind
-from connectors.sources.folder.access_file import load_access_rules
+from connectors.registry import NoCredential, SourceKind
 from connectors.sources.folder.file_documents import FileReader, FileVersion
-from connectors.sources.folder.folder_tree import FolderTree, check_listable, open_root
+from connectors.sources.folder.folder_tree import (
+    FolderTree,
+    check_listable,
+    load_access_rules,
+    open_root,
+)
 from connectors.sources.folder.settings import FolderSettings, find_missing_folder
 
 _FILES_PER_CHECKPOINT = 200
@@ -91,6 +95,10 @@ class FolderConnector:
         """See `Connector.check`."""
         problem = self._find_problem()
         yield from make_checks(problem, problem)
+
+    def count_documents(self) -> int:
+        """See `CountsDocuments.count_documents`. No file is opened."""
+        return sum(1 for _ in FolderTree(self._settings).walk())
 
     def original(self, document_id: str, version: str) -> BufferedReader | None:
         """See `ProvidesOriginal.original`."""

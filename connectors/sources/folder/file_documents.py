@@ -11,8 +11,13 @@ from pathlib import Path
 from connectors.access import Access
 from connectors.connector import Change, Unchanged, Unreadable
 from connectors.document import Document
-from connectors.extraction.media_types import HEAD_SIZE, detect_media_type
-from connectors.extraction.registry import extract, is_supported, unsupported_format
+from connectors.extraction.registry import (
+    HEAD_SIZE,
+    detect_media_type,
+    extract,
+    is_supported,
+    unsupported_format,
+)
 from connectors.extraction.result import ExtractionError
 from connectors.files.paths import PathParts, encode_path, format_path, make_title
 from connectors.files.walker import (
@@ -26,8 +31,10 @@ from connectors.files.walker import (
 from connectors.sources.folder.folder_tree import describe_os_error
 from connectors.text_cleaning import shorten_title
 
-# Part of every version: increase it when files yield other sections than before, so that all are read again.
+# Part of every version: increase it when files yield other sections than before, or more files can be read,
+# so that all are read again.
 _EXTRACTION_VERSION = 1
+_NOT_READ = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,11 @@ class FileVersion:
     def parse(cls, text: str | None) -> "FileVersion | None":
         match = re.fullmatch(rf"{_EXTRACTION_VERSION}:(\d+):(-?\d+):([0-9a-f]{{64}})", text or "")
         return cls(int(match[1]), int(match[2]), match[3]) if match else None
+
+    @classmethod
+    def from_stat(cls, file: File) -> "FileVersion":
+        """Return the version of a file whose content was not read: another time makes it another version."""
+        return cls(file.size, file.mtime_ns, _NOT_READ)
 
     @classmethod
     def from_content(cls, content: FileContent) -> "FileVersion":
@@ -92,7 +104,7 @@ class FileReader:
         except OSError as error:
             return self._unreadable(entry.parts, describe_os_error(error))
         except ExtractionError as error:
-            return self._unreadable(entry.parts, str(error))
+            return self._unreadable(entry.parts, str(error), str(FileVersion.from_stat(entry)))
 
     def _read(self, file: File, access: Access, stored: FileVersion | None) -> Change:
         if file.size > self.largest_file:
@@ -104,7 +116,10 @@ class FileReader:
         version = FileVersion.from_content(content)
         if stored is not None and stored.sha256 == version.sha256:
             return Unchanged(self.make_id(file.parts), str(version))
-        extracted = extract(content.data, media_type)
+        try:
+            extracted = extract(content.data, media_type)
+        except ExtractionError as error:
+            return self._unreadable(file.parts, str(error), str(version))
         return Document(
             id=self.make_id(file.parts),
             source=self.source,
@@ -124,12 +139,13 @@ class FileReader:
             parents=tuple(format_path([name]) for name in file.parts[:-1]),
         )
 
-    def _unreadable(self, parts: PathParts, reason: str) -> Unreadable:
+    def _unreadable(self, parts: PathParts, reason: str, version: str | None = None) -> Unreadable:
         return Unreadable(
             document_id=self.make_id(parts),
             item=format_path(parts),
             reason=reason,
             link=self._link(parts),
+            version=version,
         )
 
     def _link(self, parts: PathParts) -> str:

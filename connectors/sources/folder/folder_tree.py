@@ -1,20 +1,56 @@
-"""Walk the selected files of a folder, and notice when its disk goes away."""
+"""The files of a folder: walk those that are selected, load the rules of its `access.yaml`.
+
+A disk that goes away is noticed: an unmounted folder must not look like an empty one.
+"""
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 from connectors.errors import SourceError, TemporarilyUnavailableError
-from connectors.files.glob_patterns import PathFilter, covers_any
-from connectors.files.paths import PathParts, format_path
+from connectors.files.access_rules import OPEN_TO_ALL, AccessRules, parse_access_rules
+from connectors.files.paths import PathFilter, PathParts, covers_any, format_path
 from connectors.files.walker import File, InaccessiblePath, find_file, walk_files
-from connectors.sources.folder.access_file import ACCESS_FILE
 from connectors.sources.folder.settings import FolderSettings
+
+ACCESS_FILE = "access.yaml"
+
+_SIMILAR_NAMES = ("access.yml", "Access.yaml", "Access.yml", "ACCESS.YAML")
 
 _RETRY_AFTER = timedelta(minutes=5)
 _SYSTEM_FILES = {"Thumbs.db", "desktop.ini", "lost+found"}
+
+
+def load_access_rules(root: Path) -> AccessRules:
+    """Load the rules; without an access file everybody may read the folder.
+
+    Raises:
+        SourceError: the access file cannot be read, is malformed, or has a similar but wrong name.
+    """
+    path = root / ACCESS_FILE
+    if not os.path.lexists(path):
+        _check_similar_names(root)
+        return OPEN_TO_ALL
+    try:
+        # Reading a pipe or a device would block for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SourceError(f"{path} must be a file")
+        return parse_access_rules(path.read_bytes(), str(path))
+    except OSError as error:
+        raise SourceError(
+            f"{path} cannot be read ({error.strerror}): without it Quarry does not know who may"
+            " read the folder"
+        ) from error
+
+
+def _check_similar_names(root: Path) -> None:
+    """Refuse a misspelt access file: without this check it would leave the folder open to everybody."""
+    for name in _SIMILAR_NAMES:
+        if os.path.lexists(root / name):
+            raise SourceError(f"{root / name}: rename the file to {ACCESS_FILE}")
 
 
 class FolderTree:

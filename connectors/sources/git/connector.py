@@ -25,8 +25,7 @@ from connectors.connector import (
 )
 from connectors.errors import SourceError
 from connectors.files.access_rules import AccessRules, Rule, parse_access_rules
-from connectors.files.glob_patterns import GlobPattern
-from connectors.files.paths import PathParts
+from connectors.files.paths import GlobPattern, PathParts
 from connectors.git_repository.branch_sync import Branch, FileFilter
 from connectors.git_repository.connection import Connection
 from connectors.git_repository.credentials import GitCredential
@@ -41,8 +40,8 @@ from connectors.git_repository.remote_url import (
 from connectors.git_repository.repository import Repository
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.setting_types import PrivateHosts
+from connectors.registry import SourceKind
 from connectors.setting_types import AbsolutePath, GlobPatterns, ReaderTokens
-from connectors.source_kind import SourceKind
 from connectors.sources.git.web_links import Hosting, detect_hosting, file_link
 
 ACCESS_FILE = "access.yaml"

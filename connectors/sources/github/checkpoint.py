@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Self
 
-from connectors.checkpoints import format_timestamp, is_timestamp, load_checkpoint
-from connectors.connector import Checkpoint
+from connectors.connector import Checkpoint, format_timestamp, is_timestamp, load_checkpoint
 from connectors.sources.github.content_reader import PartStart
 
 _OVERLAP = timedelta(minutes=10)

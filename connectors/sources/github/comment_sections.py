@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from connectors.document import Person, Place, Section
-from connectors.extraction.media_types import MARKDOWN
-from connectors.extraction.registry import extract
+from connectors.extraction.registry import MARKDOWN, extract
 from connectors.extraction.result import ExtractionError
 from connectors.sources.github.permissions import RepositoryAccess
 from connectors.text_cleaning import replace_unstorable

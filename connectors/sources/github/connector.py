@@ -26,7 +26,7 @@ from connectors.git_repository.file_documents import FORMAT_VERSION
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import AccessDeniedError, ApiAccount, required
 from connectors.http_client.response import MalformedResponse
-from connectors.source_kind import SourceKind
+from connectors.registry import SourceKind
 from connectors.sources.github.checkpoint import SyncCheckpoint, get_part_key
 from connectors.sources.github.client import GitHubClient
 from connectors.sources.github.content_reader import (

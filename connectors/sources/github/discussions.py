@@ -12,8 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from connectors.checkpoints import format_timestamp
-from connectors.connector import Change, Deletion, DocumentListing, KnownVersions, Unreadable
+from connectors.connector import (
+    Change,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    Unreadable,
+    format_timestamp,
+)
 from connectors.document import Document
 from connectors.http_client.api_client import get_field, required
 from connectors.http_client.response import MalformedResponse

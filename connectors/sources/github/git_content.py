@@ -16,8 +16,13 @@ from urllib.parse import quote, quote_from_bytes
 
 from pydantic import SecretStr
 
-from connectors.checkpoints import parse_checkpoint_value
-from connectors.connector import Change, Deletion, DocumentListing, KnownVersions
+from connectors.connector import (
+    Change,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    parse_checkpoint_value,
+)
 from connectors.errors import ActionRequiredError
 from connectors.extraction.result import ExtractionResult
 from connectors.files.paths import PathParts, make_title

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from connectors.checkpoints import format_timestamp
+from connectors.connector import format_timestamp
 from connectors.document import Document, Section
-from connectors.extraction.media_types import MARKDOWN
+from connectors.extraction.registry import MARKDOWN
 from connectors.http_client.api_client import find_text, get_field, get_time
 from connectors.http_client.response import MalformedResponse
 from connectors.sources.github.comment_sections import (

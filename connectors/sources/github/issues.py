@@ -10,8 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from connectors.checkpoints import format_timestamp, is_timestamp
-from connectors.connector import Change, Deletion, DocumentListing, KnownVersions, Unreadable
+from connectors.connector import (
+    Change,
+    Deletion,
+    DocumentListing,
+    KnownVersions,
+    Unreadable,
+    format_timestamp,
+    is_timestamp,
+)
 from connectors.document import Document
 from connectors.http_client.api_client import check_objects, find_text, get_time, required
 from connectors.http_client.response import Response

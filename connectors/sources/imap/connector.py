@@ -19,14 +19,14 @@ from connectors.connector import (
     make_checks,
 )
 from connectors.errors import ActionRequiredError, InvalidInputError
-from connectors.files.glob_patterns import GlobPattern
+from connectors.files.paths import GlobPattern
 from connectors.http_client.address_guard import parse_allowed_networks, validate_host
 from connectors.http_client.setting_types import PrivateHosts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
 from connectors.mail.headers import Envelope
+from connectors.registry import SourceKind
 from connectors.setting_types import GlobPatterns, MailboxOwner, ReaderTokens, mailbox_access
-from connectors.source_kind import SourceKind
 from connectors.sources.imap.folders import Folder, select_folders
 from connectors.sources.imap.mailbox import ImapMailbox
 from connectors.sources.imap.session import Account, Session

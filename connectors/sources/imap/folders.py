@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from connectors.files.glob_patterns import GlobPattern, matches_any
+from connectors.files.paths import GlobPattern, matches_any
 from connectors.sources.imap.response_parser import (
     MalformedResponseError,
     ResponsePart,

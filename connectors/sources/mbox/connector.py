@@ -17,10 +17,10 @@ from connectors.connector import (
     make_checks,
 )
 from connectors.errors import NotFoundError
-from connectors.files.glob_patterns import PathFilter
-from connectors.files.paths import PathParts
+from connectors.files.paths import PathFilter, PathParts
 from connectors.mail import sync
 from connectors.mail.conversation_document import ConversationDocuments
+from connectors.registry import NoCredential, SourceKind
 from connectors.setting_types import (
     AbsolutePath,
     GlobPatterns,
@@ -28,7 +28,6 @@ from connectors.setting_types import (
     ReaderTokens,
     mailbox_access,
 )
-from connectors.source_kind import NoCredential, SourceKind
 from connectors.sources.mbox.mailbox import MboxFiles
 
 

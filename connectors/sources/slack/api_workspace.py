@@ -12,8 +12,14 @@ from functools import cached_property
 from typing import Any
 
 from connectors.access import NOBODY
-from connectors.extraction.media_types import HEAD_SIZE, UNKNOWN, detect_media_type
-from connectors.extraction.registry import extract, is_supported, unsupported_format
+from connectors.extraction.registry import (
+    HEAD_SIZE,
+    UNKNOWN,
+    detect_media_type,
+    extract,
+    is_supported,
+    unsupported_format,
+)
 from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.api_client import get_field
 from connectors.http_client.request import Params

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from connectors.checkpoints import load_checkpoint
-from connectors.connector import Checkpoint
+from connectors.connector import Checkpoint, load_checkpoint
 from connectors.sources.slack.models import BEGINNING, is_ts
 
 

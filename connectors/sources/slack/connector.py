@@ -20,12 +20,12 @@ from connectors.connector import (
     make_checks,
 )
 from connectors.errors import ActionRequiredError, SourceError
-from connectors.files.glob_patterns import GlobPattern, matches_any
+from connectors.files.paths import GlobPattern, matches_any
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.api_client import required
 from connectors.http_client.response import ResponseError
+from connectors.registry import SourceKind
 from connectors.setting_types import GlobPatterns
-from connectors.source_kind import SourceKind
 from connectors.sources.slack import sync
 from connectors.sources.slack.api_workspace import ApiWorkspace, Scope
 from connectors.sources.slack.client import SlackAccount, SlackClient
@@ -40,7 +40,7 @@ Kinds: TypeAlias = tuple[Literal["public", "private", "group", "direct"], ...]
 
 
 class SlackSettings(BaseModel):
-    """The channels of a workspace to read. For globs see `connectors.files.glob_patterns`."""
+    """The channels of a workspace to read. For globs see `connectors.files.paths`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from connectors.connector import Unreadable
 from connectors.document import Document, Metadata, Person, Place, Section
-from connectors.extraction.media_types import TEXT
+from connectors.extraction.registry import TEXT
 from connectors.extraction.result import ExtractionError, make_section
 from connectors.sources.slack.message_text import IDS_AS_NAMES, get_message_text
 from connectors.sources.slack.models import File, Message, parse_ts, to_datetime

@@ -26,15 +26,14 @@ from connectors.connector import (
     make_checks,
 )
 from connectors.document import Document
-from connectors.extraction.media_types import HTML
-from connectors.extraction.registry import extract
+from connectors.extraction.registry import HTML, extract
 from connectors.extraction.result import ExtractionError, ExtractionResult
 from connectors.http_client.address_guard import parse_allowed_networks
 from connectors.http_client.client import WebClient
 from connectors.http_client.request import Authorization
 from connectors.http_client.response import Response
 from connectors.http_client.retry_policy import DEFAULT_RETRY_POLICY, RetryPolicy
-from connectors.source_kind import SourceKind
+from connectors.registry import SourceKind
 from connectors.sources.website.crawler import (
     Crawler,
     CrawlResult,

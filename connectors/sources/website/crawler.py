@@ -10,7 +10,7 @@ from lxml.html import HtmlElement
 
 from connectors.closing import Closing
 from connectors.errors import SourceError, TemporarilyUnavailableError
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from connectors.extraction.encoding import decode
 from connectors.extraction.result import ExtractionError
 from connectors.http_client.response import Response, ResponseError, ServiceUnavailableError
@@ -190,7 +190,7 @@ def parse_page(page: FetchedPage, last_modified: str | None = None) -> tuple[Cra
     media_type = detect_media_type(response)
     html, root = "", None
     head = parse_file_head(response.headers)
-    if media_type == media_types.HTML:
+    if media_type == registry.HTML:
         try:
             html = decode(response.body, _declared_charset(response))
         except ExtractionError as error:

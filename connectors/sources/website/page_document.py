@@ -10,7 +10,7 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 from connectors.document import Section
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from connectors.extraction.html import read_html
 from connectors.extraction.markdown import read_markdown
 from connectors.extraction.registry import is_supported
@@ -32,7 +32,7 @@ _NEEDS_SCRIPT = re.compile(
     r"(enable|requires?|activate|turn on|without|need) javascript|javascript (is|must be|to)\b",
     re.I,
 )
-_HTML_TYPES = {media_types.HTML, "application/xhtml+xml"}
+_HTML_TYPES = {registry.HTML, "application/xhtml+xml"}
 _IGNORED_TYPES = {
     *("application/rss+xml", "application/atom+xml", "text/css", "text/javascript"),
     *("application/javascript", "application/zip", "application/gzip"),
@@ -56,16 +56,16 @@ def detect_media_type(response: Response) -> str:
     Many servers declare every type that they do not know as text/plain or text/html.
     """
     name, declared = urlsplit(response.url).path, response.media_type
-    head = response.body[: media_types.HEAD_SIZE]
-    by_content = media_types.detect_media_type("", head)
-    by_name = media_types.detect_media_type(name, head)
-    if by_content not in (media_types.TEXT, media_types.UNKNOWN):
+    head = response.body[: registry.HEAD_SIZE]
+    by_content = registry.detect_media_type("", head)
+    by_name = registry.detect_media_type(name, head)
+    if by_content not in (registry.TEXT, registry.UNKNOWN):
         return declared if by_content == "application/zip" and is_supported(declared) else by_name
     if _HTML_START.match(head) or declared in _HTML_TYPES:
-        return media_types.HTML
+        return registry.HTML
     if declared == "text/xml":
-        return media_types.XML
-    if declared in ("", media_types.TEXT, media_types.UNKNOWN):
+        return registry.XML
+    if declared in ("", registry.TEXT, registry.UNKNOWN):
         return by_name
     return declared
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
-from connectors.files.glob_patterns import GlobPattern, matches_any
+from connectors.files.paths import GlobPattern, matches_any
 
 _MAX_LENGTH = 2_000
 """Longer URLs usually come from sites that generate links endlessly."""

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -115,6 +116,25 @@ def test_an_answer_with_sources_that_can_be_checked(
         expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
         expect(page.locator("#sources li.cited")).to_be_visible()
         assert len(model.requests) == requests  # the answer was kept, and nobody asked again
+
+
+def test_an_answer_that_was_cut_says_so(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    def cut(request: Request) -> Reply:
+        reply = _answering()(request)
+        return replace(reply, finish="length") if isinstance(reply, Say) else reply
+
+    model.play(cut)
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_text("The answer was cut: the language model")).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("The answer was cut. 3 citations.")
+        page.screenshot(path=pictures / "cut.png")
+        model.play(_answering())
+        page.get_by_role("button", name="Ask again").click()
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        expect(page.get_by_text("The answer was cut: the language model")).to_be_hidden()
 
 
 def test_copied_with_its_sources(opens: Opens, address: str, model: ScriptedModel) -> None:

@@ -2,22 +2,20 @@
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fpdf import FPDF
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
-from backend.store import run_transitions
-from backend.store.database import open_database, sqlite_url
-from backend.sync.process_identity import is_gone, this_process
 from tests.support.browser import Opens, Watched
 from tests.support.home import Home
 from tests.support.serving import serving
 
-PHONE = {"viewport": {"width": 360, "height": 740}}
+PHONE: dict[str, ViewportSize] = {"viewport": {"width": 360, "height": 740}}
 
 
 NAMES = ("failing", "edited", "judged", "leaving")
@@ -32,6 +30,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Home:
         folder.mkdir()
         (folder / "leave.md").write_text("# Leave\n\n26 weeks.\n", encoding="utf-8")
         assert home.quarry("add", "folder", str(folder)).code == 0
+    old = home.path / "judged" / "old"
+    old.mkdir()
+    for number in range(60):
+        (old / f"note {number:02}.md").write_text(f"# Note {number}\n\nOld.\n", encoding="utf-8")
     (home.path / "failing" / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing of the kind")
     return home
 
@@ -192,7 +194,7 @@ def test_settings_are_edited_and_a_fault_stands_at_its_field(opens: Opens, addre
         page.get_by_text("More settings").click()
         page.get_by_label("Exclude").fill("*.pdf\n*.tmp")
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("status")).to_contain_text("are saved")
+        expect(page.get_by_role("status")).to_contain_text("Saved. The connection works.")
         page.reload()
         expect(page.get_by_label("Exclude")).to_have_value("*.pdf\n*.tmp")
         _forgive(watched, 422, 409)
@@ -210,23 +212,55 @@ def test_how_often_it_is_read_is_chosen(opens: Opens, address: str) -> None:
         expect(page.get_by_label("Deletion check")).to_have_value("86400")
 
 
-def test_a_decision_is_taken_by_one_button(
+def test_what_is_missing_is_looked_at_kept_and_in_the_end_deleted(
     opens: Opens, address: str, desk: Home, pictures: Path
 ) -> None:
-    database = open_database(sqlite_url(desk.path / "state" / "quarry.db"))
-    with opens(address, **PHONE) as watched:
+    with opens(address) as watched:
         page = watched.open("/source/judged")
         _settled(page, "judged")
-        run = run_transitions.begin(database, "judged", "prune", this_process(), is_gone)
-        run_transitions.require_decision(
-            database, run, "Much is gone.", {"held": 900, "listed": 100, "missing": 800}
+        shutil.rmtree(desk.path / "judged" / "old")
+        page.get_by_role("button", name="Sync now").click()
+        expect(page.locator(".decision")).to_contain_text("60 documents of 61 are missing")
+        page.get_by_role("link", name="Look at the missing documents of judged").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(
+            "60 documents are missing from judged"
         )
-        page.goto(f"{address}/sources")
-        notice = page.locator(".decision")
-        expect(notice).to_contain_text("It lists 100 of the 900 documents that Quarry holds.")
-        page.screenshot(path=pictures / "decision-phone.png", full_page=True)
-        page.get_by_role("button", name="Delete 800 documents").click()
-        expect(page.get_by_role("status")).to_contain_text("Accepted")
+        expect(page.get_by_text("where nothing is left")).to_contain_text("/judged/old/")
+        expect(page.locator(".missing li")).to_have_count(60)
+        expect(page.locator("body")).not_to_contain_text("quarry sources")
+        _picture(page, pictures, "decision")
+
+        page.get_by_role("button", name="Keep and look again").click()
+        expect(page).to_have_url(f"{address}/source/judged")
+        expect(page.locator(".decision")).to_be_visible(timeout=60_000)
+        expect(page.locator(".source-head + .from + .meta")).to_contain_text("61 documents")
+
+        page.goto(f"{address}/source/judged/decision")
+        delete = page.get_by_role("button", name="Delete 60 documents")
+        delete.click()
+        page.get_by_role("button", name="Keep them").click()
+        delete.click()
+        page.screenshot(path=pictures / "decision-confirm.png")
+        page.get_by_role("dialog").get_by_role("button", name="Delete 60 documents").click()
+        expect(page).to_have_url(f"{address}/source/judged")
+        expect(page.locator(".meta").first).to_contain_text("1 document", timeout=60_000)
+        _settled(page, "judged")
+        page.goto(f"{address}/source/judged/decision")
+        expect(page).to_have_url(f"{address}/source/judged")
+        _forgive(watched, 409)
+
+
+def _picture(page: Page, pictures: Path, name: str) -> None:
+    """Take it light, dark and on a phone."""
+    wide = page.viewport_size
+    assert wide is not None
+    page.screenshot(path=pictures / f"{name}.png", full_page=True)
+    page.emulate_media(color_scheme="dark")
+    page.screenshot(path=pictures / f"{name}-dark.png", full_page=True)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(PHONE["viewport"])
+    page.screenshot(path=pictures / f"{name}-phone.png", full_page=True)
+    page.set_viewport_size(wide)
 
 
 def test_a_source_is_paused_resumed_and_removed(opens: Opens, address: str) -> None:

@@ -46,6 +46,8 @@ class Held:
                 self._drop(change.document_id)
             case Unreadable():
                 self.unreadable[change.document_id] = change
+                if change.version is not None:
+                    self.versions[change.document_id] = change.version
             case Checkpoint():
                 self.since = change
 

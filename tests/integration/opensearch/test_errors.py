@@ -18,6 +18,7 @@ from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import open_writer
 from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import IDENTITY, document, vectors
 
 
@@ -61,7 +62,7 @@ def test_an_index_that_is_removed_during_a_write_is_not_brought_back(
 def test_an_error_names_the_document_that_the_index_refuses(
     client: OpenSearch, writer: OpenSearchIndexWriter, index: str
 ) -> None:
-    narrow = OpenSearchIndexWriter(client, index, 7, VectorSettings())
+    narrow = OpenSearchIndexWriter(client, index, 7, VectorSettings(), BY_LANGUAGE)
     short = document("short", "three", vectors_of=vectors(["three"], 7))
     writer.write([document("good", "one")])
     with pytest.raises(ActionRequiredError, match=r"^short: .*dimension"):

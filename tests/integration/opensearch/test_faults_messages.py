@@ -19,6 +19,7 @@ from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector, vectors
 from tests.support.fault_index import IndexUnderTest, by_vector, versions
 from tests.support.index_engines import PUBLIC
@@ -42,8 +43,8 @@ class Gate:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "refused the sign-in. Check the user and password"),
-        (403, "does not permit this to the user that is set"),
+        (401, "refused the sign-in. Check the configured user and password"),
+        (403, "does not permit this to the configured user: no reason given. Grant"),
     ],
 )
 def test_a_refused_sign_in_names_the_setting_to_check(
@@ -115,7 +116,7 @@ def test_vectors_of_another_dimension_are_refused_before_anything_is_sent(
     subject.writer.write(versions(NAMES, 1))
     with pytest.raises(ValueError, match=r"\(7,\).*64 dimensions"):
         subject.find(asked=query("", vector=vector("any", 7), alpha=1.0))
-    with pytest.raises(ValueError, match=r"vectors of shape \(2, 7\) where \(2, 64\) is due"):
+    with pytest.raises(ValueError, match=r"vectors of shape \(2, 7\) where \(2, 64\) is expected"):
         subject.writer.write([document("a", "one", "two", vectors_of=vectors(["one", "two"], 7))])
     subject.check_holds(dict.fromkeys(NAMES, 1))
 
@@ -128,7 +129,9 @@ def test_an_index_of_another_dimension_has_a_readable_error(
     writer = open_writer(client, prefix, IDENTITY)
     with pytest.raises(ActionRequiredError, match=r"^document \d: .*dimension.*quarry reindex"):
         writer.write(versions(NAMES, 1))
-    index = OpenSearchIndex(client, index_name(prefix, IDENTITY), DIMENSION, VectorSettings())
+    index = OpenSearchIndex(
+        client, index_name(prefix, IDENTITY), DIMENSION, VectorSettings(), BY_LANGUAGE
+    )
     with pytest.raises(ActionRequiredError, match="dimension"):
         index.find([by_vector()], PUBLIC, Deadline.after(20))
 
@@ -166,14 +169,14 @@ def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndexWriter, list[s
     while client.cluster.health(index=name)["active_shards"] != 1:
         time.sleep(0.05)
     return (
-        OpenSearchIndexWriter(client, name, DIMENSION, VectorSettings(), patience=1.0),
+        OpenSearchIndexWriter(client, name, DIMENSION, VectorSettings(), BY_LANGUAGE, patience=1.0),
         [each for each in NAMES if is_there(client, name, each)],
     )
 
 
 def is_there(client: OpenSearch, name: str, document_id: str) -> bool:
-    told = client.search_shards(index=name, params={"routing": document_key(document_id)})
-    return any(copy["state"] == "STARTED" for copies in told["shards"] for copy in copies)
+    found = client.search_shards(index=name, params={"routing": document_key(document_id)})
+    return any(copy["state"] == "STARTED" for copies in found["shards"] for copy in copies)
 
 
 def test_what_a_missing_shard_holds_is_not_taken_for_deleted(

@@ -15,6 +15,7 @@ from indexing.opensearch.client import OpenSearchSettings, connect
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION
 from tests.support.fault_index import IndexUnderTest, everything, generations, versions
 from tests.support.fault_proxy import (
@@ -243,7 +244,7 @@ def test_a_node_without_power_costs_a_search_a_part_of_its_time_and_later_ones_n
     right = subject.find()
     with dark() as one, dark() as other:
         client = connect(OpenSearchSettings(urls=(one, other, url)))
-        index = OpenSearchIndex(client, subject.name, DIMENSION, VectorSettings())
+        index = OpenSearchIndex(client, subject.name, DIMENSION, VectorSettings(), BY_LANGUAGE)
         for _ in range(5):
             assert index.find([everything()], PUBLIC, Deadline.after(8.0)) == right
         begun = time.monotonic()
@@ -257,7 +258,7 @@ def test_where_all_nodes_are_without_power_the_deadline_holds(subject: IndexUnde
         # With TLS the driver connects before it sends.
         urls = [stack.enter_context(dark()).replace("http", "https") for _ in range(8)]
         client = connect(OpenSearchSettings(urls=tuple(urls)))
-        index = OpenSearchIndex(client, subject.name, DIMENSION, VectorSettings())
+        index = OpenSearchIndex(client, subject.name, DIMENSION, VectorSettings(), BY_LANGUAGE)
         begun = time.monotonic()
         with pytest.raises(DeadlineExceededError):
             index.find([everything()], PUBLIC, Deadline.after(3.0))

@@ -13,7 +13,6 @@ from indexing.opensearch import mapping
 from indexing.opensearch.mapping import IndexLayout, VectorSettings
 from indexing.opensearch.naming import index_name
 from indexing.opensearch.open_index import ensure_index, open_writer
-from indexing.text import tokenizer
 from tests.support.chunks import IDENTITY, document
 
 
@@ -45,10 +44,6 @@ def test_an_index_of_another_making_is_refused(
         ActionRequiredError, match="built with the model test; the configured model is other"
     ):
         ensure_index(client, name, replace(IDENTITY, model="other"), IndexLayout())
-    with monkeypatch.context() as patch:
-        patch.setattr(tokenizer, "fingerprint", lambda: "of other words")
-        with pytest.raises(ActionRequiredError, match="tokenised by another version"):
-            ensure_index(client, name, IDENTITY, IndexLayout())
     client.indices.create(index=f"{prefix}-strange")
     with pytest.raises(ActionRequiredError, match="has format None"):
         ensure_index(client, f"{prefix}-strange", IDENTITY, IndexLayout())

@@ -15,6 +15,7 @@ from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.record_mapping import Version, record_of
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
 from tests.support.opensearch_records import chunk_records, document_of, prepared, put
 
@@ -39,7 +40,7 @@ def half(client: OpenSearch, prefix: str) -> tuple[OpenSearchIndex, list[str]]:
     for item in (prepared(document(each, "text X-77")) for each in ids):
         record = record_of(item, Version("v", 1))
         put(client, prefix, [*chunk_records(record, item), document_of(record)])
-    return OpenSearchIndex(client, name, DIMENSION, VectorSettings()), ids
+    return OpenSearchIndex(client, name, DIMENSION, VectorSettings(), BY_LANGUAGE), ids
 
 
 def _is_there(client: OpenSearch, name: str, document_id: str) -> bool:
@@ -74,7 +75,7 @@ def test_an_index_without_shards_is_to_be_retried(client: OpenSearch, prefix: st
     body = index_body(name, IDENTITY, IndexLayout())
     body["settings"]["index"]["routing.allocation.require._name"] = "nowhere"
     client.indices.create(index=name, body=body, params={"wait_for_active_shards": "0"})
-    index = OpenSearchIndex(client, name, DIMENSION, VectorSettings())
+    index = OpenSearchIndex(client, name, DIMENSION, VectorSettings(), BY_LANGUAGE)
     with pytest.raises(TemporarilyUnavailableError):
         index.find([query("text")], PUBLIC, soon())
 

@@ -13,7 +13,7 @@ from connectors.access import Access, Readers
 from connectors.errors import TemporarilyUnavailableError
 from indexing.chunking.chunk import ChunkRange
 from indexing.index.protocols import Filters, IndexQuery, IndexWriter, Replace
-from indexing.opensearch import visible_chunks
+from indexing.opensearch import chunk_lookup
 from indexing.opensearch.mapping import IndexLayout, Quantisation, Search, VectorSettings
 from indexing.opensearch.open_index import open_index, open_writer
 from indexing.opensearch.query_bodies import MAX_INTERVALS
@@ -186,7 +186,7 @@ def test_more_hits_than_one_search_gives(writer: IndexWriter, index: OpenSearchI
     assert [chunk.text for part in each for chunk in part] == [f"page {3 * n}" for n in range(450)]
     apart = index.chunks(ranges[2:], PUBLIC, soon())
     assert apart == each
-    assert sum(map(len, visible_chunks.to_intervals(ranges[2:]).values())) > MAX_INTERVALS
+    assert sum(map(len, chunk_lookup.to_intervals(ranges[2:]).values())) > MAX_INTERVALS
 
 
 def _corpus() -> list[Replace]:

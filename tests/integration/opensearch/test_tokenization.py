@@ -1,4 +1,4 @@
-"""The words in the index are those of `indexing/text/tokenizer.py`, whatever the script.
+"""The words in the index are those of `indexing/text/analysis.py`, whatever the script.
 
 Measured beside it: how many of the same strings a chain of the cluster's own filters would cut otherwise,
 which is why words are made on our side.
@@ -15,8 +15,10 @@ from opensearchpy import OpenSearch
 from indexing.opensearch.mapping import IndexLayout, index_body
 from indexing.opensearch.naming import index_name
 from indexing.text import tokenizer
+from indexing.text.analysis import BY_LANGUAGE
 from indexing.text.stop_words import ENGLISH
 from tests.support.chunks import IDENTITY
+from tests.support.languages import PASSAGES
 
 HANDBOOK = Path("backend/sample")
 STRINGS = 1_000
@@ -78,7 +80,8 @@ def strings() -> list[str]:
     rng = random.Random(11)
     lines = _handbook()
     taken = rng.sample(lines, min(len(lines), STRINGS // 3))
-    return [*CODES, *taken, *(_mixed(rng) for _ in range(STRINGS - len(taken) - len(CODES)))]
+    chosen = [*CODES, *PASSAGES.values(), *taken]
+    return [*chosen, *(_mixed(rng) for _ in range(STRINGS - len(chosen)))]
 
 
 @pytest.fixture
@@ -87,6 +90,10 @@ def laid(client: OpenSearch, prefix: str) -> str:
     name = index_name(prefix, IDENTITY)
     client.indices.create(index=name, body=index_body(name, IDENTITY, IndexLayout()))
     return name
+
+
+def _document_words(text: str) -> list[str]:
+    return BY_LANGUAGE.analyze([text]).words[0].split()
 
 
 def _analysed(
@@ -99,7 +106,7 @@ def _analysed(
 
 
 @pytest.mark.parametrize(
-    ("field", "made"), [("words", tokenizer.words), ("plain", tokenizer.plain_words)]
+    ("field", "made"), [("words", _document_words), ("plain", tokenizer.plain_words)]
 )
 def test_the_words_in_the_index_are_ours(
     client: OpenSearch,
@@ -156,7 +163,7 @@ def test_a_chain_of_stock_filters_would_cut_otherwise(
     sendable = [text for text in strings if text.isprintable()]
     found = list(_analysed(client, name, {"analyzer": chain}, sendable))
     differs = {
-        text: sorted(words) != sorted(tokenizer.words(text))
+        text: sorted(words) != sorted(_document_words(text))
         for text, words in zip(sendable, found, strict=True)
     }
     prose = [different for text, different in differs.items() if text in lines]

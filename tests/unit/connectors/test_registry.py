@@ -9,11 +9,11 @@ from connectors.errors import ActionRequiredError
 from connectors.registry import (
     SOURCE_KINDS,
     InvalidSourceError,
+    NoCredential,
     create_connector,
     display_name,
     validate_source,
 )
-from connectors.source_kind import NoCredential
 
 
 def test_a_connector_is_built_from_stored_settings(tmp_path: Path) -> None:

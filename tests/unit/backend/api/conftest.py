@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import Api, create_app
-from backend.api.authentication import LocalAuthenticator
+from backend.api.authorization import LocalAuthenticator
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
@@ -62,7 +62,7 @@ def client_of(container: Container, *tokens: str) -> Iterator[TestClient]:
 @contextmanager
 def ready(app: Api) -> Iterator[TestClient]:
     with TestClient(app, base_url="http://127.0.0.1:8321") as client:
-        assert app.state.app_state.warmup.wait(60), app.state.app_state.warmup.status()
+        assert app.state.app_state.warmup.ready.wait(60), app.state.app_state.warmup.status()
         yield client
 
 

@@ -10,8 +10,13 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Route
 
 from backend.api.app import create_app
-from backend.api.authentication import Asker
-from backend.api.authorization import Permission, find_unprotected_routes, get_permission, requires
+from backend.api.authorization import (
+    Asker,
+    Permission,
+    find_unprotected_routes,
+    get_permission,
+    requires,
+)
 from backend.container import Container
 from backend.web import routes as pages
 from connectors.access import Readers

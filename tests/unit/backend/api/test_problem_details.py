@@ -8,8 +8,7 @@ from fastapi.testclient import TestClient
 from starlette.responses import PlainTextResponse, Response
 
 from backend.api.app import Api, create_app
-from backend.api.authentication import LocalAuthenticator
-from backend.api.authorization import Permission, requires
+from backend.api.authorization import LocalAuthenticator, Permission, requires
 from backend.container import Container
 from backend.schemas.system import ProblemDetails
 from connectors.access import Readers

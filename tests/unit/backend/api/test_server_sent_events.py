@@ -110,6 +110,30 @@ def test_a_mistake_in_the_thread_ends_in_an_error(caplog: pytest.LogCaptureFixtu
     assert "a mistake" in caplog.text
 
 
+def test_an_event_that_cannot_be_sent_ends_the_stream(caplog: pytest.LogCaptureFixture) -> None:
+    def make() -> Generator[Event, None, None]:
+        yield _text("one")
+        yield _text("half a character: \ud83d")
+        yield DONE
+
+    client = Client()
+    asyncio.run(_streamed(_from(make), client))
+    assert client.names == ["text", "error"]
+    assert client.is_answered
+    assert "could not be encoded" in caplog.text
+
+
+def test_nothing_is_sent_after_the_last_event() -> None:
+    def make() -> Generator[Event, None, None]:
+        yield DONE
+        yield _text("late")
+        yield DONE
+
+    client = Client()
+    asyncio.run(_streamed(_from(make), client))
+    assert client.names == ["done"]
+
+
 def test_silence_is_filled_with_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_sent_events, "KEEP_ALIVE", 0.02)
 

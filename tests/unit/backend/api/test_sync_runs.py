@@ -15,7 +15,7 @@ from backend.schemas.run import SyncReport
 from backend.store import run_transitions, runs, sources
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
-from backend.sync.process_identity import this_process
+from backend.sync.run_lease import this_process
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.pipeline import EmptyListing
 from indexing.ingestion.progress import Progress, Report

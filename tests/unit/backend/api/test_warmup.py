@@ -45,9 +45,9 @@ def test_parts_are_made_one_after_the_other() -> None:
     with started(made):
         assert began.wait(SOON)
         assert _states(made.status()) == {"first": "ready", "second": "waiting", "third": "waiting"}
-        assert not made.wait(0)
+        assert not made.ready.wait(0)
         go_on.set()
-        assert made.wait(SOON)
+        assert made.ready.wait(SOON)
     assert set(_states(made.status()).values()) == {"ready"}
     assert made.status().ready
 
@@ -56,7 +56,7 @@ def test_what_was_made_is_not_gone_through_for_garbage_any_more() -> None:
     kept = [[number] for number in range(1_000)]
     made = Warmup((Part("first", lambda: kept),))
     with started(made):
-        assert made.wait(SOON)
+        assert made.ready.wait(SOON)
     try:
         assert gc.get_freeze_count() > len(kept)
         looked_at = {id(one) for one in gc.get_objects()}
@@ -85,7 +85,7 @@ def test_what_fails_is_told_and_tried_again(
             time.sleep(0.01)
         assert [one.message for one in caplog.records] == ["Not ready, index: Connect the disk."]
         mended.set()
-        assert made.wait(SOON)
+        assert made.ready.wait(SOON)
     assert made.status().parts[0].detail == ""
 
 
@@ -101,7 +101,7 @@ def test_a_mistake_is_a_failure_as_well() -> None:
     while _states(made.status())["index"] == "waiting":
         time.sleep(0.01)
     assert _states(made.status()) == {"index": "failed"}
-    assert not made.wait(0)
+    assert not made.ready.wait(0)
     for thread in own:
         thread.join(SOON)  # it reports the mistake at its end
 
@@ -117,10 +117,10 @@ def test_what_was_switched_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None
         lambda: bool(switches) and bool(switches.pop()),
     )
     with started(ready):
-        assert ready.wait(SOON)
+        assert ready.ready.wait(SOON)
         switches.append("to another index version")
         end = time.monotonic() + SOON
-        while (len(made) < 4 or not ready.wait(0)) and time.monotonic() < end:
+        while (len(made) < 4 or not ready.ready.wait(0)) and time.monotonic() < end:
             time.sleep(0.01)
     assert made == ["index", "search"] * 2
 
@@ -141,7 +141,7 @@ def test_a_part_that_fails_since_it_was_switched_is_made_anew_from_the_first(
         lambda: made.count("index") == 1,
     )
     with started(ready):
-        assert ready.wait(SOON)
+        assert ready.ready.wait(SOON)
     assert made == ["model", "index", "model", "index"]
 
 

@@ -1,5 +1,6 @@
 """Whole turns: a scripted model over HTTP, and the real search over a few documents."""
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
@@ -7,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from backend.chat.chat_state import ChatStateContainer, TurnStatus
 from backend.chat.citations.citation_processor import CitationInfo
@@ -28,6 +31,7 @@ from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from tests.support.scripted_model import (
     Call,
     Manner,
+    Raw,
     Refuse,
     Reply,
     Request,
@@ -185,6 +189,18 @@ def test_the_search_is_given_all_that_the_turn_has(asked: Asked) -> None:
     assert search.readers == ANN
 
 
+def test_earlier_answers_are_told_without_their_citations(asked: Asked) -> None:
+    history = (
+        ChatMessage("user", "See [[1]](https://mine.example)."),
+        ChatMessage("assistant", "26 weeks [[1]](https://evil.example/x), `a[1]` [2]."),
+    )
+    asked.ask(look_for("leave"), Say("25 [1]."), history=history)
+    told = asked.server.requests[0].messages
+    assert "See [[1]](https://mine.example)." in [message["content"] for message in told]
+    assert "26 weeks, `a[1]`." in [message["content"] for message in told]
+    assert "evil" not in str(asked.searches)
+
+
 def test_what_the_asker_may_not_read_reaches_nobody(asked: Asked) -> None:
     asked.ask(look_for("directors annual leave of 40 days"), Say("None [1][2][3]."))
     assert "40 days" not in asked.server.requests[-1].text
@@ -230,7 +246,6 @@ def test_malformed_arguments_are_told_once(asked: Asked) -> None:
         ToolUse("internal_search", "[" * 3_000),
         ToolUse("internal_search", {"queries": []}),
         ToolUse("internal_search", {"queries": [" ", 7]}),
-        ToolUse("internal_search", {"query": "leave"}),
         ToolUse("internal_search", '"leave"'),
         ToolUse("web_search", {"queries": ["leave"]}),
         ToolUse("", "{}"),
@@ -244,13 +259,83 @@ def test_a_model_that_errs_twice_is_searched_for(asked: Asked, use: ToolUse) -> 
     assert asked.server.requests[2].tool_names == []
 
 
-def test_a_single_query_for_a_list_is_understood_and_more_than_three_are_cut(asked: Asked) -> None:
-    asked.ask(
-        Call(ToolUse("internal_search", {"queries": "leave"})),
-        look_for("a", "b", "c", "d"),
-        Say("x"),
-    )
-    assert [search.model_queries for search in asked.searches] == [("leave",), ("a", "b", "c")]
+def test_of_more_than_three_queries_the_first_are_searched_and_the_model_is_told(
+    asked: Asked,
+) -> None:
+    asked.ask(look_for("a", "b", "c", "d"), look_for("c", "a"), Say("x"))
+    assert [search.model_queries for search in asked.searches] == [("a", "b", "c")]
+    first, second = tool_results(asked.server.requests[2])
+    assert "first 3 of the 4 queries" in first.splitlines()[-1]
+    assert json.loads(first.splitlines()[0])["results"]
+    assert "first" not in second
+
+
+def test_of_many_calls_the_first_queries_are_searched_and_the_model_is_told(asked: Asked) -> None:
+    calls = [
+        ToolUse("internal_search", {"queries": [f"{name}{n}" for n in range(3)]}) for name in "abc"
+    ]
+    asked.ask(Call(calls), Say("x"))
+    assert len(asked.searches[0].model_queries) == 8
+    told = tool_results(asked.server.requests[1])
+    assert ["first 2 of the 3 queries" in each for each in told] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"queries": "leave"}',
+        '{"query": "leave"}',
+        '{"q": "leave"}',
+        '"{\\"queries\\": [\\"leave\\"]}"',
+        '```json\n{"queries": ["leave"]}\n```',
+        '{"queries": ["leave",],}',
+        '{"queries": "[\\"leave\\"]"}',
+        '{"queries": [{"query": "leave"}]}',
+        '{"arguments": {"queries": ["leave"]}}',
+        '["leave"]',
+    ],
+)
+def test_loosely_written_arguments_are_understood(asked: Asked, arguments: str) -> None:
+    asked.ask(Call(ToolUse("internal_search", arguments)), Say("25 [1]."))
+    assert [search.model_queries for search in asked.searches] == [("leave",)]
+    assert len(asked.server.requests) == 2
+
+
+def test_halves_of_characters_in_a_query_are_mended(asked: Asked) -> None:
+    arguments = '{"queries": ["\\ud83d\\ude00 leave \\ud83d"]}'
+    asked.ask(Call(ToolUse("internal_search", arguments)), Say("25 [1]."))
+    assert asked.searches[0].model_queries == ("😀 leave \ufffd",)
+
+
+WRITTEN = (
+    '<tool_call>{"name": "internal_search", "arguments": {"queries": ["sick pay"]}}</tool_call>'
+)
+
+
+def test_a_call_that_is_written_as_text_is_run(asked: Asked) -> None:
+    done = asked.ask(look_for("leave"), Say(f"So. {WRITTEN}"), Say("10 days [2]."))
+    assert isinstance(done, AnswerDone)
+    assert [search.model_queries for search in asked.searches] == [("leave",), ("sick pay",)]
+    assert done.plain.split() == ["So.", "10", "days", "."]
+    assert len(tool_results(asked.server.requests[2])) == 2
+
+
+def test_a_first_call_that_is_written_as_text_is_run(asked: Asked) -> None:
+    done = asked.ask(Say(WRITTEN), Say("10 days [1]."))
+    assert isinstance(done, AnswerDone)
+    assert [search.model_queries for search in asked.searches] == [("sick pay",)]
+
+
+def test_where_no_tool_is_offered_a_written_call_is_dropped(asked: Asked) -> None:
+    done = asked.ask(Refuse(400, "no tools"), Say(f"{WRITTEN} 25 days [1]."))
+    assert isinstance(done, AnswerDone)
+    assert done.plain.strip() == "25 days ."
+    assert len(asked.searches) == 1
+
+
+def test_what_was_written_before_a_failure_is_kept_to_the_last_character(asked: Asked) -> None:
+    asked.ask(look_for("leave"), Say(["25 days [", "["], manner=Manner(cut_after=2)))
+    assert asked.state.snapshot().text == "25 days [["
 
 
 def test_calls_side_by_side_are_one_search_and_each_gets_a_result(asked: Asked) -> None:
@@ -377,8 +462,9 @@ def test_a_message_that_is_too_long_is_told(cramped: Asked) -> None:
     assert cramped.server.requests == []
 
 
-def test_an_answer_cut_at_its_length_says_so(asked: Asked) -> None:
-    done = asked.ask(look_for("leave"), Say("25 da", finish="length"))
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS"])
+def test_an_answer_cut_at_its_length_says_so(asked: Asked, reason: str) -> None:
+    done = asked.ask(look_for("leave"), Say("25 da", finish=reason))
     assert isinstance(done, AnswerDone)
     assert done.cut
 
@@ -454,6 +540,62 @@ def test_a_later_search_that_fails_leaves_what_was_found(asked: Asked) -> None:
     assert isinstance(done, AnswerDone)
     assert done.citations[0].document_id == "kb:leave"
     assert "search failed" in tool_results(asked.server.requests[2])[1]
+
+
+def _chunk(finish: str | None = None, **delta: object) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
+
+
+CALL_FRAGMENT = {
+    "id": "a",
+    "function": {"name": "internal_search", "arguments": '{"query": "\ud83d"}'},
+}
+BYTES = st.sampled_from(
+    [
+        *(
+            b"data: [DONE]\n\n",
+            b"data: ",
+            b"\n\n",
+            b"\r",
+            b": ping\n\n",
+            b"event: x\n",
+            b"\xff\xfe",
+        ),
+        *(b"data: null\n\n", b"data: [[\n\n", b'data: {"choices": [null]}\n\n', b"data: {}\n\n"),
+        b'data: {"error": {"message": "no"}}\n\n',
+        b'data: {"choices": [{"delta": null, "finish_reason": "stop"}]}\n\n',
+        *(
+            _chunk(content=text)
+            for text in ("25 [1]", "[", "`", "\ud83d", "\ude00", "<think>", "</think>")
+        ),
+        *(
+            _chunk(content=text)
+            for text in ("<tool_call>", "```json\n{", '{"type":', "[[1]](http://x")
+        ),
+        *(_chunk(finish) for finish in ("stop", "length", "content_filter", "tool_calls")),
+        _chunk(reasoning_content="\ud83d"),
+        _chunk(tool_calls=[CALL_FRAGMENT]),
+        _chunk(tool_calls=[{"function": None}]),
+    ]
+) | st.binary(max_size=9)
+
+
+@pytest.mark.deep("engines")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(BYTES, max_size=9).map(b"".join), min_size=1, max_size=3))
+def test_whatever_a_model_sends_the_turn_ends_once(asked: Asked, bodies: list[bytes]) -> None:
+    asked.state = ChatStateContainer()
+    replies = itertools.cycle(map(Raw, bodies))
+    asked.server.play(lambda _: next(replies))
+    turn = ChatTurn(message="leave?", readers=ANN, deadline=Deadline.after(10))
+    events = list(run_llm_loop(turn, asked.parts(), asked.state))
+    ends = [event for event in events if isinstance(event, AnswerDone | TurnFailed)]
+    assert ends == events[-1:]
+    record = asked.state.snapshot()
+    assert record.status in {TurnStatus.FINISHED, TurnStatus.FAILED}
+    told = record.text + record.reasoning
+    assert told.encode().decode() == told
 
 
 def test_a_stopped_turn_is_on_record_and_the_model_is_stopped(asked: Asked) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli import _COMMANDS, _load
+from backend.cli.command_line import _COMMANDS, _load
 from tests.support.embedding_server import embedding_server
 
 SEARCH = """\
@@ -14,7 +14,7 @@ import sys
 from typer.testing import CliRunner
 from backend.cli import app
 done = CliRunner().invoke(app, ["search", "apples", "--source", "fruit", "--person", "ann"])
-assert done.exit_code == 1 and "No results" in done.output, done.output
+assert done.exit_code == 1 and "Nothing that you may read" in done.output, done.output
 print(*sorted(set(sys.modules) & {"sqlalchemy", "backend.store", "celery", "fastapi"}))
 """
 

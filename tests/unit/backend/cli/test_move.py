@@ -11,7 +11,7 @@ from backend.container import Container
 from backend.settings import Settings
 from backend.store import run_transitions, runs, sources
 from backend.sync.maintenance_lock import lock_index
-from backend.sync.process_identity import is_gone, this_process
+from backend.sync.run_lease import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.versions import IndexVersion
 from indexing.local import LocalIndexVersions

@@ -10,11 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.store import run_transitions
+from backend.store import run_progress, run_transitions
 from backend.store.database import Database, open_database, sqlite_url
-from backend.sync.process_identity import is_gone, this_process
+from backend.store.ledger import StoredLedger
+from backend.sync.run_lease import is_gone, this_process
 from indexing.ingestion.ledger import Failed
-from tests.support.store import store_with
+from indexing.ingestion.progress import ProgressMeter
+from tests.support.store import Store, document, store_with
 
 
 @pytest.fixture
@@ -52,10 +54,12 @@ def test_the_list_alone_is_the_list(cli: CliRunner) -> None:
 
 def test_the_list_tells_what_a_run_is_at(cli: CliRunner, database: Database) -> None:
     run = run_transitions.begin(database, "docs", "incremental", this_process(), is_gone)
-    run_transitions.report_progress(database, run, "indexing", "leave.pdf", {"documents": 2})
+    progress = ProgressMeter("docs", "indexing", 3).advance("leave.pdf", 2)
+    run_progress.report_progress(database, run, progress, {"documents": 2})
     told = cli.invoke(app, ["sources"]).output
-    assert "docs: Content sync · indexing · 2 documents · " in told
+    assert "docs: Indexing 2 of 3 documents · " in told
     assert "leave.pdf · since 20" in told
+    assert " syncing " in told
 
 
 def test_a_folder_that_is_there_works(cli: CliRunner, home: Path) -> None:
@@ -140,8 +144,31 @@ def test_a_decision_is_told_with_its_numbers_and_accepted(
     )
     shown = cli.invoke(app, ["sources"]).output
     assert "It lists 100 of 900 documents; 800 would be deleted." in shown
-    assert "quarry sources accept docs" in shown
-    assert "deletes 800 documents" in _json(cli, "sources", "accept", "docs")["told"]
+    assert "quarry sources decision docs" in shown
+    assert "800 documents" in _json(cli, "sources", "accept", "docs")["told"]
+
+
+def test_a_decision_is_shown_with_what_would_go_and_what_to_type(
+    cli: CliRunner, database: Database
+) -> None:
+    store = Store(database, StoredLedger(database))
+    store.hold(*(document(f"docs:{number:02}") for number in range(5)))
+    run = run_transitions.begin(database, "docs", "prune", this_process(), is_gone)
+    store.ledger.mark_seen("docs", run, ["docs:00"])
+    numbers = {"held": 5, "listed": 1, "missing": 4}
+    run_transitions.require_decision(database, run, "Much is gone.", numbers)
+    told = cli.invoke(app, ["sources", "decision", "docs", "--limit", "3"]).output.splitlines()
+    assert told[0] == "It lists 1 of 5 documents; 4 would be deleted."
+    assert "probably" in told[1]
+    assert [line.split()[-1] for line in told[3:6]] == ["docs:01", "docs:02", "docs:03"]
+    assert told[6] == "and 1 more"
+    assert told[8:] == [
+        "Keep them and look again: quarry sources keep docs",
+        "Delete them: quarry sources accept docs",
+    ]
+    assert "are kept" in _json(cli, "sources", "keep", "docs")["told"]
+    gone = cli.invoke(app, ["sources", "decision", "docs"])
+    assert (gone.exit_code, "needs a decision" in gone.output) == (1, True)
 
 
 def test_deleting_is_asked_first(cli: CliRunner) -> None:
@@ -165,6 +192,7 @@ HELP = """\
 import sys
 from typer.testing import CliRunner
 from backend.cli import app
+from indexing.ingestion.progress import ProgressMeter
 for words in (["--help"], ["search", "--help"], ["sources", "--help"], ["sync", "--help"]):
     assert CliRunner().invoke(app, words).exit_code == 0
 print(*sorted(set(sys.modules) & {"connectors.registry", "sqlalchemy", "httpx", "lxml"}))

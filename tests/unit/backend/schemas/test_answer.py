@@ -29,11 +29,11 @@ def test_a_citation_is_told_with_its_quote() -> None:
     assert (citation.score, citation.verdict) == (0.75, "weak")
 
 
-def test_a_citation_that_nothing_bears_out_is_told_without_a_quote() -> None:
+def test_a_citation_that_was_not_checked_is_told_without_a_quote() -> None:
     (citation,) = AnswerResponse.from_answer("Who signs?", _answer(None), 0.1).citations
     assert (citation.number, citation.document_id) == (1, "folder:rules.md")
     assert (citation.quote, citation.section, citation.span) == ("", 0, (0, 0))
-    assert (citation.score, citation.verdict) == (0.0, Verdict.UNSUPPORTED.value)
+    assert (citation.score, citation.verdict) == (0.0, Verdict.UNCHECKED.value)
 
 
 def _answer(support: Support | None) -> AnswerDone:

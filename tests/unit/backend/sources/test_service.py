@@ -7,12 +7,21 @@ from unittest.mock import Mock
 import pytest
 
 from backend.sources.service import SourceService
-from backend.store import audit, batches, failures, run_transitions, schedule
+from backend.store import (
+    audit,
+    batches,
+    failures,
+    run_progress,
+    run_transitions,
+    schedule,
+    workers,
+)
 from backend.store.runs import Process, Run
-from backend.sync.process_identity import this_process
+from backend.sync.run_lease import this_process
 from connectors.connector import Deletion
 from connectors.errors import ConflictError, NotFoundError
 from indexing.ingestion.ledger import Failed
+from indexing.ingestion.progress import ProgressMeter
 from tests.support.store import Store, document, source_service, store_at
 
 
@@ -29,7 +38,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def begun(store: Store, kind: str = "incremental") -> int:
     run = run_transitions.begin(store.database, "desk", kind, this_process(), alive)
-    run_transitions.enter_stage(store.database, run, "indexing")
+    run_progress.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -46,8 +55,9 @@ def test_a_run_says_all_that_can_be_asked_of_it(store: Store) -> None:
     run = begun(store)
     store.hold(document("desk:a"), document("desk:b"))
     batches.save(store.database, run, [Deletion("desk:x")], None)
-    run_transitions.report_progress(store.database, run, "indexing", "leave.pdf", {"documents": 2})
-    run_transitions.set_activity(
+    progress = ProgressMeter("desk", "indexing").advance("leave.pdf", 2)
+    run_progress.report_progress(store.database, run, progress, {"documents": 2})
+    run_progress.set_activity(
         store.database, run, "leave.pdf", "the index, to take in what was read"
     )
     told = source_service(store.database).status("desk")
@@ -127,7 +137,7 @@ def test_only_what_failed_can_be_tried_again(store: Store) -> None:
     assert source_service(store.database).status("desk").failures == 2
 
 
-def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(store: Store) -> None:
+def test_a_decision_stands_until_it_is_accepted(store: Store) -> None:
     with pytest.raises(ConflictError, match="needs a decision"):
         source_service(store.database).accept("desk")
     schedule.record_end(store.database, "desk", ["incremental"], datetime.now(UTC))
@@ -144,15 +154,66 @@ def test_a_decision_stands_until_it_is_accepted_or_a_listing_was_taken_over(stor
     )
     run_transitions.close(store.database, begun(store), "done")
     assert source_service(store.database).status("desk").decision == numbers
-    assert source_service(store.database).accept("desk").told.startswith("Accepted")
+    assert (
+        source_service(store.database)
+        .accept("desk")
+        .told.startswith("90 documents of desk will be deleted")
+    )
+    assert _due_check(store).accepted == 90
+    told = source_service(store.database).status("desk")
+    assert (told.decision, told.state) == (None, "done")
+
+
+def _due_check(store: Store) -> schedule.Due:
     (due,) = [
         each
         for each in schedule.list_due(store.database, datetime.now(UTC), alive)
         if each.source == "desk" and each.kind == "prune"
     ]
-    assert due.accepted == 90
+    return due
+
+
+def _undecided(store: Store, missing: int) -> None:
+    schedule.record_end(store.database, "desk", ["incremental"], datetime.now(UTC))
+    numbers = {"held": 100, "listed": 100 - missing, "missing": missing}
+    run_transitions.require_decision(store.database, begun(store, "prune"), "Gone.", numbers)
+
+
+def test_a_listing_that_was_taken_over_since_leaves_nothing_to_decide(store: Store) -> None:
+    _undecided(store, 90)
     schedule.record_end(store.database, "desk", ["prune"], datetime.now(UTC))
     assert source_service(store.database).status("desk").decision is None
+
+
+def test_what_is_kept_is_looked_for_again_and_not_asked_about_meanwhile(store: Store) -> None:
+    _undecided(store, 80)
+    _undecided(store, 90)
+    assert "are kept" in source_service(store.database).keep("desk").told
+    assert _due_check(store).accepted is None
+    told = source_service(store.database).status("desk")
+    assert (told.state, told.decision) == ("decided", None)
+    with pytest.raises(ConflictError, match="needs a decision"):
+        source_service(store.database).accept("desk")
+
+
+def test_nothing_is_accepted_that_was_not_shown(store: Store) -> None:
+    _undecided(store, 80)
+    _undecided(store, 90)
+    with pytest.raises(ConflictError, match="By now 90 documents of 'desk' are missing, not 80"):
+        source_service(store.database).accept("desk", 80)
+    assert source_service(store.database).status("desk").decision is not None
+    source_service(store.database).accept("desk", 90)
+    assert _due_check(store).accepted == 90
+
+
+def test_a_decision_of_a_permission_sync_is_carried_out_by_a_deletion_check(store: Store) -> None:
+    """A permission sync itself deletes nothing."""
+    schedule.record_end(store.database, "desk", ["incremental"], datetime.now(UTC))
+    numbers = {"held": 100, "listed": 10, "missing": 90}
+    run = begun(store, "permissions")
+    run_transitions.require_decision(store.database, run, "Gone.", numbers)
+    source_service(store.database).accept("desk")
+    assert _due_check(store).accepted == 90
 
 
 @pytest.mark.parametrize(
@@ -223,3 +284,30 @@ def test_an_action_is_one_transaction_with_its_audit_entry(
     with pytest.raises(RuntimeError):
         source_service(store.database).pause("desk")
     assert source_service(store.database).status("desk").paused_at is None
+
+
+def test_who_asks_for_something_while_no_worker_runs_is_told(store: Store) -> None:
+    service = source_service(store.database)
+    for ask in (service.sync, service.prune, service.permissions, service.delete):
+        assert "No worker is running. Start `quarry serve`" in ask("desk").told
+    workers.register(store.database, this_process(), "serve")
+    assert "worker" not in service.sync("web").told
+
+
+def test_a_missing_queue_is_named(store: Store) -> None:
+    for queue in ("fetch", "index", "beat"):
+        workers.register(store.database, Process("far", len(queue), queue), queue)
+    told = source_service(store.database).prune("desk").told
+    assert told.endswith("Start quarry worker --queue light.")
+
+
+def test_what_was_saved_is_tried_at_once_unless_the_source_is_paused(store: Store) -> None:
+    service = source_service(store.database)
+    for name in ("desk", "web"):
+        for kind in ("incremental", "permissions", "prune"):
+            schedule.record_end(store.database, name, [kind], datetime.now(UTC))
+    service.pause("web")
+    for name in ("desk", "web"):
+        service.edit(name, {"path": "/tmp"}, None)
+    due = schedule.list_due(store.database, datetime.now(UTC), alive)
+    assert [(one.source, one.kind) for one in due] == [("desk", "incremental")]

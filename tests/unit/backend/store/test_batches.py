@@ -18,8 +18,8 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import select, update
 
-from backend.store import batches, run_transitions, runs, sources
-from backend.store.batch_codec import decode_changes, encode_changes
+from backend.store import batches, run_progress, run_transitions, runs, sources
+from backend.store.document_contents import decode_changes, encode_changes
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import batches as rows
 from connectors.connector import Checkpoint, Deletion, Unchanged, Unreadable
@@ -51,7 +51,7 @@ def store(database_url: str) -> Iterator[Store]:
 def reading(store: Store, source: str = "desk") -> int:
     """A run whose batches may be taken."""
     run = run_transitions.begin(store.database, source, "incremental", ME, gone)
-    run_transitions.enter_stage(store.database, run, "indexing")
+    run_progress.enter_stage(store.database, run, "indexing")
     return run
 
 
@@ -92,6 +92,7 @@ def test_whatever_a_source_tells_is_told_again_as_it_was() -> None:
         Deletion("desk:b"),
         Unchanged("desk:c", "7"),
         Unreadable(document_id="desk:d", item="d.pdf", reason="it is encrypted", link="file:d"),
+        Unreadable(document_id="desk:e", item="e.pdf", reason="it is encrypted", version="7"),
     )
     assert decode_changes(encode_changes(told)) == told
 

@@ -19,8 +19,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from backend.store import database as module
-from backend.store import dialects, sources
-from backend.store.database import LATEST, Database, open_database, sqlite_url
+from backend.store import sources
+from backend.store.database import LATEST, Database, create_engine_for, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.store.tables import metadata
 from connectors.connector import Checkpoint
@@ -88,7 +88,7 @@ GONE = {("kept", "'k1'")}
 
 
 def test_what_the_first_migration_held_outlives_those_that_followed(empty_url: str) -> None:
-    with closing(Database(dialects.create_engine_for(empty_url))) as before:
+    with closing(Database(create_engine_for(empty_url))) as before:
         with before.writing() as connection:
             config = Config(attributes={"connection": connection})
             config.set_main_option("script_location", str(MIGRATIONS))
@@ -221,7 +221,7 @@ def test_a_database_that_another_holds_too_long_is_for_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_database(url(tmp_path)).close()
-    monkeypatch.setattr(dialects, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.05)
     database = open_database(url(tmp_path))
     other = sqlite3.connect(tmp_path / "quarry.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -127,3 +127,24 @@ def test_texts_go_with_their_documents(store: Store) -> None:
     assert kept_texts(store.database) == 1
     store.ledger.save([Removed("web:a")])
     assert kept_texts(store.database) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["Leave policy", "leave POLICY", "https://desk.example/a.md#page=2", "a.md", "HR/a.md"]
+)
+def test_a_document_is_found_by_its_link_title_or_file_name(store: Store, name: str) -> None:
+    one = replace(
+        document("desk:HR/a.md", access=Access.to(["group:hr"])),
+        title="Leave policy",
+        link="https://desk.example/a.md",
+    )
+    store.hold(one, document("desk:HR/ba.md"))
+    (found,) = documents.find_by_name(store.database, name, HR, 10)
+    assert found.id == "desk:HR/a.md"
+    assert documents.find_by_name(store.database, name, STRANGER, 10) == []
+
+
+def test_names_are_no_patterns(store: Store) -> None:
+    store.hold(document("desk:a.md"))
+    for name in ("%", "_.md", "", ".md"):
+        assert documents.find_by_name(store.database, name, ANN, 10) == []

@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
-from backend.store import run_transitions, runs
+from backend.store import run_progress, run_transitions, runs
 from backend.store.runs import Process, Run, RunEndedError
 from backend.store.tables import runs as run_rows
 from connectors.errors import TemporarilyUnavailableError
+from indexing.ingestion.progress import ProgressMeter
 from tests.support.store import Store, store_at
 
 ME = Process("here", 4711, "100")
@@ -36,7 +37,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def test_a_run_tells_what_it_does_and_how_it_ended(store: Store) -> None:
     number = run_transitions.begin(store.database, "desk", "sync", ME, alive)
-    run_transitions.renew(store.database, number, "indexing", "leave.pdf", {"documents": 3})
+    run_progress.renew(store.database, number, "indexing", "leave.pdf", {"documents": 3})
     going = runs.latest(store.database)["desk"]
     assert (going.id, going.kind, going.state) == (number, "sync", "running")
     assert (going.stage, going.item, going.counts) == ("indexing", "leave.pdf", {"documents": 3})
@@ -65,7 +66,7 @@ def test_a_run_whose_process_is_gone_is_taken_over_and_cannot_go_on(store: Store
     second = run_transitions.begin(store.database, "desk", "sync", ME, gone)
     assert second > first
     with pytest.raises(TemporarilyUnavailableError, match="taken over"):
-        run_transitions.renew(store.database, first, "indexing", None, {})
+        run_progress.renew(store.database, first, "indexing", None, {})
     run_transitions.finish(store.database, first, "done", {})
     newest, oldest = runs.history(store.database, "desk")
     assert (newest.id, newest.state) == (second, "running")
@@ -121,7 +122,7 @@ def test_a_run_in_vain_is_closed_and_another_waits_in_its_place(store: Store) ->
         assert waiting.waiting_for == "Nothing moved."
         assert waiting.next_try == waiting.started_at + timedelta(minutes=minutes)
         with pytest.raises(RunEndedError, match="Nothing moved"):
-            run_transitions.set_activity(store.database, first, item="late")
+            run_progress.set_activity(store.database, first, item="late")
         with pytest.raises(RunEndedError):
             run_transitions.requeue(store.database, first, "failed", "Again.")
         run_transitions.resume(store.database, waiting.id, ME)
@@ -145,7 +146,9 @@ def test_beginning_and_end_of_a_run_are_logged_with_its_counts(
     caplog.set_level(logging.INFO, "quarry.runs")
     run = run_transitions.begin(store.database, "desk", "prune", ME, alive)
     counts = {"deleted": 3, "amended": 2, "documents": 0}
-    run_transitions.report_progress(store.database, run, "listing", None, counts)
+    run_progress.report_progress(
+        store.database, run, ProgressMeter("desk", "listing").advance(None), counts
+    )
     run_transitions.close(store.database, run, "failed", "It broke.")
     prefix = f"run={run} source=desk kind=prune"
     assert caplog.messages == [

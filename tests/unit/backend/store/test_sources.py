@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from backend.store.runs import Process, Run
 from connectors.connector import Checkpoint
 from connectors.errors import ActionRequiredError
 from indexing.ingestion.ledger import CheckpointReset
-from tests.support.store import Store, document, store_at
+from tests.support.store import Store, document, source_service, store_at
 
 ME = Process("here", 1, "1")
 
@@ -82,10 +83,9 @@ def test_other_settings_begin_from_the_beginning(store: Store) -> None:
     assert other.credential == "sealed"
 
 
-def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store) -> None:
-    desk = sources.find(store.database, "desk")
+def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store, tmp_path: Path) -> None:
     run = run_transitions.begin(store.database, "desk", "incremental", ME, gone)
-    sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
+    source_service(store.database).edit("desk", {"path": str(tmp_path)}, None)
     with pytest.raises(runs.RunEndedError, match="was changed"):
         batches.save(store.database, run, [], Checkpoint("9"))
     assert sources.find(store.database, "desk").checkpoint is None
@@ -94,11 +94,10 @@ def test_a_run_by_former_settings_ends_and_saves_nothing_more(store: Store) -> N
         for one in schedule.list_due(store.database, datetime.now(UTC), gone)
         if one.source == "desk"
     )
-    assert due.kind == "incremental"
+    assert due.kind == "first"
 
 
-def test_a_removal_goes_on_whatever_the_settings(store: Store) -> None:
-    desk = sources.find(store.database, "desk")
+def test_a_removal_goes_on_whatever_the_settings(store: Store, tmp_path: Path) -> None:
     run = run_transitions.begin(store.database, "desk", "removal", ME, gone)
-    sources.edit(store.database, "desk", {**desk.settings, "include": ["*.md"]})
+    source_service(store.database).edit("desk", {"path": str(tmp_path)}, None)
     assert runs.find(store.database, run).state == "running"

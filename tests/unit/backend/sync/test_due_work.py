@@ -18,8 +18,7 @@ from backend.store.runs import Process, Run
 from backend.store.sources import Source
 from backend.sync import wakeup_messages
 from backend.sync.due_work import Engine
-from backend.sync.process_identity import this_process
-from backend.sync.run_lease import StallLimit, StoppedError
+from backend.sync.run_lease import StallLimit, StoppedError, this_process
 from backend.sync.run_steps import MOST_OPEN
 from backend.sync.wakeup_messages import WakeupMessage
 from backend.sync.worker_threads import WorkerThreads
@@ -36,8 +35,8 @@ from connectors.connector import (
 from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.executor import BatchWorker
 from indexing.ingestion.pipeline import Pipeline
 from tests.support.memory_index_writer import MemoryIndexWriter
 from tests.support.store import Store, document, source_service, store_at

@@ -12,14 +12,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
-from backend.store import documents, failures, run_transitions, runs, sources
+from backend.store import batches, documents, failures, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import Process, Run
 from backend.store.sources import Source
+from backend.store.tables import sources as source_rows
 from backend.sync.due_work import Engine
 from backend.sync.foreground_run import remove, sync
-from backend.sync.process_identity import SILENCE_LIMIT, is_gone, this_process
+from backend.sync.run_lease import SILENCE_LIMIT, is_gone, this_process
 from connectors.access import Access, Readers
 from connectors.connector import (
     Change,
@@ -34,15 +36,18 @@ from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from connectors.sources.folder.connector import FolderConnector
 from connectors.sources.folder.settings import FolderSettings
+from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Filters
-from indexing.ingestion.batch_worker import BatchWorker
 from indexing.ingestion.batching import BatchSize
+from indexing.ingestion.executor import BatchWorker
+from indexing.ingestion.ledger import Failed
 from indexing.ingestion.pipeline import EmptyListing, Pipeline
 from indexing.ingestion.progress import Progress, Report
 from indexing.local import open_index, open_writer
 from indexing.runtime.deadline import Deadline
 from tests.support.memory_index_writer import MemoryIndexWriter
+from tests.support.stepped_embedder import SteppedEmbedder
 from tests.support.store import Store, document, kept_texts, store_at, store_with
 
 EMBEDDER = HashingEmbedder()
@@ -217,6 +222,78 @@ def test_a_run_that_nobody_follows_to_its_end_is_closed(room: Room) -> None:
     assert room.last().state == "running"
     del steps
     assert room.last().state == "interrupted"
+
+
+@dataclass
+class CountingShelf(Shelf):
+    """A shelf that tells how much is on it."""
+
+    def count_documents(self) -> int:
+        return len(self.documents)
+
+
+def test_a_first_sync_knows_from_the_start_how_much_there_is(room: Room) -> None:
+    source = sources.find(room.store.database, "desk")
+    told = list(sync(room.store.database, source, CountingShelf(shelf(6).documents), room.pipeline))
+    indexing = [one for one in told if isinstance(one, Progress) and one.stage == "indexing"]
+    assert {one.total for one in indexing} == {6}
+    assert (indexing[-1].done, indexing[-1].seconds_left) == (6, 0)
+
+
+def test_a_first_sync_that_goes_on_counts_only_what_is_left(room: Room) -> None:
+    room.store.hold(document("desk:0"), document("desk:1"))
+    room.store.ledger.save(
+        [Failed(source="desk", document_id="desk:2", item="c", reason="no", version="1")]
+    )
+    source = sources.find(room.store.database, "desk")
+    steps = sync(room.store.database, source, CountingShelf(shelf(6).documents), room.pipeline)
+    assert next(one.total for one in steps if isinstance(one, Progress) and one.total) == 3
+
+
+def test_once_a_source_is_read_it_is_known_how_much_there_is_to_index(room: Room) -> None:
+    source = sources.find(room.store.database, "desk")
+    told = list(sync(room.store.database, source, shelf(6), room.pipeline))
+    indexing = [one for one in told if isinstance(one, Progress) and one.stage == "indexing"]
+    assert (indexing[-1].done, indexing[-1].total) == (6, 6)
+    # The second sync reads no document again.
+    again = room.sync(shelf(6))
+    assert again.documents == 0
+
+
+def test_a_run_tells_what_is_embedded(room: Room) -> None:
+    source = sources.find(room.store.database, "desk")
+    embedder = SteppedEmbedder()
+    steps = sync(room.store.database, source, shelf(1), replace(room.pipeline, embedder=embedder))
+    next(one for one in steps if isinstance(one, Progress) and one.embedding)
+    told = room.last().embedding
+    assert told is not None
+    assert (told.item, told.done, told.total) == ("About desk:0", 0, 1)
+    embedder.proceed()
+    assert report_of(steps).documents == 1
+
+
+class InterruptedEmbedder(HashingEmbedder):
+    """An embedder during whose work the person presses Ctrl-C."""
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        del texts
+        raise KeyboardInterrupt
+
+
+def test_after_an_interruption_a_failure_is_counted_and_named_once(room: Room) -> None:
+    bad = Unreadable(document_id="desk:1", item="leave.pdf", reason="it is locked")
+    desk = replace(shelf(5), before=lambda number: bad if number == 1 else None)
+    with pytest.raises(KeyboardInterrupt):
+        replace(room, pipeline=replace(room.pipeline, embedder=InterruptedEmbedder())).sync(desk)
+    assert batches.count(room.store.database, "desk")
+    with room.store.database.writing() as connection:
+        # The source had not come to a checkpoint yet, so that it is read from the beginning.
+        connection.execute(update(source_rows).values(checkpoint=None))
+    report = room.sync(desk)
+    assert report.unreadable_count == 1
+    assert [one.item for one in report.unreadable] == ["leave.pdf"]
+    (failure,) = failures.list_failures(room.store.database)
+    assert failure.tries == 1
 
 
 def test_a_failing_document_is_named_and_the_run_is_done(room: Room) -> None:

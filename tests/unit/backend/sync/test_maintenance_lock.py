@@ -9,7 +9,7 @@ import pytest
 from backend.store import run_transitions, runs, sources
 from backend.sync import maintenance_lock as module
 from backend.sync.maintenance_lock import hold_all_sources, lock_index
-from backend.sync.process_identity import is_gone, this_process
+from backend.sync.run_lease import is_gone, this_process
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from tests.support.store import Store, store_at, store_with
 

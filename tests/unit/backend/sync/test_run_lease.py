@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.store import batches, run_transitions, runs
+from backend.store import batches, run_progress, run_transitions, runs
 from backend.store.runs import RunEndedError
 from backend.sync import run_lease
-from backend.sync.process_identity import is_dead, is_gone, this_process
 from backend.sync.run_lease import (
     ChangeNotifier,
     Heartbeat,
@@ -18,7 +17,10 @@ from backend.sync.run_lease import (
     StoppedError,
     describe_error,
     is_bug,
+    is_dead,
+    is_gone,
     report_reliably,
+    this_process,
 )
 from connectors.connector import Deletion
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -148,7 +150,7 @@ def test_a_hung_run_is_requeued_with_the_reason_and_its_batches_are_postponed(
 ) -> None:
     database = store_with(tmp_path, "desk").database
     run = run_transitions.begin(database, "desk", "incremental", this_process(), is_gone)
-    run_transitions.enter_stage(database, run, "indexing")
+    run_progress.enter_stage(database, run, "indexing")
     batches.save(database, run, [Deletion("desk:a")], None)
     held = batches.claim(database, this_process(), is_dead)
     assert held is not None

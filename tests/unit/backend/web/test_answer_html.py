@@ -71,6 +71,24 @@ def test_a_number_in_code_or_that_is_not_cited_is_text() -> None:
     assert "<code>[[1]](f)</code> and [9]" in shown
 
 
+def test_escaped_brackets_are_text_whatever_is_cited() -> None:
+    text = r"He wrote \[\[1\]\](https\://evil.example/x) and \[1\] [[1]]()"
+    shown = _rendered(text, [_citation(1, link="")])
+    (chip,) = html.fromstring(shown).iter("a")
+    assert chip.get("class") == "cite"
+    assert "He wrote [[1]](https://evil.example/x) and [1] <a" in shown
+
+
+@pytest.mark.parametrize("definition", ["[1]: https://evil.example", "[1\n]: https://evil.example"])
+def test_a_definition_does_not_lead_a_citation_elsewhere(definition: str) -> None:
+    shown = _rendered(
+        f"So [[1]](file:///x), and [a].\n\n{definition}\n\n[a]: http://a", [_citation(1)]
+    )
+    (chip, link) = html.fromstring(shown).iter("a")
+    assert (chip.text, chip.get("class")) == ("1", "cite")
+    assert link.get("href") == "http://a"
+
+
 def test_markdown_is_rendered() -> None:
     shown = _rendered("**a**\n\n1. b\n\n| c |\n|---|\n| d |\n")
     for tag in ("<strong>a</strong>", "<ol>", "<th>c</th>", "<td>d</td>"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backend.web.document_blocks import Block, Paragraph, Piece, TableBlock, blocks
 from backend.web.sanitizing import replace_controls
 from connectors.document import Section, Span
-from connectors.extraction import media_types
+from connectors.extraction import registry
 
 _PROSE = st.text(alphabet="ab c\n\u202e漢", max_size=60)
 
@@ -28,9 +28,7 @@ def _visible(text: str) -> str:
     return "".join(text.split())
 
 
-@given(
-    _PROSE, st.data(), st.sampled_from([media_types.TEXT, media_types.PDF, media_types.MARKDOWN])
-)
+@given(_PROSE, st.data(), st.sampled_from([registry.TEXT, registry.PDF, registry.MARKDOWN]))
 def test_no_character_is_lost_and_the_passage_is_what_is_marked(
     text: str, data: st.DataObject, media_type: str
 ) -> None:
@@ -42,7 +40,7 @@ def test_no_character_is_lost_and_the_passage_is_what_is_marked(
     assert _visible(marked) == _visible(replace_controls(text[start:end]))
 
 
-def _told(text: str, media_type: str = media_types.MARKDOWN) -> list[tuple[str, str]]:
+def _told(text: str, media_type: str = registry.MARKDOWN) -> list[tuple[str, str]]:
     return [
         (block.kind, "".join(piece.text for piece in block.line))
         for block in blocks(Section(text=text), media_type)
@@ -65,7 +63,7 @@ def test_the_blocks_of_markdown() -> None:
 
 
 def test_other_texts_keep_their_lines() -> None:
-    assert _told("# One\n  two\n\n- item", media_types.TEXT) == [
+    assert _told("# One\n  two\n\n- item", registry.TEXT) == [
         ("p", "# One\n  two"),
         ("li", "item"),
     ]
@@ -73,14 +71,14 @@ def test_other_texts_keep_their_lines() -> None:
 
 def test_lines_of_a_page_that_were_broken_to_fit_flow() -> None:
     page = "Heading\nA line that is about as long as lines are here\nand goes on.\nNext"
-    assert _told(page, media_types.PDF) == [
+    assert _told(page, registry.PDF) == [
         ("p", "Heading\nA line that is about as long as lines are here and goes on.\nNext")
     ]
 
 
 def test_markup_within_a_line() -> None:
     text = "**b** *e* `c*d*` [x](https://x.example) [y](javascript:z) ![i](https://i.example/i.png)"
-    (shown,) = blocks(Section(text=text), media_types.MARKDOWN)
+    (shown,) = blocks(Section(text=text), registry.MARKDOWN)
     assert isinstance(shown, Paragraph)
     styled = [(piece.text, piece.style, piece.href) for piece in shown.line if piece.text.strip()]
     assert styled == [
@@ -96,7 +94,7 @@ def test_markup_within_a_line() -> None:
 def test_markup_goes_on_over_the_end_of_a_line() -> None:
     text = "> See **the\n> rules** in [our\n> hand book](https://x.example)\n> and [tips]({%\n> page '/a' %})."
     passage = Span(text.index("rules"), text.index("book"))
-    (shown,) = blocks(Section(text=text), media_types.MARKDOWN, passage)
+    (shown,) = blocks(Section(text=text), registry.MARKDOWN, passage)
     assert isinstance(shown, Paragraph)
     assert "".join(piece.text for piece in shown.line) == "See the rules in our hand book and tips."
     assert "".join(piece.text for piece in shown.line if piece.style) == "the rules"
@@ -106,7 +104,7 @@ def test_markup_goes_on_over_the_end_of_a_line() -> None:
 
 def test_a_table_with_its_head_and_escaped_cells() -> None:
     text = "| a | b |\n| --- | --- |\n| c \\| d | **e** |"
-    (shown,) = blocks(Section(text=text, kind="table"), media_types.XLSX, Span(24, 44))
+    (shown,) = blocks(Section(text=text, kind="table"), registry.XLSX, Span(24, 44))
     assert isinstance(shown, TableBlock)
     assert [[piece.text for piece in cell] for cell in shown.head] == [["a"], ["b"]]
     assert [[piece.text for piece in cell] for cell in shown.rows[0]] == [["c | d"], ["**e**"]]
@@ -123,5 +121,5 @@ def test_a_table_that_is_none_is_shown_as_text(text: str) -> None:
 
 def test_a_hostile_line_takes_linear_time() -> None:
     for unit in ("**a", "[a](", "`a", "| a \\", "> ", "*a ", "![[", "*a*\n", "[a\n", "[a](b\n"):
-        assert blocks(Section(text=unit * 10_000), media_types.MARKDOWN)
-        assert blocks(Section(text="|" + unit * 10_000, kind="table"), media_types.MARKDOWN)
+        assert blocks(Section(text=unit * 10_000), registry.MARKDOWN)
+        assert blocks(Section(text="|" + unit * 10_000, kind="table"), registry.MARKDOWN)

@@ -6,7 +6,7 @@ from backend.store.documents import StoredDocument
 from backend.web.document_view import LONGEST, Author, DocumentView, Passage, build_view
 from connectors.access import Access
 from connectors.document import Document, Person, Place, Section, Span
-from connectors.extraction import media_types
+from connectors.extraction import registry
 
 MOMENT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ def _stored(*sections: Section, title: str = "Guide", link: str = "file:///x") -
         title=title,
         sections=sections,
         link=link,
-        media_type=media_types.TEXT,
+        media_type=registry.TEXT,
         access=Access.to(["group:a", "user:ann@example.com"]),
         version="1",
         metadata={"path": "guide.md", "tags": ("a", "b")},

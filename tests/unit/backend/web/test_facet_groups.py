@@ -5,13 +5,13 @@ from datetime import date
 
 from backend.web import facet_groups
 from backend.web.search_url import Address
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from indexing.index.person_keys import PersonCount
 from indexing.index.protocols import Facets
 
 COUNTS = Facets(
     sources={"b": 2, "a": 2, "c": 5},
-    media_types={media_types.PDF: 1, "x/strange": 3},
+    media_types={registry.PDF: 1, "x/strange": 3},
     people={
         "ann@example.com": PersonCount("Ann Lee", 3),
         "bob": PersonCount("Bob", 2),
@@ -38,9 +38,7 @@ def test_a_choice_leads_to_the_search_with_it_and_back() -> None:
     asked = Address(text="q", limit=60)
     taken = facet_groups.groups(COUNTS, asked)[1].choices[1]
     assert (taken.href, taken.chosen) == ("/?q=q&type=pdf", False)
-    back = facet_groups.groups(COUNTS, Address(text="q", media_types=(media_types.PDF,)))[
-        1
-    ].choices[1]
+    back = facet_groups.groups(COUNTS, Address(text="q", media_types=(registry.PDF,)))[1].choices[1]
     assert (back.href, back.chosen) == ("/?q=q", True)
 
 

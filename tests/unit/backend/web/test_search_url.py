@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from backend.web.search_url import LIMIT, MOST, Address, read, toggled
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from indexing.index.person_keys import person_key
 from indexing.index.protocols import DateRange
 
@@ -22,7 +22,7 @@ _DAYS = st.none() | st.dates(date(1900, 1, 1), date(2100, 1, 1))
         Address,
         text=_WORDS,
         sources=_SEVERAL,
-        media_types=st.sampled_from([(), (media_types.PDF,), ("x/y", media_types.HTML)]),
+        media_types=st.sampled_from([(), (registry.PDF,), ("x/y", registry.HTML)]),
         people=_SEVERAL.map(
             lambda names: tuple(dict.fromkeys(filter(bool, map(person_key, names))))
         ),
@@ -39,7 +39,7 @@ def test_what_is_not_understood_is_left_out() -> None:
     told = read(
         QueryParams("q= a &since=tomorrow&until=9999-12-31&limit=1e9&type=pdf&type=pdf&x=y")
     )
-    assert told == Address(text="a", media_types=(media_types.PDF,))
+    assert told == Address(text="a", media_types=(registry.PDF,))
     assert read(QueryParams("limit=99999")).limit == MOST
     assert read(QueryParams("limit=-1")).limit == LIMIT
 

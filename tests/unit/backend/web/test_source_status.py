@@ -13,24 +13,17 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 def _stands(state: str, **run: object) -> SourceStatusView:
     told = RunResponse.example().model_copy(update={"state": state, **run})
-    return _to_view(
-        SourceResponse.example().model_copy(update={"state": state, "run": told, "rate": 8.44})
+    return _to_view(SourceResponse.example().model_copy(update={"state": state, "run": told}))
+
+
+def test_what_goes_on_is_told_without_control_characters() -> None:
+    going = SourceResponse.example().model_copy(
+        update={"state": "running", "activity": "Indexing · a\u202eb.md"}
     )
-
-
-def test_what_goes_on_is_told_with_its_counts_rate_and_item() -> None:
-    stands = _stands("running", stage="indexing", counts={"documents": 1200}, item="a\u202eb.md")
-    assert stands.doing == "Content sync · indexing · 1,200 documents · 8.4 a second · a\ufffdb.md"
+    stands = _to_view(going)
+    assert stands.doing == "Indexing · a\ufffdb.md"
     assert (stands.state, stands.is_open) == ("syncing", True)
     assert [one.name for one in stands.actions] == ["cancel", "pause"]
-
-
-def test_what_it_waits_for_is_told() -> None:
-    stands = _stands("waiting", waiting_for="the service, which is busy.")
-    assert stands.doing == "Waiting: the service, which is busy."
-    assert stands.is_open
-    stuck = _stands("waiting", waiting_for="Nothing moved for 15 minutes while a.md was read.")
-    assert stuck.doing == "Nothing moved for 15 minutes while a.md was read."
 
 
 @pytest.mark.parametrize(

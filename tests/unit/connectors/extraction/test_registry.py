@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from connectors.document import Section
 from connectors.extraction import registry
-from connectors.extraction.media_types import detect_media_type
-from connectors.extraction.registry import extract, is_supported
+from connectors.extraction.registry import detect_media_type, extract, is_supported
 from connectors.extraction.result import ExtractionError
 from tests.support.files import email, pdf, slides, word_document, workbook
 
@@ -88,3 +87,38 @@ def test_the_libraries_of_the_formats_are_loaded_only_when_needed() -> None:
     code = "import sys, connectors.registry; print([m for m in ('docx', 'pptx', 'openpyxl', 'pypdf') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "expected"),
+    [
+        ("a.md", b"# a", registry.MARKDOWN),
+        ("A.MD", b"# a", registry.MARKDOWN),
+        ("a.html", b"<p>", registry.HTML),
+        ("a.csv", b"a,b", registry.CSV),
+        ("a.eml", b"From: a", registry.EML),
+        ("a.txt", b"a", registry.TEXT),
+        ("README", b"read me", registry.TEXT),
+        ("a.py", b"import os", registry.TEXT),
+        ("a", bytes(range(64)), registry.UNKNOWN),
+        ("a", b"", registry.UNKNOWN),
+        ("a.rtf", b"{\\rtf1", "application/rtf"),
+        ("a.txt", b"{\\rtf1", "application/rtf"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", registry.DOCX),
+        ("a.zip", b"PK\x03\x04", "application/zip"),
+        ("a.md", b"PK\x03\x04", "application/zip"),
+        ("a.png", b"\x89PNG", "image/png"),
+        ("a.ipynb", b"{}", "application/x-ipynb+json"),
+    ],
+)
+def test_the_name_and_the_first_bytes_tell_the_format(
+    name: str, head: bytes, expected: str
+) -> None:
+    assert detect_media_type(name, head) == expected
+
+
+def test_office_files_and_pdfs_are_known_by_their_bytes() -> None:
+    assert detect_media_type("a.docx", word_document("x")) == registry.DOCX
+    assert detect_media_type("a.xlsx", workbook({"s": [["x"]]})) == registry.XLSX
+    assert detect_media_type("misnamed.txt", pdf("x")) == registry.PDF

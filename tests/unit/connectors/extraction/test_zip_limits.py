@@ -6,8 +6,7 @@ import pytest
 
 from connectors.extraction import docx as word_module
 from connectors.extraction import pptx, xlsx, zip_limits
-from connectors.extraction.media_types import DOCX, PPTX, XLSX
-from connectors.extraction.registry import extract
+from connectors.extraction.registry import DOCX, PPTX, XLSX, extract
 from connectors.extraction.result import ExtractionError
 from connectors.extraction.zip_limits import check_zip_limits
 from tests.support.files import word_document

@@ -10,7 +10,7 @@ import pytest
 from indexing.embedding import model_building
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.model_building import build_model, plan_graph
-from indexing.embedding.model_files import find_model
+from indexing.embedding.model_loading import find_model
 from indexing.embedding.openvino_embedder import OpenVinoEmbedder
 from indexing.embedding.sentence_transformers_model import is_conversion_installed
 from indexing.runtime.deadline import Deadline

@@ -9,10 +9,10 @@ import pytest
 from indexing.embedding.bert_config import read_bert_config
 from indexing.embedding.bert_graph import BertWeights, build_bert
 from indexing.embedding.exported_graph import can_read_exported, read_exported
+from indexing.embedding.graph_nodes import ov_ops, save_graph, token_inputs
 from indexing.embedding.model_building import build_model, plan_graph
 from indexing.embedding.model_config import UnsupportedModelError, read_model_config
 from indexing.embedding.openvino_embedder import OpenVinoEmbedder
-from indexing.embedding.openvino_runtime import ov_ops, save_graph, token_inputs
 from indexing.embedding.safetensors_file import ModelWeights
 from tests.support.models import WORDS, write_tiny_bert
 from tests.support.onnx_file import write_onnx_encoder

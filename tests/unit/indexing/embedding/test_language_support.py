@@ -14,8 +14,12 @@ from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.embedding.language_probes import PROBES
 from indexing.embedding.language_support import (
     EVERYTHING,
+    FLOOR_DEVIATIONS,
+    NO_FLOOR,
     NOISE,
+    UNDERSTOOD,
     Understanding,
+    compute_floor,
     from_json,
     is_english,
     measure,
@@ -142,3 +146,16 @@ def test_what_was_measured_is_kept(tmp_path: Path) -> None:
 
 def test_json_there_and_back() -> None:
     assert from_json(to_json(MIXED)) == MIXED
+
+
+def test_the_floor_by_hand() -> None:
+    related = 0.9
+    # Unrelated pairs 0.1 and 0.3: mean 0.2, standard deviation 0.1.
+    cosines = np.array([[related, 0.1], [0.3, related]], np.float32)
+    assert compute_floor([cosines]) == pytest.approx(0.2 + FLOOR_DEVIATIONS * 0.1)
+    assert compute_floor([]) == NO_FLOOR
+
+
+def test_the_floor_of_an_embedder_is_measured_over_the_languages_that_it_understands() -> None:
+    measured = measure(HashingEmbedder())
+    assert (measured.floor == NO_FLOOR) == (max(measured.measured.values()) < UNDERSTOOD)

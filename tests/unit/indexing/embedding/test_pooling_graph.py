@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
+from indexing.embedding.graph_nodes import ov_ops
 from indexing.embedding.model_config import (
     Dense,
     Module,
@@ -18,7 +19,6 @@ from indexing.embedding.model_config import (
     PoolingMode,
     UnsupportedModelError,
 )
-from indexing.embedding.openvino_runtime import ov_ops
 from indexing.embedding.pooling_graph import append_modules, check_modules
 
 WIDTH = 5

@@ -14,6 +14,7 @@ from indexing.index.hybrid_ranking import (
     ExactMatch,
     compute_word_share,
     is_too_common,
+    pad_words,
     rank_candidates,
 )
 from indexing.index.protocols import Evidence
@@ -203,11 +204,13 @@ def test_every_candidate_is_ranked_once_and_none_below_zero(
     ("words", "held", "share"),
     [
         ([], "a b", 0.0),
-        (["a"], "a b", 1.0),
-        (["a", "ab"], "a b", 0.5),
-        (["b"], "ab abc", 0.0),
-        (["a"], "", 0.0),
+        ([("a",)], "a b", 1.0),
+        ([("a",), ("ab",)], "a b", 0.5),
+        ([("b",)], "ab abc", 0.0),
+        ([("a",)], "", 0.0),
+        ([("hous", "de/haus"), ("a",)], "x de/haus", 0.5),  # one form is enough
+        ([("hous", "de/haus")], "hous de/haus", 1.0),  # and two are one word
     ],
 )
-def test_the_share_of_words(words: list[str], held: str, share: float) -> None:
-    assert compute_word_share([f" {word} " for word in words], held) == share
+def test_the_share_of_words(words: list[tuple[str, ...]], held: str, share: float) -> None:
+    assert compute_word_share(pad_words(words), held) == share

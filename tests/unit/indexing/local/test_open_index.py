@@ -75,13 +75,6 @@ def remove_all_but_the_tables(folder: Path) -> None:
         file.unlink()
 
 
-def analyse_as_before(folder: Path) -> None:
-    """As if the words had been made by other rules."""
-    with closing(connect_writer(folder)) as connection, transaction(connection):
-        connection.execute("UPDATE words SET words = 'other'")
-        write_meta(connection, "analysis", "other")
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -92,7 +85,6 @@ def analyse_as_before(folder: Path) -> None:
         remove_vectors,
         cut_vectors,
         remove_all_but_the_tables,
-        analyse_as_before,
     ],
     ids=lambda damage: damage.__name__,
 )

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from indexing.embedding.embedder import Vectors
 from indexing.local import vector_file
-from indexing.local.simd import (
+from indexing.local.vector_file import (
     LANES,
     MAX_LANES,
     MAX_PART,

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from connectors.errors import ActionRequiredError
+from connectors.errors import ActionRequiredError, DamagedDataError
 from indexing.embedding.embedder import EmbedderIdentity
 from indexing.index.protocols import Index
 from indexing.index.versions import IndexVersion, IndexVersionReplacedError
-from indexing.local import LocalIndex, LocalIndexVersions, manifest, open_index, versions
+from indexing.local import LocalIndex, LocalIndexVersions, open_index, versions
 from indexing.local.database import writer_lock
-from indexing.local.manifest import Manifest, VersionFolder
+from indexing.local.versions import Manifest, VersionFolder
 from tests.support.chunks import IDENTITY, document, query
 from tests.support.index_engines import PUBLIC, soon
 
@@ -54,17 +54,17 @@ def test_a_folder_is_named_by_its_model(tmp_path: Path) -> None:
 
 def test_the_manifest_names_the_folders(tmp_path: Path) -> None:
     known = Manifest(VersionFolder("a", OLD), VersionFolder("b", NEW))
-    manifest.write_manifest(tmp_path, known)
-    assert manifest.read_manifest(tmp_path) == known
-    manifest.write_manifest(tmp_path, Manifest())
-    assert manifest.read_manifest(tmp_path) == Manifest()
+    versions.write_manifest(tmp_path, known)
+    assert versions.read_manifest(tmp_path) == known
+    versions.write_manifest(tmp_path, Manifest())
+    assert versions.read_manifest(tmp_path) == Manifest()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 2}', '{"format": 1, "active": {}}'])
 def test_a_damaged_manifest_is_an_error(tmp_path: Path, content: str) -> None:
     home = LocalIndexVersions(tmp_path)
     home.open_writer(OLD)
-    (tmp_path / manifest.FILE).write_text(content)
+    (tmp_path / versions.FILE).write_text(content)
     before = folders(tmp_path)
     for ask in (
         home.active,
@@ -86,7 +86,7 @@ def before_the_exchange(patched: pytest.MonkeyPatch) -> None:
 
 
 def after_the_exchange(patched: pytest.MonkeyPatch) -> None:
-    write = manifest.write_manifest
+    write = versions.write_manifest
 
     def write_and_crash(home: Path, known: Manifest) -> None:
         write(home, known)
@@ -192,8 +192,8 @@ def test_a_write_that_waits_for_the_switch_is_refused(tmp_path: Path) -> None:
         thread = threading.Thread(target=write)
         thread.start()
         time.sleep(0.3)
-        manifest.write_manifest(
-            tmp_path, Manifest(active=manifest.read_manifest(tmp_path).building)
+        versions.write_manifest(
+            tmp_path, Manifest(active=versions.read_manifest(tmp_path).building)
         )
     thread.join()
     assert isinstance(outcome[0], IndexVersionReplacedError)
@@ -256,3 +256,14 @@ def test_killed_at_any_moment_one_whole_edition_is_active(tmp_path: Path) -> Non
         assert len({hit.chunk.text for hit in ranking}) == 1
     home.discard_build()
     assert len(folders(tmp_path)) == 1
+
+
+def test_an_index_that_was_lost_is_an_error_and_not_an_empty_one(tmp_path: Path) -> None:
+    versions = LocalIndexVersions(tmp_path)
+    versions.open_writer(OLD).write([document("a", "text")])
+    (file,) = tmp_path.glob("*/index.db")
+    for part in file.parent.glob("index.db*"):
+        part.unlink()
+    for open_version in (versions.open_index, versions.open_writer):
+        with pytest.raises(DamagedDataError, match=r"The index is lost.*quarry reindex --rebuild"):
+            open_version(OLD)

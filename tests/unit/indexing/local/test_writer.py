@@ -18,9 +18,9 @@ from indexing.local import LocalIndexWriter, open_index, open_writer, vector_fil
 from indexing.local.database import connect_writer, read_state, writer_lock
 from indexing.local.tantivy_index import FulltextIndex
 from indexing.local.write_plan import plan_batch
-from indexing.local.write_transaction import commit, stage_files, stage_rows
-from indexing.local.writer import BATCH
+from indexing.local.writer import BATCH, commit, stage_files, stage_rows
 from indexing.runtime.deadline import Deadline
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, IDENTITY, document, query, vector
 from tests.support.index_engines import PUBLIC, soon
 
@@ -54,7 +54,7 @@ def in_fulltext(folder: Path) -> int:
 
 def crash(folder: Path, change: IndexChange, after: str) -> None:
     """Write `change`, and stop after one of the steps as a killed process does."""
-    (batch,) = prepare_batches([change], DIMENSION, BATCH)
+    (batch,) = prepare_batches([change], DIMENSION, BATCH, BY_LANGUAGE)
     with closing(connect_writer(folder)) as connection:
         plan = plan_batch(connection, batch)
         staged = stage_rows(connection, plan)
@@ -134,7 +134,7 @@ def test_files_of_a_commit_that_never_came_to_be_are_not_in_the_way(
     crash(tmp_path, Delete("a"), "committed")
     # What the commit of the deletion would write is learnt from one that comes to its end.
     shutil.copytree(tmp_path, tmp_path / "copy")
-    LocalIndexWriter(tmp_path / "copy", DIMENSION).write([Delete("none")])
+    LocalIndexWriter(tmp_path / "copy", DIMENSION, BY_LANGUAGE).write([Delete("none")])
     (written,) = (tmp_path / "copy" / "fts-0").glob("*.del")
     (tmp_path / "fts-0" / written.name).write_bytes(b"half")
     managed = tmp_path / "fts-0" / ".managed.json"
@@ -212,7 +212,7 @@ def test_dead_vectors_are_cleared_away(tmp_path: Path, writer: LocalIndexWriter)
 
 def test_a_writer_waits_its_time_and_says_so(tmp_path: Path) -> None:
     open_writer(tmp_path, IDENTITY)
-    impatient = LocalIndexWriter(tmp_path, DIMENSION, lock_timeout=0.05)
+    impatient = LocalIndexWriter(tmp_path, DIMENSION, BY_LANGUAGE, lock_timeout=0.05)
     with writer_lock(tmp_path), pytest.raises(TemporarilyUnavailableError, match="Another process"):
         impatient.write([document("a", "text")])
     assert impatient.write([document("a", "text")]).replaced == 1
@@ -229,7 +229,8 @@ def test_a_batch_holds_a_document_once_and_so_many_chunks() -> None:
         document("c", "1"),
     ]
     names = [
-        [item.document_id for item in batch] for batch in prepare_batches(changes, DIMENSION, BATCH)
+        [item.document_id for item in batch]
+        for batch in prepare_batches(changes, DIMENSION, BATCH, BY_LANGUAGE)
     ]
     assert names == [["a", "b"], ["a", "b"], ["a"], ["large"], ["c"]]
 

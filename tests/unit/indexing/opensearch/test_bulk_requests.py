@@ -36,6 +36,7 @@ from indexing.opensearch.record_mapping import (
     chunk_source,
     record_of,
 )
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import document, unit
 
 
@@ -95,7 +96,9 @@ KEY = document_key("a")
 
 
 def prepared(change: Replace) -> PreparedReplace:
-    ((item,),) = prepare_batches([change], change.vectors.shape[1], BatchLimits(10, 10))
+    ((item,),) = prepare_batches(
+        [change], change.vectors.shape[1], BatchLimits(10, 10), BY_LANGUAGE
+    )
     assert isinstance(item, PreparedReplace)
     return item
 

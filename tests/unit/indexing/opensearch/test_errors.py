@@ -116,6 +116,8 @@ def test_the_reason_is_that_of_the_root_cause_with_the_underlying_one() -> None:
     assert read_reason(body) == ("query_shard_exception", "failed to create query (k is 0)")
     assert read_reason({"error": "no handler found"}) == ("", "no handler found")
     assert read_reason(None, "gone") == ("gone", "gone")
+    assert read_reason("") == ("", "no reason given")
+    assert read_reason({"error": {"type": "odd"}}) == ("odd", "no reason given")
 
 
 def test_a_deadline_that_is_up_is_the_reason_whatever_the_driver_says() -> None:

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.access import Readers
 from indexing.index.protocols import DateRange, Filters
-from indexing.opensearch import query_bodies
-from indexing.opensearch.naming import document_key
+from indexing.opensearch import access_filter, query_bodies
 from indexing.text import tokenizer
+from indexing.text.analysis import BY_LANGUAGE
 
 ANN = Readers.of("user:ann@example.com")
 MAY = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
@@ -32,73 +32,27 @@ def _leaves(body: Any) -> Iterator[tuple[str, Any]]:
                 yield from _leaves(inner)
 
 
-def test_whoever_asks_is_a_condition_and_so_is_each_filter() -> None:
-    filters = Filters(
-        sources=frozenset({"wiki"}),
-        sets=frozenset({"hr", "it"}),
-        tags=frozenset({"lang=en"}),
-        people=frozenset({"bob", "ann@example.com"}),
-        media_types=frozenset(),
-        document_ids=frozenset({"a"}),
-        created=DateRange(since=MAY),
-        updated=DateRange(since=MAY, until=MAY + timedelta(microseconds=1)),
-    )
-    assert query_bodies.filter_conditions(ANN, filters) == [
-        {"terms": {"readers": ["public", "user:ann@example.com"]}},
-        {"terms": {"source": ["wiki"]}},
-        {"terms": {"media_type": []}},
-        {"terms": {"sets": ["hr", "it"]}},
-        {"terms": {"tags": ["lang=en"]}},
-        {"terms": {"people": ["ann@example.com", "bob"]}},
-        {"terms": {"key": [document_key("a")]}},
-        {"range": {"created": {"gte": 1_000_000}}},
-        {"range": {"updated": {"gte": 1_000_000, "lt": 1_000_001}}},
-    ]
-
-
-def test_without_filters_only_the_readers_count() -> None:
-    assert query_bodies.filter_conditions(Readers(frozenset()), Filters()) == [
-        {"terms": {"readers": []}}
-    ]
-
-
-@pytest.mark.parametrize("name", ["a\0", "a\ud800"])
-def test_a_value_that_cannot_be_stored_matches_nothing(name: str) -> None:
-    held = Filters(document_ids=frozenset({name}), sources=frozenset({name}))
-    readers = Readers(frozenset({f"group:{name}"}))
-    assert [
-        list(each["terms"].values()) for each in query_bodies.filter_conditions(readers, held)
-    ] == [[[]]] * 3
-
-
-def test_more_values_than_one_condition_takes_are_divided() -> None:
-    values = [f"{n:06}" for n in range(query_bodies.MAX_TERMS + 1)]
-    parts = query_bodies.any_of("source", values)["bool"]["should"]
-    assert [len(part["terms"]["source"]) for part in parts] == [query_bodies.MAX_TERMS, 1]
-    assert sorted(value for part in parts for value in part["terms"]["source"]) == values
-
-
 @given(st.text(max_size=200))
 def test_words_are_passed_to_a_query_unchanged(text: str) -> None:
-    body = query_bodies.keyword_query(
-        tokenizer.words(text), query_bodies.filter_conditions(ANN, Filters()), 10
-    )
+    words = BY_LANGUAGE.query_words(text, frozenset({"de"}))
+    body = query_bodies.keyword_query(words, access_filter.filter_conditions(ANN, Filters()), 10)
     asked = [inner["words"] for kind, inner in _leaves(body) if kind == "term"]
     found = [each if isinstance(each, str) else each["value"] for each in asked]
-    assert found == list(dict.fromkeys(tokenizer.words(text)))
+    assert found == list(dict.fromkeys(chain.from_iterable(words)))
     json.dumps(body).encode()
 
 
 def test_a_repeated_word_counts_twice() -> None:
-    assert query_bodies.any_word(["b", "a", "b"])["bool"]["should"] == [
+    assert query_bodies.any_word([("b",), ("a", "de/a"), ("b",)])["bool"]["should"] == [
         {"term": {"words": {"value": "b", "boost": 2.0}}},
         {"term": {"words": "a"}},
+        {"term": {"words": "de/a"}},
     ]
 
 
 def test_of_very_many_words_only_the_first_are_used() -> None:
     words = [f"w{n}" for n in range(5_000)]
-    asked = query_bodies.any_word(words)["bool"]["should"]
+    asked = query_bodies.any_word([(word,) for word in words])["bool"]["should"]
     assert [each["term"]["words"] for each in asked] == words[: query_bodies.MAX_WORDS]
 
 
@@ -112,24 +66,25 @@ def test_no_search_has_more_clauses_than_the_cluster_takes() -> None:
         created=DateRange(since=MAY),
         updated=DateRange(until=MAY),
     )
-    scope = query_bodies.filter_conditions(ANN, everything)
+    scope = access_filter.filter_conditions(ANN, everything)
     phrases = [[f"p{n}", "q"] for n in range(tokenizer.MOST_EXACT_TERMS)]
-    body = query_bodies.exact_query(phrases, [f"w{n}" for n in range(5_000)], scope, 100)
+    words = [(f"w{n}", f"de/w{n}") for n in range(5_000)]
+    body = query_bodies.exact_query(phrases, words, scope, 100)
     assert len(list(_leaves(body))) == 985 <= 1_024 - 2
 
 
 def test_more_phrases_weigh_more_than_all_words() -> None:
-    body = query_bodies.exact_query([["e", "22"], ["px"]], ["valve"], [], 100)
+    body = query_bodies.exact_query([["e", "22"], ["px"]], [("valve",)], [], 100)
     (held,) = body["query"]["bool"]["must"]
     assert held["bool"]["should"] == [
         {"constant_score": {"filter": {"match_phrase": {"plain": "e 22"}}, "boost": 10_000.0}},
         {"constant_score": {"filter": {"term": {"plain": "px"}}, "boost": 10_000.0}},
     ]
-    assert body["query"]["bool"]["should"] == [query_bodies.any_word(["valve"])]
+    assert body["query"]["bool"]["should"] == [query_bodies.any_word([("valve",)])]
 
 
 def test_the_scope_is_a_condition_inside_the_search_by_vector() -> None:
-    scope = query_bodies.filter_conditions(ANN, Filters())
+    scope = access_filter.filter_conditions(ANN, Filters())
     asked = query_bodies.graph_vector_query([1.0, 0.0], scope, 200)
     assert asked["query"]["knn"]["vector"] == {
         "vector": [1.0, 0.0],

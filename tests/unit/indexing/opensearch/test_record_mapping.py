@@ -1,6 +1,7 @@
 """Documents and chunks come back from their records as they were, by way of JSON."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from indexing.opensearch.record_mapping import (
     document_source,
     record_of,
 )
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, IDENTITY, document, vectors
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -109,7 +111,7 @@ def replaces(draw: st.DrawFn) -> Replace:
 
 
 def prepared(change: Replace) -> PreparedReplace:
-    ((item,),) = prepare_batches([change], DIMENSION, BatchLimits(10, 10))
+    ((item,),) = prepare_batches([change], DIMENSION, BatchLimits(10, 10), BY_LANGUAGE)
     assert isinstance(item, PreparedReplace)
     return item
 
@@ -125,7 +127,7 @@ def test_chunks_come_back_as_they_were(change: Replace) -> None:
 
 @given(replaces())
 def test_every_field_of_a_record_is_in_the_strict_mapping(change: Replace) -> None:
-    item = prepared(change)
+    item = replace(prepared(change), languages=frozenset({"de"}))
     record = record_of(item, Version("v", len(change.chunks)))
     fields = set(index_body("i", IDENTITY, IndexLayout())["mappings"]["properties"])
     assert set(document_source(record)) | set(chunk_source(record, item, 0)) == fields - {"vector"}

@@ -7,24 +7,29 @@ from indexing.index.protocols import IndexQuery
 from indexing.opensearch.mapping import VectorSettings
 from indexing.opensearch.retrieval import (
     ALL_CHUNKS,
+    LANGUAGES,
     PreparedQuery,
     Retriever,
     ScoreScales,
     SearchKey,
+    Wording,
 )
 from indexing.opensearch.search_requests import SearchResponse
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import query, vector
 
 NEUTRAL = ScoreScales(bm25=1.0, product=1.0)
 
 
 def _retriever(*queries: IndexQuery, common: frozenset[str] = frozenset()) -> Retriever:
-    prepared = [PreparedQuery.of(each, Readers.of(), VectorSettings()) for each in queries]
-    return Retriever(prepared, "graph", NEUTRAL, common)
+    wording = Wording(BY_LANGUAGE, Readers.of())
+    prepared = [PreparedQuery.of(each, wording, VectorSettings()) for each in queries]
+    return Retriever(prepared, wording, "graph", NEUTRAL, common)
 
 
 def _searches(retriever: Retriever) -> set[SearchKey]:
-    return set(dict(retriever._searches()))
+    """Those beside the one that finds the languages."""
+    return set(dict(retriever._searches())) - {LANGUAGES}
 
 
 def _response(hits: list[dict[str, Any]] | None = None, total: int = 0) -> SearchResponse:

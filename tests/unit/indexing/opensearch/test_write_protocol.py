@@ -18,13 +18,14 @@ from indexing.opensearch.record_mapping import (
     record_of,
 )
 from indexing.opensearch.write_protocol import IdleWatch, combine_labels, plan_writes
+from indexing.text.analysis import BY_LANGUAGE
 from tests.support.chunks import DIMENSION, document
 
 FINANCE = Access.to(["group:finance"])
 
 
 def items(*changes: IndexChange) -> list[Any]:
-    (batch,) = prepare_batches(changes, DIMENSION, BatchLimits(99, 99))
+    (batch,) = prepare_batches(changes, DIMENSION, BatchLimits(99, 99), BY_LANGUAGE)
     return batch
 
 

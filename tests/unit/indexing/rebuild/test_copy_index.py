@@ -23,6 +23,7 @@ from indexing.index.protocols import (
     IndexQuery,
     Replace,
 )
+from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.local import LocalIndex, LocalIndexWriter, open_index, open_writer
 from indexing.rebuild.copy_index import (
     Comparison,
@@ -202,6 +203,11 @@ class Forgetful:
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
         return self.inner.facets(filters, readers, deadline)
+
+    def suggest_corrections(
+        self, query: SpellingQuery, readers: Readers, deadline: Deadline
+    ) -> Corrections:
+        return self.inner.suggest_corrections(query, readers, deadline)
 
 
 def test_a_copy_that_answers_otherwise_is_not_switched_to(two: Two) -> None:

@@ -17,7 +17,7 @@ from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
 from indexing.index.protocols import Amend, Delete, IndexChange, Replace
 from indexing.ingestion.ledger import AccessAmended, ContentLost, Removed, Stored
-from indexing.ingestion.reconciliation import find_differences
+from indexing.ingestion.pipeline import find_differences
 from indexing.rebuild import reindex
 from indexing.rebuild.events import (
     KeepAlive,

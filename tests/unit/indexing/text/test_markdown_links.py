@@ -3,8 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import html
+from markdown_it import MarkdownIt
 
-from indexing.text.markdown_links import strip_link_targets, strip_links
+from indexing.text.markdown_links import escape_markdown, strip_link_targets, strip_links
+
+GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 @pytest.mark.parametrize(
@@ -39,3 +43,38 @@ def test_of_a_line_the_targets_alone_are_left_out() -> None:
 def test_whatever_is_left_out_the_rest_stays_in_its_order(text: str) -> None:
     left = iter(text)
     assert all(character in left for character in strip_links(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("[[1]](https://evil.example/x)", r"\[\[1\]\](https\://evil.example/x)"),
+        ("![logo](https://evil.example/p.png)", r"!\[logo\](https\://evil.example/p.png)"),
+        ("see www.evil.example", r"see www\.evil.example"),
+        ("ask a@evil.example", r"ask a\@evil.example"),
+        ("**snake_case** `x` <b> &amp; ~~y~~", r"\*\*snake\_case\*\* \`x\` \<b> \&amp; \~\~y\~\~"),
+        ("12. of May", r"12\. of May"),
+        ("- one - two", r"\- one - two"),
+        ("# one # two", r"\# one # two"),
+        ("Up to 12.50 euros (net), at 9:30.", "Up to 12.50 euros (net), at 9:30."),
+    ],
+)
+def test_escaped_text_is_changed_where_it_would_be_markup(text: str, escaped: str) -> None:
+    assert escape_markdown(text) == escaped
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["[", "]", "(", ")", "[[1]]", "(https://evil.example)", "!", "`", "``", "*", "__", "~~", "<", ">",
+             "<b>", "https://evil.example", "&amp;", "&#60;", "\\", "1.", "2) ", "- ", "+ ", "# ", "> ", "=", "---",
+             "|", ":", "a", " ", "word", "\\["]
+        ),
+        max_size=20,
+    ).map("".join)
+)  # fmt: skip
+def test_escaped_text_is_shown_by_markdown_as_it_is(text: str) -> None:
+    shown = GITHUB.render(f"{escape_markdown(text)}.")
+    (paragraph,) = html.fragments_fromstring(shown)
+    assert (paragraph.tag, len(paragraph)) == ("p", 0)
+    assert paragraph.text == f"{text}.".strip(" ")

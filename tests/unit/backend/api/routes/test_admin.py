@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from backend.container import Container
 from backend.store import run_transitions, sources
 from backend.store.tables import metadata
-from backend.sync.process_identity import is_gone, this_process
+from backend.sync.run_lease import is_gone, this_process
 from connectors.registry import SOURCE_KINDS
 from indexing.ingestion.ledger import Failed
 from tests.unit.backend.api.conftest import client_of, make_container
@@ -110,8 +110,10 @@ def test_an_edit_replaces_settings_and_keeps_the_credential(
     sealed = sources.find(fresh.database, "wiki").credential
     assert sealed is not None
     assert fresh.vault.open(sealed) == TOKEN
-    http.patch(WIKI, json={"credential": {}})
-    assert http.get(WIKI).json() == {**edited.json(), "has_credential": False}
+    again = http.patch(WIKI, json={"credential": {}})
+    # Each edit asks for a run of its own.
+    starts = {"next_starts": again.json()["next_starts"]}
+    assert http.get(WIKI).json() == {**edited.json(), **starts, "has_credential": False}
 
 
 def test_an_edit_that_is_not_valid_changes_nothing(http: TestClient) -> None:

@@ -1,13 +1,14 @@
 """`POST /api/ask`: the events of an answer, well and ill."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from backend.api.app import create_app
-from backend.api.authentication import LocalAuthenticator
+from backend.api.authorization import LocalAuthenticator
 from backend.container import Container
 from connectors.access import Readers
 from tests.support.scripted_model import (
@@ -114,7 +115,9 @@ def test_the_answer_is_from_what_may_be_read(client: TestClient) -> None:
 
 
 def test_filters_hold(client: TestClient) -> None:
-    told = _asked(client, filters={"media_types": ["text/plain"]})
+    told = _asked(
+        client, question="Is there a note on the bike?", filters={"media_types": ["text/plain"]}
+    )
     ids = {one["document_id"] for e in told if e.name == "results" for one in e.data["results"]}
     assert ids == {f"{SOURCE}:plain.txt", f"{SOURCE}:notes/original"}
 
@@ -129,6 +132,40 @@ def test_a_model_writes_and_thinks(modelled: TestClient, server: ScriptedModel) 
     assert names.index("citation") == names.index("done") - 3
     assert told[-1].data["answer"]["model"] == "scripted"
     assert told[-1].data["answer"]["citations"][0]["document_id"] == LEAVE
+
+
+def test_an_answer_that_was_cut_says_so(modelled: TestClient, server: ScriptedModel) -> None:
+    server.play(_ending("length"))
+    assert _asked(modelled)[-1].data["answer"]["cut"] is True
+    server.play(_ending("stop"))
+    assert _asked(modelled)[-1].data["answer"]["cut"] is False
+
+
+def _ending(finish: str) -> Callable[[Request], Reply]:
+    def script(request: Request) -> Reply:
+        reply = _well(request)
+        return replace(reply, finish=finish) if isinstance(reply, Say) else reply
+
+    return script
+
+
+def test_halves_of_characters_end_no_stream(modelled: TestClient, server: ScriptedModel) -> None:
+    half = "\ud83d"
+
+    def script(request: Request) -> Reply:
+        match _well(request):
+            case Say(reasoning=reasoning) if reasoning:
+                return Say([half, "\ude00 weeks ", half, " [1]", half], reasoning=half)
+            case Say():
+                return Say([f"leave {half}"])
+            case reply:
+                return reply
+
+    server.play(script)
+    told = _asked(modelled)
+    assert [event.name for event in told].count("done") == 1
+    assert told[-1].data["answer"]["answer"].startswith("😀 weeks \ufffd")
+    assert "leave \ufffd" in str([event.data for event in told if event.name == "queries"])
 
 
 def test_what_was_said_before_is_told_to_the_model(
@@ -163,7 +200,8 @@ def test_a_model_that_breaks_off_ends_in_an_error(
 def test_a_wrong_key_is_told_with_what_to_do(modelled: TestClient, server: ScriptedModel) -> None:
     server.play([Refuse(401)] * 3)
     told = _asked(modelled)
-    assert "QUARRY_LLM_KEY" in told[-1].data["detail"]
+    assert told[-1].data["detail"] == "The language model refused the key."
+    assert "administrator" in told[-1].data["advice"]
     assert [event.name for event in told] == ["error"]
 
 

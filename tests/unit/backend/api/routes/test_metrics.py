@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from backend.api.app import create_app
-from backend.api.authentication import Asker
+from backend.api.authorization import Asker
 from backend.api.warmup import Warmup
 from backend.version import read_version
 from connectors.access import Readers

@@ -9,12 +9,14 @@ from fastapi.testclient import TestClient
 from backend.container import Container
 from backend.schemas.search import SearchResponse
 from backend.search import facets
+from backend.search.query_syntax import parse_query
 from connectors.access import Readers
 from indexing.index import person_keys
 from indexing.index.protocols import Filters
 from tests.unit.backend.api.conftest import SOURCE, client_of
 
 QUERY = "paid leave of parents"
+A_WORD_OF_EACH = "leave class bike interlock note salary"
 
 
 def _found(client: TestClient, **body: object) -> Any:
@@ -27,7 +29,9 @@ def test_it_finds_what_the_command_finds(client: TestClient, container: Containe
     service = container.chat.search
     request = service.request(QUERY, Readers.of(), Filters(), service.deadline())
     docs = service.find_sections(request, 3)
-    expected = SearchResponse.from_docs(QUERY, docs, 0).model_dump(mode="json")["results"]
+    expected = SearchResponse.from_docs(parse_query(QUERY), docs, 0).model_dump(mode="json")[
+        "results"
+    ]
     assert _found(client, limit=3, explain=True)["results"] == expected
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
 
@@ -78,14 +82,14 @@ def test_facets_count_what_may_be_read(client: TestClient, container: Container)
 def test_a_person_is_offered_and_chosen(client: TestClient, container: Container) -> None:
     ann = {"key": "ann@example.com", "name": "Ann Lee", "documents": 1}
     assert _found(client)["facets"]["people"] == [ann]
-    by_ann = _found(client, filters={"people": ["ANN@example.com"]})
+    by_ann = _found(client, query=A_WORD_OF_EACH, filters={"people": ["ANN@example.com"]})
     assert {one["document_id"] for one in by_ann["results"]} == {f"{SOURCE}:page.html"}
     assert by_ann["facets"]["sources"] == {SOURCE: 1}
     # Who is chosen is counted as if nobody were, so that others can be; of the rest nothing is told.
     assert _found(client, filters={"people": ["mole"]})["facets"]["people"] == [ann]
     assert _found(client, filters={"people": ["mole"]})["results"] == []
     with client_of(container, "group:finance") as finance:
-        told = _found(finance, filters={"people": [" MOLE "]})
+        told = _found(finance, query=A_WORD_OF_EACH, filters={"people": [" MOLE "]})
     assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:finance/pay.md"}
     assert told["facets"]["people"] == [ann, {"key": "mole", "name": "Mole", "documents": 1}]
 
@@ -107,7 +111,7 @@ def test_dates_are_days(client: TestClient) -> None:
     assert _found(client, filters={"until": "2001-01-01"})["results"] == []
     assert _found(client, filters={"since": "2001-01-01"})["results"]
     whole = {"since": "0001-01-01", "until": "9999-12-31"}
-    assert len(_found(client, filters=whole)["results"]) == 5
+    assert len(_found(client, query=A_WORD_OF_EACH, filters=whole)["results"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -155,3 +159,46 @@ def test_odd_texts_are_searched_or_refused(client: TestClient, query: str) -> No
     json_type = {"content-type": "application/json"}
     got = client.post("/api/search", content=json.dumps({"query": query}), headers=json_type)
     assert got.status_code in {200, 422}, got.text
+
+
+def test_filters_of_the_query_are_applied_and_returned(client: TestClient) -> None:
+    query = 'leave "paid leave" -salary type:markdown before:never'
+    answer = client.post("/api/search", json={"query": query}).json()
+    assert [one["document_id"] for one in answer["results"]] == [f"{SOURCE}:leave.md"]
+    assert [(one["kind"], one["value"]) for one in answer["filters"]] == [
+        ("phrase", "paid leave"),
+        ("excluded", "salary"),
+        ("type", "markdown"),
+    ]
+    assert answer["filters"][1]["without"] == 'leave "paid leave" type:markdown before:never'
+    assert answer["notes"][0].startswith("“before:never” is no date")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["leave type:pdf", "leave source:none", '"leave paid"', "leave -leave", "leave before:1990"],
+)
+def test_filters_of_the_query_may_leave_nothing(client: TestClient, query: str) -> None:
+    assert client.post("/api/search", json={"query": query}).json()["results"] == []
+
+
+@pytest.mark.parametrize("query", ["zzzqqq xyzzy", "???", "type:markdown"])
+def test_what_stands_nowhere_is_not_found(client: TestClient, query: str) -> None:
+    assert client.post("/api/search", json={"query": query}).json()["results"] == []
+
+
+def test_unknown_words_are_searched_as_the_nearest_known_ones(
+    client: TestClient, container: Container
+) -> None:
+    query = "parentel leave"
+    answer = client.post("/api/search", json={"query": query}).json()
+    assert answer["corrected"] == "parental leave"
+    assert answer["query"] == query
+    assert answer["results"][0]["document_id"] == f"{SOURCE}:leave.md"
+    verbatim = client.post("/api/search", json={"query": query, "spelling": "verbatim"}).json()
+    assert verbatim["corrected"] is None
+    # A word of documents that one may not read is led to what one may.
+    salery = {"query": "salery"}
+    assert client.post("/api/search", json=salery).json()["corrected"] is None
+    with client_of(container, "group:finance") as finance:
+        assert finance.post("/api/search", json=salery).json()["corrected"] == "salary"

@@ -1,5 +1,7 @@
 """Several texts, one numbering."""
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from backend.chat.citations.citation_processor import CitedDocument
 from backend.chat.citations.citation_utils import collapse_citations
 from backend.chat.citations.marker_parser import Marker, split_markers
+from tests.unit.backend.chat.citations.test_marker_parser import NASTY
 
 DOCUMENTS = {n: CitedDocument(f"kb:{n}", f"Document {n}", f"http://x/{n}") for n in range(1, 10)}
 
@@ -26,6 +29,7 @@ def numbered(**numbers: int) -> dict[int, CitedDocument]:
         ("X [3, 8].", "X [1]."),
         ("X [3][8].", "X [1]."),
         ("X [3] [8] Y", "X [1] Y"),
+        ("X [3] [4] [8] Y", "X [1] [2] Y"),
         ("X [3]. [8] Y", "X [1]. [1] Y"),
         ("X [[3]] 【4】", "X [1] [2]"),
         ("X [99] and [3]", r"X \[99\] and [1]"),
@@ -73,14 +77,38 @@ def test_merging_again_changes_nothing(answer: str) -> None:
     assert collapse_citations(once.text, once.mapping, once.mapping) == once
 
 
-@given(st.lists(PIECES, max_size=20).map("".join))
+def cited(text: str, numbers: Mapping[int, CitedDocument]) -> list[str]:
+    markers = [piece for piece in split_markers(text) if isinstance(piece, Marker)]
+    found = [numbers[n].document_id for m in markers for n in m.numbers if n in numbers]
+    return list(dict.fromkeys(found))
+
+
+@given(st.lists(PIECES | st.sampled_from(NASTY), max_size=24).map("".join))
 def test_the_same_documents_are_cited_in_the_same_order(answer: str) -> None:
     mapping = {1: DOCUMENTS[5], 2: DOCUMENTS[6], 3: DOCUMENTS[5], 4: DOCUMENTS[7]}
     collapsed = collapse_citations(answer, mapping, numbered(f=1))
+    assert cited(collapsed.text, collapsed.mapping) == cited(answer, mapping)
 
-    def cited(text: str, numbers: dict[int, CitedDocument]) -> list[str]:
-        markers = [piece for piece in split_markers(text) if isinstance(piece, Marker)]
-        found = [numbers[n].document_id for m in markers for n in m.numbers if n in numbers]
-        return list(dict.fromkeys(found))
 
-    assert cited(collapsed.text, dict(collapsed.mapping)) == cited(answer, mapping)
+@pytest.mark.parametrize(
+    ("answer", "collapsed"),
+    [
+        (r"\【3】", r"\【1】"),
+        ("【3】(http://x)", "【1】(http://x)"),
+        ("[a]【3】", "[a]【1】"),
+        ("[3]【8】(http://x)", "[1]【1】(http://x)"),
+        ("[a]【3-4】 [99]", r"[a]【1, 2】 \[99\]"),
+        ("[a][[3]]", "[a][[1]]"),
+    ],
+)
+def test_a_marker_that_would_join_with_its_neighbours_stays_as_it_is_written(
+    answer: str, collapsed: str
+) -> None:
+    mapping = numbered(b=3) | numbered(c=4) | {8: DOCUMENTS[2]}
+    assert collapse_citations(answer, mapping).text == collapsed
+
+
+def test_the_address_behind_a_marker_goes() -> None:
+    answer = "X [[3]](https://evil.example), [4][3](u)."
+    collapsed = collapse_citations(answer, numbered(a=3) | numbered(b=4))
+    assert collapsed.text == "X [1], [2][1]."

@@ -1,10 +1,21 @@
 """What is a citation marker, and what only looks like one."""
 
+import re
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.chat.citations.marker_parser import MAX_HELD, Marker, MarkerScanner, split_markers
+from backend.chat.citations import marker_parser
+from backend.chat.citations.marker_parser import (
+    LONGEST_CODE,
+    LONGEST_LABEL,
+    MAX_HELD,
+    Marker,
+    MarkerScanner,
+    split_markers,
+)
 
 NASTY = [
     "[",
@@ -134,6 +145,18 @@ def joined(pieces: list[str | Marker]) -> list[str | Marker]:
         ("[see [1] there]", [(1,)]),
         ("[1] (see below)", [(1,)]),
         ("[1](see below)", [(1,)]),
+        ("[[1]](http://x)", [(1,)]),
+        ("[[1]](<a b> 'title')", [(1,)]),
+        ("![[1]](x.png)", [(1,)]),
+        ("[1][2](u)", [(1,), (2,)]),
+        ("【1】[2](u)[3](v)", [(1,), (2,), (3,)]),
+        ("[1] [2](u)", [(1,)]),
+        ("[1][Handbook](u)", [(1,)]),
+        ("[1][see note]", [(1,)]),
+        ("[1][]", [(1,)]),
+        ("[1]: Parental leave", [(1,)]),
+        ("[1]: http://x/", [(1,)]),
+        ("[ 1 ]: http://x/", [(1,)]),
         ("[1", []),
         ("[1)", []),
         ("[0]", []),
@@ -159,13 +182,12 @@ def test_the_ways_of_citing(text: str, numbers: list[tuple[int, ...]]) -> None:
         "``a ` [1]``",
         "`over\ntwo lines [1]`",
         "See [1](http://x).",
-        "See [[1]](http://x).",
         "[1](<a b>) [1](x 'title') [1](a(b)c)",
         "![1](x.png) ![alt [1] text](x.png)",
         "[the [1] one](http://x)",
         "[the handbook][1]",
-        "[1][handbook] [1][]",
-        "[1]: http://x/[2]",
+        "[the handbook][] [1](u)[2](v)",
+        "[handbook]: http://x/[2]",
         "[^1]: a footnote",
         "<https://x/[1]>",
         r"\[1\] and \`",
@@ -193,6 +215,10 @@ def test_what_only_looks_like_citing(text: str) -> None:
         ("a stray ` here\n\nand ` there [1]", [(1,)]),
         ("a stray ` here\n```\n`[1]\n```\n[2]", [(2,)]),
         ("```x[1]``` is inline, [2] is not", [(2,)]),
+        ("a stray ` here\n- [1] `", [(1,)]),
+        ("a stray ` here\n> [1] `", [(1,)]),
+        ("a stray ` here\n# [1] `", [(1,)]),
+        ("a stray ` here\n| [1] ` |", [(1,)]),
         ("- a list\n\n    goes on [1]", [(1,)]),
         ("a line\n    goes on [1]", [(1,)]),
         ("- a list\n\nthen text\n\n    code[1]", []),
@@ -217,6 +243,16 @@ def test_nothing_is_lost_and_cuts_make_no_difference(tokens: list[str]) -> None:
     assert joined(pieces) == split_markers(text) == joined(fed(list(text)))
 
 
+@given(texts)
+def test_the_fast_path_decides_as_the_grammar_does(text: str) -> None:
+    never = re.compile(r"(?!)")
+    with patch.multiple(
+        marker_parser, _PLAIN_LINE=never, _PLAIN_MARKER=never, _PLAIN_MARKER_BEGINNING=never
+    ):
+        slowly = split_markers(text)
+    assert split_markers(text) == slowly
+
+
 @given(st.text(alphabet="[]()`\\<1,-^: \n>~!a", max_size=60))
 def test_character_by_character_is_as_good_as_whole(text: str) -> None:
     assert joined(fed(list(text))) == split_markers(text)
@@ -235,12 +271,44 @@ def test_no_more_is_held_back_than_stated(opening: str, filler: str) -> None:
         assert fed_length - told <= MAX_HELD
 
 
-@pytest.mark.parametrize("length", [MAX_HELD - 40, MAX_HELD - 10, MAX_HELD + 50])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "interval [0, 1) and so on, to the end of the line",
+        "see [the handbook for all that is said there of leave",
+        "Press the ` key and go on",
+        "1 < 2 and <http:x so on",
+        "``` and then\n> - [x] a line \\ with a \\[ in it\n   [x]: y",
+        "[a link](http://x/ that is never closed",
+    ],
+)
+def test_text_that_holds_no_marker_is_never_held_back(text: str) -> None:
+    scanner = MarkerScanner()
+    told = ""
+    for at, character in enumerate(text, 1):
+        told += "".join(map(str, scanner.feed(character)))
+        assert told in {text[:at], text[:at].removesuffix("[")}
+
+
+@given(texts)
+def test_only_what_may_become_a_marker_is_held_back(text: str) -> None:
+    scanner = MarkerScanner()
+    told = 0
+    for at, character in enumerate(text, 1):
+        told += sum(len(p) if isinstance(p, str) else len(p.text) for p in scanner.feed(character))
+        held = text[told:at]
+        assert not held or re.match(r"[\[【［]\[?[ \t]*([1-9１-９]|$)", held)
+
+
+@pytest.mark.parametrize("limit", [MAX_HELD, LONGEST_CODE, LONGEST_LABEL])
+@pytest.mark.parametrize("beyond", [-40, -10, -1, 0, 50])
 @pytest.mark.parametrize(
     "form", ["[{}[1] x](y) [2]", "`{}[1]` [2]", "[x]({}[1]) [2]", "[1]({}) [2]"]
 )
-def test_cuts_make_no_difference_where_the_limit_is_reached(length: int, form: str) -> None:
-    text = form.format("a" * length)
+def test_cuts_make_no_difference_where_a_limit_is_reached(
+    limit: int, beyond: int, form: str
+) -> None:
+    text = form.format("a" * (limit + beyond))
     assert joined(fed(list(text))) == split_markers(text)
     assert markers(text)[-1] == (2,)
 

@@ -15,21 +15,22 @@ from backend.chat.extractive.answer import (
     AnswerSentence,
     extract_answer,
 )
-from backend.chat.extractive.answerability import (
+from backend.chat.extractive.candidate_sentences import find_candidates
+from backend.chat.extractive.relevance import (
     BY_MEANING,
     BY_WORDS,
     AnswerEvidence,
+    answer_type_mismatches,
     margin,
     missing_weight,
     remove_word,
     subject_words,
+    word_shares,
 )
-from backend.chat.extractive.candidate_sentences import find_candidates
-from backend.chat.extractive.relevance import answer_type_mismatches, word_shares
 from backend.search.models import InferenceSection
 from connectors.document import Span
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
-from connectors.extraction import media_types
+from connectors.extraction import registry
 from indexing.chunking.chunk import Chunk
 from indexing.embedding.embedder import Vectors
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -214,10 +215,10 @@ def test_of_markdown_a_link_is_what_its_label_says() -> None:
         "![](images/the-cover-of-the-lens.png)\n\n[Home](https://example.com/the/home/of/parts)\n\n"
         "Ask for [a cover](https://example.com/forms?id=7) before you ship it."
     )
-    (found,) = find_candidates([of("parts", text, media_type=media_types.MARKDOWN)])
+    (found,) = find_candidates([of("parts", text, media_type=registry.MARKDOWN)])
     assert found.display_text == "Ask for a cover before you ship it."
     assert found.span.of(text) == found.text
-    assert len(find_candidates([of("parts", text, media_type=media_types.TEXT)])) == 2
+    assert len(find_candidates([of("parts", text, media_type=registry.TEXT)])) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The language model over real HTTP: what it says, and every way in which it may fail to."""
 
+import itertools
 import json
 import socket
 import threading
@@ -9,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from backend.chat.llm.client import (
     LanguageModel,
@@ -21,6 +24,7 @@ from backend.chat.llm.client import (
     ToolsUnsupportedError,
     make_complete,
 )
+from backend.chat.llm.event_stream import read_event_data
 from backend.chat.llm.messages import (
     CallMessage,
     Finished,
@@ -33,6 +37,7 @@ from backend.chat.llm.messages import (
     ToolSpec,
     Usage,
 )
+from backend.chat.llm.surrogates import SurrogateJoiner, join_surrogates
 from backend.search.llm_protocol import ChatMessage, CompletionError
 from backend.settings import variable
 from indexing.runtime.deadline import Deadline
@@ -70,6 +75,10 @@ def soon() -> Deadline:
 
 def said(events: Sequence[ModelEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+def thought(events: Sequence[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, ReasoningDelta))
 
 
 def sse(*payloads: object) -> bytes:
@@ -193,12 +202,44 @@ def test_reasoning_is_told_from_the_answer(server: ScriptedModel, model: Languag
 def test_thoughts_in_the_text_are_told_from_the_answer(
     server: ScriptedModel, model: LanguageModel, size: int
 ) -> None:
-    text = "\n<think>1 < 2, </thin king</think>\n\nYes: <think> is a tag."
+    text = "\n<think>1 < 2, </thin king</think>\n\nYes: `<think>` and <think> are tags."
     server.play([Say([text[i : i + size] for i in range(0, len(text), size)])])
     events = list(model.stream(QUESTION, soon()))
-    thoughts = "".join(event.text for event in events if isinstance(event, ReasoningDelta))
-    assert thoughts == "1 < 2, </thin king"
-    assert said(events).lstrip() == "Yes: <think> is a tag."
+    assert thought(events) == "1 < 2, </thin king"
+    assert said(events) == "Yes: `<think>` and <think> are tags."
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize(
+    ("text", "finish", "answer", "thoughts"),
+    [
+        ("25 <think>see [1]</think> days", "stop", "25  days", "see [1]"),
+        ("25 <THINKING>a</thinking><think>b</think> days", "stop", "25  days", "ab"),
+        ("25 <think>so [1] and", "length", "25 ", "so [1] and"),
+        ("25 </think>days", "stop", "25 days", ""),
+        ("<think>a <think>b</think>25", "stop", "25", "a b"),
+        (
+            "```\n<think>x</think>\n```\n<think>y</think>z",
+            "stop",
+            "```\n<think>x</think>\n```\nz",
+            "y",
+        ),
+    ],
+)
+def test_thoughts_within_an_answer_are_told_apart(
+    server: ScriptedModel,
+    model: LanguageModel,
+    size: int,
+    text: str,
+    finish: str,
+    answer: str,
+    thoughts: str,
+) -> None:
+    pieces = [text[i : i + size] for i in range(0, len(text), size)]
+    server.play([Say(pieces, finish=finish)])
+    events = list(model.stream(QUESTION, soon()))
+    assert said(events) == answer
+    assert thought(events) == thoughts
 
 
 def test_a_text_that_only_begins_like_thoughts_is_text(
@@ -316,7 +357,7 @@ def test_an_older_server_that_fails_as_well_is_no_silence(
     "reply",
     [
         Say("cut off here", manner=Manner(cut_after=2)),
-        Say("no end", finish=None),
+        Raw(b'data: {"choices": [{"delta": {"content": "no end"}}]}\n\n'),
         Say("then garbage", manner=Manner(garbage_after=1)),
         Say("then an error", manner=Manner(error_after=1)),
         Raw(b"data: \xff\xfe\n\n"),
@@ -337,6 +378,71 @@ def test_garbage_and_what_breaks_off_is_told_as_such(
     with pytest.raises(MalformedCompletionError):
         list(model.stream(QUESTION, soon()))
     assert len(server.requests) == 1
+
+
+def test_a_stream_that_ends_without_a_reason_is_whole(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
+    server.play([Say("25 days.", finish=None), Call(ToolUse("internal_search", "{}"))])
+    assert said(events := list(model.stream(QUESTION, soon()))) == "25 days."
+    assert events[-1] == Finished("stop")
+
+
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS"])
+def test_the_reason_for_the_end_is_told_in_lower_case(
+    server: ScriptedModel, model: LanguageModel, reason: str
+) -> None:
+    server.play([Say("25 days.", finish=reason)])
+    assert list(model.stream(QUESTION, soon()))[-1] == Finished(reason.lower(), Usage(7, 2))
+
+
+def test_halves_of_characters_are_joined_and_replaced(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
+    arguments = ['{"queries": ["\ud83d', '\ude00 \udc80"]}']
+    calls = [
+        delta(
+            tool_calls=[{"index": 0, "id": "a\ud83d", "function": {"name": "n", "arguments": one}}]
+        )
+        for one in arguments
+    ]
+    halves = (
+        delta(reasoning_content="hm \ud83d"),
+        delta(reasoning_content="\ude00"),
+        delta(content="\ude00a\ud83d"),
+        delta(content="\ude00b\ud83d"),
+        delta(content="c"),
+        *calls,
+        delta("stop", content="\ud83d"),
+    )
+    server.play([Raw(sse(*halves))])
+    events = list(model.stream(QUESTION, soon()))
+    assert thought(events) == "hm 😀"
+    assert said(events) == "\ufffda😀b\ufffdc\ufffd"
+    assert events[-2] == ToolCall("a\ufffd", "n", '{"queries": ["😀 \ufffd"]}')
+
+
+@given(st.lists(st.text(st.characters(), max_size=4) | st.sampled_from(["\ud83d", "\ude00", "a"])))
+def test_no_half_of_a_character_comes_through(pieces: list[str]) -> None:
+    joiner = SurrogateJoiner()
+    told = "".join([*map(joiner.feed, pieces), joiner.end()])
+    assert told == join_surrogates("".join(pieces))
+    assert told.encode().decode() == told
+
+
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n")), max_size=5),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.data(),
+)
+def test_events_are_read_however_their_bytes_are_cut(
+    texts: list[str], newline: str, data: st.DataObject
+) -> None:
+    lines = [f": c{newline}id: 1{newline}data: {text}{newline * 2}" for text in texts]
+    whole = "".join(lines).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=9)))
+    pieces = [whole[i:j] for i, j in itertools.pairwise([0, *cuts, len(whole)])]
+    assert list(read_event_data(pieces)) == texts
 
 
 def test_what_was_said_before_the_break_is_told(
@@ -451,6 +557,34 @@ def test_the_key_is_not_shown_with_the_settings() -> None:
 def test_a_quarter_of_a_small_window_is_the_most_that_an_answer_takes() -> None:
     assert settings_for("http://x/v1", context_window=4_000).prompt_tokens == 3_000
     assert settings_for("http://x/v1", context_window=32_000).prompt_tokens == 32_000 - 2_048
+
+
+@pytest.mark.parametrize(
+    "script", [[Refuse(401, "Incorrect key sk-sec")], [Refuse(500, "sk-sec")] * 3, [HangUp()] * 3]
+)
+def test_what_a_server_said_goes_to_the_log_alone(
+    server: ScriptedModel,
+    model: LanguageModel,
+    script: list[Refuse | HangUp],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server.play(script)
+    with pytest.raises(ModelError) as caught:
+        list(model.stream(QUESTION, soon()))
+    assert caught.value.summary.startswith("The language model ")
+    assert not {"sk-sec", "QUARRY_", "127.0.0.1"} & set(caught.value.summary.split())
+    assert str(caught.value).startswith(caught.value.summary)
+    assert [record.getMessage() for record in caplog.records] == [str(caught.value)]
+
+
+def test_a_completion_fails_without_what_the_server_said(
+    server: ScriptedModel, model: LanguageModel
+) -> None:
+    server.play([Refuse(401, "Incorrect key sk-sec")])
+    with pytest.raises(CompletionError) as caught:
+        make_complete(model)(QUESTION, soon())
+    assert str(caught.value) == "The language model refused the key."
+    assert "sk-sec" in str(caught.value.__cause__)
 
 
 def test_a_completion_is_the_text_alone(server: ScriptedModel, model: LanguageModel) -> None:

@@ -292,6 +292,34 @@ def test_what_cannot_be_read_is_named_with_its_reason_and_ends_nothing(tmp_path:
         ("f.txt", "301 bytes; the limit is 300"),
     ]
     assert len(list(folder(tmp_path).listing())) == 6
+    assert folder(tmp_path).count_documents() == 6
+
+
+def test_what_is_unreadable_for_good_is_read_again_only_once_it_changes(tmp_path: Path) -> None:
+    put(tmp_path, {"a.pdf": "%PDF-1.7 broken", "b.png": b"\x89PNG", "c.md": ""})
+    bad = {one.document_id: one.version or "" for one in of(Unreadable, run(folder(tmp_path)))}
+    assert all(bad.values())
+    assert of(Unreadable, run(folder(tmp_path), bad)) == []
+
+    os.utime(tmp_path / "a.pdf", (1, 1))
+    (same,) = of(Unchanged, run(folder(tmp_path), bad))
+    assert same.document_id == "kb:a.pdf"
+    put(tmp_path, {"a.pdf": pdf("mended"), "b.png": b"\x89PNG of another size"})
+    changes = run(folder(tmp_path), {**bad, "kb:a.pdf": same.version})
+    assert [one.id for one in of(Document, changes)] == ["kb:a.pdf"]
+    assert [one.item for one in of(Unreadable, changes)] == ["b.png"]
+
+
+def test_a_file_that_may_become_readable_as_it_is_has_no_version(tmp_path: Path) -> None:
+    put(tmp_path, {"y.md": "x"})
+
+    def meanwhile(_ids: Sequence[str]) -> Mapping[str, str]:
+        (tmp_path / "y.md").unlink()
+        os.mkfifo(tmp_path / "y.md")
+        return {}
+
+    changes = list(folder(tmp_path).changes(None, meanwhile))
+    assert [one.version for one in of(Unreadable, changes)] == [None]
 
 
 def test_files_that_go_or_change_their_kind_meanwhile_end_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from connectors.files.glob_patterns import GlobPattern
+from connectors.files.paths import GlobPattern
 from connectors.sources.imap.folders import parse_folder, select_folders
 from connectors.sources.imap.response_parser import MalformedResponseError
 

@@ -1,0 +1,319 @@
+"""The commands of `quarry`, and what they share: options, opening the home, printing, errors, exit codes."""
+
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from connectors.errors import QuarryError, TemporarilyUnavailableError
+from indexing.runtime.deadline import DeadlineExceededError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console
+    from rich.text import Text
+
+    from backend.container import Container
+    from connectors.access import Readers
+
+Done = TypeVar("Done")
+
+FAILED, DONE_WITH_FAILURES = 1, 3
+EXIT_CODES: Mapping[type[BaseException], int] = MappingProxyType(
+    {QuarryError: FAILED, DeadlineExceededError: FAILED, KeyboardInterrupt: FAILED}
+)
+"""Of the errors that a command expects. Wrong use exits with 2, by typer."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+UNBROKEN = 10_000
+"""Columns; more than any line has."""
+
+SourceName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+As = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="READER",
+        help="Act as this reader, such as user:ann@example.com or group:finance. May be"
+        " repeated. Default: public documents only.",
+    ),
+]
+
+_COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "demo": ("demo:demo", "Index the sample company handbook and answer three questions."),
+        "sync": ("sync:sync", "Bring the index up to date with the sources."),
+        "documents": ("documents:documents", "List all indexed documents and who may read them."),
+        "failures": ("documents:failures", "List the documents that could not be read, and why."),
+        "doctor": (
+            "doctor:doctor",
+            "Check what is set up and what works, and say how to fix the rest.",
+        ),
+        "reindex": (
+            "reindex:reindex",
+            "Build the index for another embedding model, while the old one is searched.",
+        ),
+        "move": ("move:move", "Copy the index to the other engine, without embedding anything."),
+        "search": ("search:search", "Find the passages that match best."),
+        "ask": ("ask:ask", "Answer a question, each sentence with its source."),
+        "show": ("show:show", "Show a document: its sections, their places, and who may read it."),
+        "audit": (
+            "audit:audit",
+            "List the actions on sources: who did what, when, and with what outcome.",
+        ),
+        "serve": (
+            "serve:serve",
+            "Serve the pages and the HTTP API, for the person at this machine.",
+        ),
+        "worker": ("worker:worker", "Sync and index in the background, woken over the broker."),
+        "beat": ("worker:beat", "Tell the workers over the broker what is due. One is enough."),
+        "add": ("sources:adding", "Add a source."),
+        "sources": ("sources:app", "List, change and control the sources."),
+        "eval": ("evaluate:app", "Score the search on questions with known answers."),
+        "credentials": (
+            "credentials:app",
+            "Manage the keys that encrypt the sources' credentials.",
+        ),
+    }
+)
+"""Where each command is, below this package, and its line in the help."""
+
+GRACE_SECONDS = 3.5
+"""Seconds in which threads may come to the end of a step. After that the process ends as by kill -9, which loses
+nothing: the next run continues from the last checkpoint."""
+_SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
+
+
+@contextmanager
+def cli_errors(as_json: bool) -> Iterator[None]:
+    """End a command that an expected error or Ctrl-C stops with one sentence and an exit code."""
+
+    def report() -> None:
+        _print_failure(_error_message(KeyboardInterrupt()), as_json)
+
+    try:
+        with end_promptly(report, EXIT_CODES[KeyboardInterrupt]):
+            yield
+    except tuple(EXIT_CODES) as error:
+        code = next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+        fail(_error_message(error), as_json, code)
+
+
+def _error_message(error: BaseException) -> str:
+    match error:
+        case TemporarilyUnavailableError():
+            return f"{error} Try again in {error.retry_after.total_seconds():.0f} s."
+        case DeadlineExceededError():
+            return (
+                "The time limit was reached. To allow more time, set QUARRY_SEARCH_SECONDS or"
+                " QUARRY_ANSWER_SECONDS higher."
+            )
+        case KeyboardInterrupt():
+            return "Stopped. What was done is kept; the same command continues from there."
+        case _:
+            return str(error)
+
+
+def fail(message: str, as_json: bool, code: int = FAILED) -> NoReturn:
+    _print_failure(message, as_json)
+    raise typer.Exit(code)
+
+
+def _print_failure(message: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"error": message})
+    else:
+        console(sys.stderr).print(message, style="red", markup=False, highlight=False)
+
+
+def console(stream: Any = None) -> "Console":
+    """A console that wraps lines for a terminal only, not for a file or another program."""
+    from rich.console import Console
+
+    file = stream or sys.stdout
+    width = None if file.isatty() else UNBROKEN
+    return Console(file=file, width=width, highlight=False, emoji=False)
+
+
+def to_safe_text(text: str, style: str = "") -> "Text":
+    """Return text with its control characters replaced, so that a terminal does not interpret them."""
+    from rich.text import Text
+
+    return Text(_CONTROLS.sub("\ufffd", text), style)
+
+
+def print_json(value: object) -> None:
+    import json
+
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def print_model(value: "BaseModel") -> None:
+    print_json(value.model_dump(mode="json"))
+
+
+def open_home() -> "Container":
+    from pydantic import ValidationError
+
+    from backend.container import Container
+    from backend.settings import Settings, variable
+
+    try:
+        return Container(Settings())
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{variable(str(fault['loc'][0]))}: {fault['msg']}" for fault in error.errors()
+        )
+        raise typer.BadParameter(f"invalid setting: {faults}") from error
+
+
+def retry_on_index_switch(container: "Container", work: Callable[["Container"], Done]) -> Done:
+    """Call `work`; once more where the index was switched to another version meanwhile."""
+    from indexing.index.versions import IndexVersionReplacedError
+
+    try:
+        return work(container)
+    except IndexVersionReplacedError:
+        return work(open_home())
+
+
+def readers(tokens: list[str] | None) -> "Readers":
+    from connectors.access import Readers
+
+    try:
+        return Readers.of(*tokens or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--as") from error
+
+
+class LazyGroup(TyperGroup):
+    """Import the module of a command only when that command is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {
+            name: TyperCommand(name, help=summary) for name, (_, summary) in _COMMANDS.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, _load(name) if name and listed else listed, rest
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="quarry",
+    help="Find what a company knows, and answer with citations that can be checked.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from backend.version import describe_version
+
+        typer.echo(describe_version())
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+    del version
+
+
+def main() -> None:
+    app()
+
+
+def _load(name: str) -> Any:
+    module, attribute = _COMMANDS[name][0].split(":")
+    found = getattr(import_module(f"backend.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_group(found)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name)(found)
+    return typer.main.get_command(single)
+
+
+@contextmanager
+def end_promptly(report: Callable[[], object], exit_code: int) -> Iterator[None]:
+    """Let Ctrl-C within the block raise KeyboardInterrupt, and end the process soon whatever its threads do.
+
+    A second Ctrl-C ends it at once.
+
+    Args:
+        report: says that the command has stopped, where the block cannot do that any more.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # a server or an outer block handles it
+        return
+    interruption = _Interruption(report, exit_code)
+    interruption.install()
+    try:
+        yield
+    finally:
+        interruption.leave_block()
+
+
+def say_stopping() -> None:
+    """Say on standard error, if there is one, that the command is about to end."""
+    with suppress(OSError, ValueError):
+        print("Stopping…", file=sys.stderr, flush=True)
+
+
+class _Interruption:
+    def __init__(self, report: Callable[[], object], exit_code: int) -> None:
+        self._report = report
+        self._exit_code = exit_code
+        self._timer: threading.Timer | None = None
+        self._is_in_block = True
+
+    def install(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._handle)
+
+    def leave_block(self) -> None:
+        """Leave Ctrl-C as it was, unless it was pressed: then threads may hold up the end of the process."""
+        self._is_in_block = False
+        if self._timer is None and signal.getsignal(signal.SIGINT) == self._handle:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _handle(self, number: int, frame: object) -> None:
+        del number, frame
+        if self._timer is not None:
+            self._end()
+        self._timer = threading.Timer(GRACE_SECONDS, self._end)
+        self._timer.daemon = True
+        self._timer.start()
+        say_stopping()
+        raise KeyboardInterrupt
+
+    def _end(self) -> None:
+        with suppress(OSError, ValueError):
+            if sys.__stderr__ is not None and sys.__stderr__.isatty():
+                sys.__stderr__.write(_SHOW_CURSOR)
+            if self._is_in_block:
+                self._report()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(self._exit_code)

@@ -1,0 +1,252 @@
+"""Find for a word that nothing readable holds the nearest words that something does.
+
+Both engines look up near words among the passages that the asker may read, so a suggestion, or its absence,
+says nothing about others. What they find is compared here: by the optimal string alignment distance, in which a
+transposition counts once (Damerau, "A technique for computer detection and correction of spelling errors", 1964).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Protocol, TypeAlias
+
+import regex
+
+from indexing.text.normalization import LETTER, SPACELESS, fold
+from indexing.text.stop_words import FUNCTION_WORDS
+from indexing.text.tokenizer import find_exact_terms, plain_words
+
+SHORTEST_WORD = 4
+"""Of words that are completed or joined."""
+SHORTEST_MISSPELLED = 6
+"""Of words that may differ: of shorter ones that documents do not hold, nearly all are words, and near others."""
+LONG_WORD = 8
+"""From this length on a word may differ in two places."""
+SHORTEST_PART = 3
+"""Of a word that was written as one and is two."""
+MAX_WORDS = 12
+"""Words of one query that are looked up."""
+MAX_CANDIDATES = 3
+EXAMINED = 50
+"""Passages whose words are compared with a word."""
+
+Inflections: TypeAlias = Callable[[str], Sequence[str]]
+Corrections: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Of each unknown word, what it may have been meant to be, the nearest first: words, or two words for one."""
+
+_LETTERS = regex.compile(rf"(?V1)[\p{{L}}\p{{M}}--[{SPACELESS}]]++")
+_STOP_WORDS = frozenset().union(*FUNCTION_WORDS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SpellingQuery:
+    words: tuple[str, ...]
+    """To be looked up, folded, in their order."""
+    prefix: str | None
+    """The last of them, where it ends the query and may be unfinished."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearWord:
+    word: str
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordPrefix:
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnyPair:
+    pairs: tuple[tuple[str, str], ...]
+
+
+PassageLookup: TypeAlias = NearWord | WordPrefix | AnyPair
+"""Passages with a word at most so far from another, with a word that begins so, or with both words of some pair,
+in any inflection."""
+
+
+class PassageWords(Protocol):
+    """The words of the passages that one asker may read."""
+
+    def inflections(self, word: str) -> Sequence[str]:
+        """Return the forms under which the index may hold a word, in the languages of the passages."""
+        ...
+
+    def find_known(self, words: Sequence[str]) -> frozenset[str]:
+        """Return those words that some passage holds, in any inflection."""
+        ...
+
+    def read_texts(self, lookups: Sequence[PassageLookup]) -> list[list[str]]:
+        """Return for each lookup the texts of at most `EXAMINED` passages."""
+        ...
+
+
+def suggest_corrections(query: SpellingQuery, passages: PassageWords) -> Corrections:
+    """Return each unknown word with what it may have been meant to be, if anything is near."""
+    known = passages.find_known(query.words)
+    unknown = [word for word in query.words if word not in known]
+    if not unknown:
+        return {}
+    corrections = _join_neighbours(query, unknown, passages)
+    joined = {part for words in corrections for part in words.split()}
+    lookups = {word: _lookups(word, query) for word in unknown if word not in joined}
+    texts = iter(passages.read_texts([each for some in lookups.values() for each in some]))
+    found = {
+        word: _candidates({lookup: next(texts) for lookup in some}, passages.inflections)
+        for word, some in lookups.items()
+    }
+    return corrections | {word: candidates for word, candidates in found.items() if candidates}
+
+
+def _join_neighbours(
+    query: SpellingQuery, unknown: Collection[str], passages: PassageWords
+) -> dict[str, tuple[str, ...]]:
+    """Return neighbouring words that are one word when they are joined, where one of them is unknown."""
+    pairs = {
+        one + other: f"{one} {other}"
+        for one, other in pairwise(query.words)
+        if one in unknown or other in unknown
+    }
+    known = passages.find_known(tuple(pairs)) if pairs else frozenset()
+    return {pair: (word,) for word, pair in pairs.items() if word in known}
+
+
+def _lookups(word: str, query: SpellingQuery) -> list[PassageLookup]:
+    """Return what to look up for an unknown word, the most probable first."""
+    near = [NearWord(word, distance) for distance in range(1, edit_limit(word) + 1)]
+    lookups: list[PassageLookup] = [*near[:1]]
+    if near and (splits := split_word(word)):
+        lookups.append(AnyPair(tuple(splits)))
+    if word == query.prefix:
+        lookups.append(WordPrefix(word))
+    return [*lookups, *near[1:]]
+
+
+def _candidates(
+    texts: Mapping[PassageLookup, Sequence[str]], inflections: Inflections
+) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for lookup, passages in texts.items():
+        match lookup:
+            case NearWord(word, distance):
+                found |= dict.fromkeys(nearest_words(word, distance, passages))
+            case WordPrefix(prefix):
+                found |= dict.fromkeys(complete_prefix(prefix, passages))
+            case AnyPair(pairs):
+                found |= dict.fromkeys(find_neighbours(pairs, passages, inflections))
+    return tuple(found)[:MAX_CANDIDATES]
+
+
+def spelling_query(message: str) -> SpellingQuery:
+    """Select the words of a message that may be misspelled.
+
+    Codes, numbers, quoted words, function words, short words and scripts without spaces never are.
+    """
+    rest = message
+    for term in find_exact_terms(message):
+        rest = rest.replace(term, " \N{WHITE SQUARE} ")
+    last = fold(rest).rstrip()
+    found = [word for word in dict.fromkeys(plain_words(rest)) if _is_correctable(word)]
+    selected = tuple(found[:MAX_WORDS])
+    is_last = bool(selected) and last.endswith(selected[-1])
+    return SpellingQuery(selected, selected[-1] if is_last else None)
+
+
+def _is_correctable(word: str) -> bool:
+    return (
+        len(word) >= SHORTEST_WORD
+        and word not in _STOP_WORDS
+        and _LETTERS.fullmatch(word) is not None
+    )
+
+
+def edit_limit(word: str) -> int:
+    """Return in how many places a word may differ from what was meant."""
+    if len(word) < SHORTEST_MISSPELLED:
+        return 0
+    return 1 if len(word) < LONG_WORD else 2
+
+
+def split_word(word: str) -> list[tuple[str, str]]:
+    """Return all ways to write a word as two."""
+    places = range(SHORTEST_PART, len(word) - SHORTEST_PART + 1)
+    return [(word[:place], word[place:]) for place in places]
+
+
+def nearest_words(word: str, limit: int, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of some texts that differ from `word` in at most `limit` places, the nearest first."""
+    counts = Counter(found for text in texts for found in set(plain_words(text)))
+    distances = {
+        found: distance
+        for found in counts
+        if (distance := edit_distance(word, found, limit)) is not None
+    }
+    return tuple(sorted(distances, key=lambda found: (distances[found], -counts[found], found)))[
+        :MAX_CANDIDATES
+    ]
+
+
+def complete_prefix(prefix: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the most frequent words of some texts that begin with `prefix`."""
+    counts = Counter(
+        found for text in texts for found in set(plain_words(text)) if found.startswith(prefix)
+    )
+    ordered = sorted(counts, key=lambda found: (-counts[found], len(found), found))
+    return tuple(ordered)[:MAX_CANDIDATES]
+
+
+def find_neighbours(
+    pairs: Sequence[tuple[str, str]], texts: Iterable[str], inflections: Inflections
+) -> tuple[str, ...]:
+    """Return the pairs whose words follow one another in some texts, in any inflection; the most frequent first."""
+    forms = cache(lambda word: frozenset(inflections(word)))
+    counts = Counter(
+        pair
+        for text in texts
+        for one, other in set(pairwise(plain_words(text)))
+        for pair in pairs
+        if one[0] == pair[0][0]
+        and other[0] == pair[1][0]
+        and forms(one) & forms(pair[0])
+        and forms(other) & forms(pair[1])
+    )
+    return tuple(" ".join(pair) for pair, _ in counts.most_common(MAX_CANDIDATES))
+
+
+def edit_distance(one: str, other: str, limit: int) -> int | None:
+    """Return the optimal string alignment distance of two words; None if it is greater than `limit`."""
+    if abs(len(one) - len(other)) > limit or len(set(one) ^ set(other)) > 2 * limit:
+        return None
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        following = [row]
+        for column, against in enumerate(other, 1):
+            cost = min(
+                last[column] + 1,
+                following[column - 1] + 1,
+                last[column - 1] + (letter != against),
+            )
+            if row > 1 and column > 1 and (letter, one[row - 2]) == (other[column - 2], against):
+                cost = min(cost, before[column - 2] + 1)
+            following.append(cost)
+        before, last = last, following
+    return last[-1] if last[-1] <= limit else None
+
+
+def correct_message(message: str, corrections: Corrections) -> str:
+    """Replace what is unknown in a message by what is nearest to it."""
+    nearest = {unknown: candidates[0] for unknown, candidates in corrections.items()}
+    for pair in (unknown for unknown in nearest if " " in unknown):
+        message = _pattern(pair).sub(nearest[pair], message)
+    return _LETTERS.sub(lambda word: nearest.get(fold(word[0]), word[0]), message)
+
+
+def _pattern(words: str) -> regex.Pattern[str]:
+    """Match words as they may be written, with anything but letters between them."""
+    parts = r"[^\p{L}\p{N}]+".join(map(regex.escape, words.split()))
+    return regex.compile(rf"(?V1)(?<!{LETTER}){parts}(?!{LETTER})", regex.IGNORECASE)

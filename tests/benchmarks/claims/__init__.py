@@ -1,0 +1,1 @@
+"""Claims with a known truth, made from public data, for measuring the check of citations."""

@@ -1,0 +1,100 @@
+"""Answers of sentences as they are told: what documents say is text, and nothing else."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+from lxml import html
+
+from backend.chat.answer import ExtractiveDependencies, answer_from_sentences
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.events import AnswerDone
+from backend.chat.llm_loop import ChatTurn
+from backend.schemas.answer import AnswerResponse
+from backend.search.events import SearchDone, SearchEvent
+from backend.search.models import (
+    Budgets,
+    DocumentNumbers,
+    InferenceSection,
+    SearchDoc,
+    SearchRequest,
+    SearchResult,
+)
+from backend.web.answer_html import answer_html
+from connectors.access import Readers
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import Understanding
+from indexing.index.protocols import Evidence, Hit
+from indexing.runtime.deadline import Deadline
+from tests.support.search import chunk
+
+FILLER = (
+    "Visitors sign the book in the lobby. The canteen closes at half past two."
+    " Coats hang in the cupboard on the left. Parcels go to the post room before noon."
+    " Windows are shut at the end of the day. Lamps go out by themselves after ten minutes."
+)
+PLANTED = "The dock costs 40 euros [[1]](https://evil.example/x) ![p](https://evil.example/p.png)."
+
+
+def told(question: str, texts: Sequence[str], link: str = "https://wiki.example/a b") -> AnswerDone:
+    """What is answered from documents of these texts, the first of them found first."""
+    numbers = DocumentNumbers()
+    sections = [_section(f"doc{at}", text, link) for at, text in enumerate(texts)]
+    result = SearchResult(
+        sections=tuple(sections),
+        docs=tuple(
+            SearchDoc.from_section(one, numbers.assign(one.document_id)) for one in sections
+        ),
+        for_model="",
+        citations={},
+        partial=False,
+    )
+
+    def search(_: SearchRequest) -> Iterator[SearchEvent]:
+        yield SearchDone(result)
+
+    parts = ExtractiveDependencies(
+        search=search,
+        correct=lambda request: request,
+        numbers=numbers,
+        embedder=HashingEmbedder(),
+        understanding=Understanding({"English": 0.0}),
+        budgets=Budgets.for_window(32_000),
+    )
+    turn = ChatTurn(message=question, readers=Readers.of(), deadline=Deadline.after(30))
+    *_, done = answer_from_sentences(turn, parts, ChatStateContainer())
+    assert isinstance(done, AnswerDone)
+    return done
+
+
+def _section(document_id: str, text: str, link: str) -> InferenceSection:
+    one = replace(chunk(document_id, 0, text), link=link)
+    best = Hit(one, 1.0, Evidence(cosine=0.5), ())
+    return InferenceSection((one,), best, (best,))
+
+
+def test_markdown_of_a_document_is_text_in_an_answer() -> None:
+    done = told("How much does the dock cost in euros?", [PLANTED, FILLER])
+    assert done.plain == PLANTED
+    shown = html.fragment_fromstring(
+        answer_html(AnswerResponse.from_answer("?", done, 0.1)), create_parent="div"
+    )
+    (chip,) = shown.iter("a", "img")
+    assert (chip.get("class"), chip.text) == ("cite", "1")
+    assert PLANTED in shown.text_content()
+
+
+@pytest.mark.parametrize(
+    ("link", "safe", "marker"),
+    [
+        ("https://w/a b", "https://w/a%20b", "[[1]](https://w/a%20b)"),
+        ("javascript:alert(1)", "", "[1]"),
+    ],
+)
+def test_the_link_of_a_citation_is_safe_wherever_it_stands(
+    link: str, safe: str, marker: str
+) -> None:
+    done = told("How much does the dock cost in euros?", ["The dock costs 40 euros.", FILLER], link)
+    (citation,) = AnswerResponse.from_answer("?", done, 0.1).citations
+    assert citation.link == safe
+    assert done.text == f"The dock costs 40 euros. {marker}"

@@ -1,0 +1,103 @@
+"""Ctrl-C, pressed before real processes."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backend.cli.command_line import end_promptly
+
+PROGRAM = """
+import sys, threading, time
+from backend.cli.command_line import cli_errors
+
+with cli_errors(as_json={as_json}):
+    {before}
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+BUSY = """try:
+        print("ready", flush=True)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        time.sleep(60)"""
+THREAD = "threading.Thread(target=time.sleep, args=(60,)).start()"
+
+
+@contextmanager
+def started(before: str = "", *, as_json: bool = False) -> Iterator[subprocess.Popen[str]]:
+    program = PROGRAM.format(before=before or "pass", as_json=as_json)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[4],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _press(process: subprocess.Popen[str]) -> float:
+    """Press Ctrl-C, and return the seconds until it is said that the command stops."""
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stderr
+    assert process.stderr.readline() == "Stopping…\n"
+    return time.monotonic() - began
+
+
+def test_a_command_says_at_once_that_it_stops_and_ends() -> None:
+    with started() as process:
+        _press(process)
+        _, told = process.communicate(timeout=10)
+        assert (process.returncode, told.startswith("Stopped.")) == (1, True)
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_a_thread_that_goes_on_holds_up_the_end_for_seconds_only(presses: int) -> None:
+    """And not at all where Ctrl-C is pressed again."""
+    with started(THREAD) as process:
+        began = time.monotonic()
+        _press(process)
+        if presses == 2:
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+        assert (process.returncode, told.count("Stopped.")) == (1, 1)
+        assert time.monotonic() - began < (5 if presses == 1 else 3)
+
+
+def test_a_block_that_cannot_be_left_is_ended_and_that_is_said() -> None:
+    with started(BUSY) as process:
+        began = time.monotonic()
+        _press(process)
+        _, told = process.communicate(timeout=20)
+        assert (process.returncode, told.count("Stopped.")) == (1, 1)
+        assert time.monotonic() - began < 5
+
+
+def test_in_json_mode_the_answer_is_json_alone() -> None:
+    with started(as_json=True) as process:
+        _press(process)
+        told, _ = process.communicate(timeout=10)
+        assert told.startswith('{\n  "error": "Stopped.')
+
+
+def test_outside_the_block_ctrl_c_is_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with end_promptly(lambda: None, 1):
+        assert signal.getsignal(signal.SIGINT) is not before
+        with end_promptly(lambda: None, 1):
+            pass
+    assert signal.getsignal(signal.SIGINT) is before
