@@ -8,7 +8,13 @@ from pydantic.json_schema import models_json_schema
 
 from backend.api import problem_details
 from backend.api.server_sent_events import STOPPING, Event, EventStream
-from backend.schemas.answer import AnswerDoneEvent, CitationEvent, ReasoningEvent, TextEvent
+from backend.schemas.answer import (
+    AnswerDoneEvent,
+    CitationEvent,
+    PassagesEvent,
+    ReasoningEvent,
+    TextEvent,
+)
 from backend.schemas.run import ProgressEvent, SyncReport
 from backend.schemas.search import QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
@@ -23,6 +29,7 @@ ANSWER_EVENTS = (
     Event("lost", StepFailedEvent.example()),
     Event("results", ResultsEvent.example()),
     Event("selected", ResultsEvent.example()),
+    Event("passages", PassagesEvent.example()),
     Event("reasoning", ReasoningEvent.example()),
     Event("citation", CitationEvent.example()),
     Event("text", TextEvent.example()),

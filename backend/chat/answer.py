@@ -1,4 +1,4 @@
-"""Answer without a model from the best sentences; verify the citations of an answer by a model."""
+"""Show passages where no model is set; verify the citations of an answer by a model."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +9,10 @@ from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.evidence import Passage, split_document, split_passages
 from backend.chat.citations.verification import Support, Verdict, find_support
 from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
-from backend.chat.extractive.answer import AnswerSentence, extract_answer
+from backend.chat.extractive.answer import AnswerSentence, ExtractiveAnswer, extract_answer
+from backend.chat.extractive.passage_quotes import quote_passage
 from backend.chat.llm_loop import ChatTurn, Search
+from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
 from backend.search.search_tool import follow_search
 from connectors.document import Document
@@ -20,7 +22,6 @@ from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.markdown_links import escape_markdown, safe_link
 
-NOTHING_ANSWERS = "Nothing in the documents that you may read answers this."
 Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
 CHECKING_SECONDS = 10.0
 """Time to check citations, even if the answer has used all of its own."""
@@ -44,7 +45,7 @@ class ExtractiveDependencies:
 def answer_from_sentences(
     turn: ChatTurn, dependencies: ExtractiveDependencies, state: ChatStateContainer
 ) -> Generator[ChatEvent, None, None]:
-    """Answer with the best sentences found; the last event is AnswerDone or TurnFailed."""
+    """Show the passages that come closest; the last event is AnswerDone or TurnFailed."""
     try:
         yield from _answer(turn, dependencies, state)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
@@ -70,13 +71,17 @@ def _answer(
     )
     result = yield from follow_search(dependencies.search(request))
     state.add_results(result)
-    answer = extract_answer(
+    found = extract_answer(
         request.message,
         result.sections,
         dependencies.embedder,
         dependencies.understanding,
         turn.deadline,
     )
+    answer = found.sentences
+    reason = PassagesReason.NO_MODEL if answer else PassagesReason.NOTHING_ANSWERS
+    passages = _quote_passages(found, dependencies.numbers)
+    yield PassagesShown(reason, passages)
     citations = [_citation(one, dependencies.numbers) for one in answer]
     text = []
     for piece in _pieces(answer, citations):
@@ -88,12 +93,28 @@ def _answer(
         yield piece
     done = AnswerDone(
         text="".join(text),
-        plain=" ".join(one.text for one in answer) or NOTHING_ANSWERS,
+        plain=" ".join(one.text for one in answer) or reason.sentence,
         citations=tuple(citations),
         model=None,
+        answered=bool(answer),
+        passages=passages,
     )
     state.finish(done)
     yield done
+
+
+def _quote_passages(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:
+    """Quote the closest passages; what answers in them is highlighted."""
+    answering = [one.candidate for one in found.sentences]
+    return tuple(
+        quote_passage(
+            one.candidate,
+            one.score,
+            [each.span for each in answering if each.chunk.key == one.candidate.chunk.key],
+            numbers,
+        )
+        for one in found.closest
+    )
 
 
 def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
@@ -107,7 +128,7 @@ def _citation(sentence: AnswerSentence, numbers: DocumentNumbers) -> Citation:
         sentence=sentence.text,
         claim=sentence.text,
         support=Support(
-            candidate.text, chunk.section, candidate.span, sentence.score, Verdict.SUPPORTED
+            candidate.text, chunk.section, candidate.span, sentence.score, Verdict.VERBATIM
         ),
     )
 
@@ -116,7 +137,7 @@ def _pieces(
     sentences: Sequence[AnswerSentence], citations: Sequence[Citation]
 ) -> Iterator[TextPiece | CitationInfo]:
     if not sentences:
-        yield TextPiece(NOTHING_ANSWERS)
+        yield TextPiece(PassagesReason.NOTHING_ANSWERS.sentence)
     seen: set[int] = set()
     for at, (one, citation) in enumerate(zip(sentences, citations, strict=True)):
         yield TextPiece(f"{' ' if at else ''}{escape_markdown(one.text)} ")

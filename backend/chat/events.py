@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support
+from backend.chat.passages import PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
 
 
@@ -51,6 +52,10 @@ class AnswerDone:
     """None if the answer is extractive."""
     cut: bool = False
     """The model reached its token limit before the end of the answer."""
+    answered: bool = True
+    """False if no model is set and no passage seems to answer."""
+    passages: tuple[QuotedPassage, ...] = ()
+    """Those that come closest, best first; none if a model answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +66,5 @@ class TurnFailed:
 
 
 ChatEvent: TypeAlias = (
-    SearchEvent | ReasoningStep | CitationInfo | TextPiece | AnswerDone | TurnFailed
+    SearchEvent | ReasoningStep | CitationInfo | TextPiece | PassagesShown | AnswerDone | TurnFailed
 )

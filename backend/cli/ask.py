@@ -15,6 +15,7 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
+from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage, TextRun
 from backend.cli import command_line
 from backend.cli.command_line import As, Json, to_safe_text
 from backend.container import Container
@@ -32,6 +33,7 @@ FILES = "files"
 
 _CUT = "The answer was cut: the language model reached its limit. Ask for the rest, or for less at once."
 _VERDICTS: Mapping[Verdict, str] = {
+    "verbatim": "",
     "supported": "",
     "weak": "supports this only in part",
     "unsupported": "does not support this",
@@ -39,7 +41,7 @@ _VERDICTS: Mapping[Verdict, str] = {
     "unchecked": "not checked",
 }
 _LINKED = re.compile(r"\[\[(\d+)\]\]\([^\s)]*\)")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_LISTED_CHARACTERS = 100
 
 
 def ask_in_terminal(
@@ -68,7 +70,8 @@ def ask_in_terminal(
     if console:
         if answer.cut:
             console.print(_CUT, style="yellow")
-        print_citations(console, answer.citations)
+        if answer.model is not None:
+            print_citations(console, answer.citations)
     return answer
 
 
@@ -78,16 +81,16 @@ def _print_events(
     for event in container.chat.answer(turn, files, ChatStateContainer()):
         match event:
             case AnswerDone():
-                if console:
+                if console and container.chat.model:
                     console.print()
                 return event
             case TurnFailed(message=message, advice=advice):
                 raise ActionRequiredError(f"{message} {advice}")
-            case TextPiece(text=text) if console:
+            case PassagesShown() if console:
+                print_passages(console, event)
+            case TextPiece(text=text) if console and container.chat.model:
                 linked = _LINKED.sub(r"[\1]", text)
-                # Without a model the text is that of documents, whose marks are escaped.
-                shown = linked if container.chat.model else _ESCAPED.sub(r"\1", linked)
-                console.print(command_line.to_safe_text(shown), end="", soft_wrap=True)
+                console.print(command_line.to_safe_text(linked), end="", soft_wrap=True)
             case Queries(variants=variants) if console and container.chat.model:
                 tried = " · ".join(variant.text for variant in variants)
                 console.print(command_line.to_safe_text(f"searching: {tried}", "dim"))
@@ -102,12 +105,11 @@ def _print_events(
 
 
 def note_model(container: Container, console: Console) -> None:
-    """Say how answers are made where no language model makes them."""
+    """Say how to have answers written where no language model writes them."""
     if container.chat.model is None:
         console.print()
         console.print(
-            "[dim]No language model is set: these are sentences of the documents themselves. To have"
-            " answers written, set QUARRY_LLM_URL and QUARRY_LLM_MODEL.[/dim]"
+            "[dim]To have answers written, set QUARRY_LLM_URL and QUARRY_LLM_MODEL.[/dim]"
         )
 
 
@@ -154,7 +156,7 @@ def ask(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Answer a question, each sentence with its source."""
+    """Answer a question with sources; without a language model, show the passages that come closest."""
     asker = command_line.readers(readers)
     if not question.strip():
         raise typer.BadParameter("write a question", param_hint="QUESTION")
@@ -186,6 +188,35 @@ def print_citations(console: Console, citations: Sequence[CitationResponse]) -> 
         for line in dict.fromkeys(map(_format_citation, cited)):
             console.print(to_safe_text(line))
         console.print(to_safe_text(f"    {cited[0].link}", "blue"), soft_wrap=True)
+
+
+def print_passages(console: Console, shown: PassagesShown) -> None:
+    """Print passages with their quotes; where nothing seems to answer, one line each."""
+    console.print(shown.reason.sentence, style="bold")
+    if shown.reason is not PassagesReason.NOTHING_ANSWERS:
+        for passage in shown.passages:
+            _print_passage(console, passage)
+    elif shown.passages:
+        console.print("\nThe closest passages:")
+        for passage in shown.passages:
+            text = "".join(run.text for run in passage.runs)
+            short = text if len(text) <= _LISTED_CHARACTERS else f"{text[:_LISTED_CHARACTERS]}…"
+            line = f"  {_format_heading(passage)}: “{short}”"
+            console.print(to_safe_text(line), soft_wrap=True)
+
+
+def _print_passage(console: Console, passage: QuotedPassage) -> None:
+    number = (f"[{passage.number}] ", "bold cyan")
+    quoted = (TextRun("“"), *passage.runs, TextRun("”"))
+    styled = (to_safe_text(run.text, "bold" if run.highlighted else "") for run in quoted)
+    console.print()
+    console.print(Text.assemble(number, to_safe_text(_format_heading(passage), "bold")))
+    console.print(Text.assemble("    ", *styled))
+    console.print(to_safe_text(f"    {passage.link}", "blue"), soft_wrap=True)
+
+
+def _format_heading(passage: QuotedPassage) -> str:
+    return f"{passage.title} › {passage.place}" if passage.place else passage.title
 
 
 def _format_citation(citation: CitationResponse) -> str:

@@ -185,7 +185,7 @@ def _check_language_model(chat: ChatService) -> DoctorCheck:
         return DoctorCheck(
             name=name,
             state="off",
-            detail="not set; answers are the best sentences of the documents",
+            detail="not set; questions are answered with the passages that come closest",
             advice=f"for written answers, set {variable('llm_url')}, {variable('llm_model')}"
             f" and, if the endpoint needs a key, {variable('llm_key')}",
         )

@@ -8,6 +8,7 @@ from backend.schemas.base import Schema, SpanPair, with_example
 
 if TYPE_CHECKING:
     from backend.chat.events import AnswerDone, Citation
+    from backend.chat.passages import PassagesShown
 
 _LINK = "file:///srv/handbook/people/parental-leave.md"
 _SENTENCE = "Parents have 26 weeks of paid leave."
@@ -19,7 +20,19 @@ _CITED: dict[str, JsonValue] = {
 }
 
 
-Verdict: TypeAlias = Literal["supported", "weak", "unsupported", "contradicted", "unchecked"]
+_PASSAGE: dict[str, JsonValue] = {
+    **_CITED,
+    "place": "How long",
+    "quote": _SENTENCE,
+    "section": 1,
+    "span": [0, 36],
+    "runs": [{"text": _SENTENCE, "highlighted": True}],
+    "score": 0.71,
+}
+
+Verdict: TypeAlias = Literal[
+    "verbatim", "supported", "weak", "unsupported", "contradicted", "unchecked"
+]
 
 
 class CitationResponse(Schema):
@@ -33,7 +46,8 @@ class CitationResponse(Schema):
     span: SpanPair
     score: float
     verdict: Verdict
-    """`unchecked` if the check did not run, or could not: no claim, or a language that is not understood."""
+    """`verbatim`: the sentence is the document's own, no language model wrote it. `unchecked`: the check
+    did not run, or could not: no claim, or a language that is not understood."""
 
     @classmethod
     def from_citation(cls, citation: "Citation") -> Self:
@@ -51,6 +65,55 @@ class CitationResponse(Schema):
         )
 
 
+class TextRun(Schema):
+    """A part of a passage as a person reads it."""
+
+    text: str
+    highlighted: bool
+    """Whether it seems to answer the question."""
+
+
+class PassageResponse(Schema):
+    """A passage that comes close to the question, where no language model answered."""
+
+    number: int
+    document_id: str
+    title: str
+    link: str
+    place: str
+    """Headings or page in the document."""
+    quote: str
+    """As it stands in the document."""
+    section: int
+    span: SpanPair
+    runs: tuple[TextRun, ...]
+    """The quote without markup, on one line."""
+    score: float
+
+
+class PassagesEvent(Schema):
+    """The event `passages`: comes where no language model answers, before the text."""
+
+    model_config = with_example(
+        reason="no_model",
+        sentence="No language model is set. These passages come closest.",
+        passages=[_PASSAGE],
+    )
+
+    reason: Literal["no_model", "nothing_answers", "model_failed"]
+    sentence: str
+    """What to say to the asker."""
+    passages: tuple[PassageResponse, ...]
+
+    @classmethod
+    def from_shown(cls, shown: "PassagesShown") -> Self:
+        return cls(
+            reason=shown.reason.value,
+            sentence=shown.reason.sentence,
+            passages=tuple(map(PassageResponse.model_validate, shown.passages)),
+        )
+
+
 class AnswerResponse(Schema):
     question: str
     answer: str
@@ -59,6 +122,10 @@ class AnswerResponse(Schema):
     seconds: float
     cut: bool = False
     """Whether the model reached its limit before the end of the answer."""
+    answered: bool = True
+    """False if no language model is set and no passage seems to answer."""
+    passages: tuple[PassageResponse, ...] = ()
+    """Where no language model answered: those that come closest, best first."""
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
@@ -69,6 +136,8 @@ class AnswerResponse(Schema):
             citations=tuple(map(CitationResponse.from_citation, done.citations)),
             seconds=round(seconds, 4),
             cut=done.cut,
+            answered=done.answered,
+            passages=tuple(map(PassageResponse.model_validate, done.passages)),
         )
 
 
@@ -114,11 +183,13 @@ class AnswerDoneEvent(Schema):
                     "section": 1,
                     "span": [0, 36],
                     "score": 0.91,
-                    "verdict": "supported",
+                    "verdict": "verbatim",
                 }
             ],
             "seconds": 0.41,
             "cut": False,
+            "answered": True,
+            "passages": [_PASSAGE],
         },
         html=f"<p>{_SENTENCE}</p>",
     )

@@ -68,7 +68,28 @@ def test_an_answer_quotes_what_stands_there(home: Home) -> None:
 def test_what_nothing_answers_is_said_to_be_so(home: Home) -> None:
     answer = home.quarry("ask", "When is this year's company football tournament?", "--json").json
     assert answer["citations"] == []
-    assert "Nothing" in answer["answer"]
+    assert answer["answered"] is False
+    assert answer["answer"] == "Nothing that you may read seems to answer this."
+
+
+def test_without_a_model_passages_are_shown_and_what_answers_is_highlighted(home: Home) -> None:
+    question = "What should a customer do when the scanner shows QX-4031?"
+    answer = home.quarry("ask", question, "--json").json
+    assert answer["answered"] is True
+    assert {citation["verdict"] for citation in answer["citations"]} == {"verbatim"}
+    first = answer["passages"][0]
+    assert first["title"] == "Error codes of the Stonesight scanners"
+    assert first["place"] == "QX-4031: laser interlock open"
+    assert any("Close the cover" in run["text"] for run in first["runs"] if run["highlighted"])
+    shown = home.quarry("ask", question).out
+    assert "No language model is set. These passages come closest." in shown
+    assert "Error codes of the Stonesight scanners › QX-4031" in shown
+
+
+def test_what_seems_not_to_be_answered_lists_the_closest_passages_shortly(home: Home) -> None:
+    shown = home.quarry("ask", "When is this year's company football tournament?").out
+    assert shown.startswith("Nothing that you may read seems to answer this.")
+    assert "These passages come closest" not in shown
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,15 @@ from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
 from backend.chat.llm_loop import ChatTurn
+from backend.chat.passages import PassagesShown
 from backend.composition.chat import ChatService
-from backend.schemas.answer import AnswerDoneEvent, AnswerResponse, CitationEvent, TextEvent
+from backend.schemas.answer import (
+    AnswerDoneEvent,
+    AnswerResponse,
+    CitationEvent,
+    PassagesEvent,
+    TextEvent,
+)
 from backend.schemas.search import FiltersBody, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.search.events import (
     FiltersApplied,
@@ -97,8 +104,8 @@ def ask(
     context: RequestContextDependency,
 ) -> EventStream:
     """Server-sent events, in this order: `queries`, `first_results`; with a language model again
-    `queries` and `lost` steps; `results`, `selected`; `reasoning`, `citation` and `text` as they
-    are written; at the end `done`, or `error` with problem details. Closing the connection stops
+    `queries` and `lost` steps; `results`, `selected`; `passages` where no language model answers;
+    `reasoning`, `citation` and `text` as they are written; at the end `done`, or `error` with problem details. Closing the connection stops
     the answer, and the language model."""
     context.query = body.question
     turn = ChatTurn(
@@ -154,6 +161,8 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("text", TextEvent(text=text))
         case CitationInfo():
             return Event("citation", CitationEvent.model_validate(event))
+        case PassagesShown():
+            return Event("passages", PassagesEvent.from_shown(event))
         case TurnFailed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
         case FiltersApplied() | SearchDone() | AnswerDone():

@@ -25,6 +25,8 @@ SAME_SUBJECT = 0.55
 
 
 class Verdict(StrEnum):
+    VERBATIM = "verbatim"
+    """The sentence is the document's own, quoted without a model."""
     SUPPORTED = "supported"
     WEAK = "weak"
     UNSUPPORTED = "unsupported"

@@ -66,6 +66,9 @@ Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 SENTENCES_EMBEDDED = 40
 MAX_SENTENCES = 3
 MAX_CODES = 16
+MAX_PASSAGES = 4
+CLOSE_SHARE = 0.7
+"""A passage is shown if its best sentence scores this share of the best one."""
 FURTHER_SENTENCE_SHARE = 0.9
 """A further sentence must score this share as far above the typical one as the best sentence does."""
 
@@ -143,6 +146,14 @@ class AnswerSentence:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtractiveAnswer:
+    sentences: tuple[AnswerSentence, ...] = ()
+    """Those that answer, the best and what belongs to it first; none if nothing answers."""
+    closest: tuple[AnswerSentence, ...] = ()
+    """The best sentence of each of the chunks that come closest, those of the answer first."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredCandidates:
     candidates: Sequence[Candidate]
     scores: Scores
@@ -162,8 +173,8 @@ def extract_answer(
     embedder: Embedder,
     understanding: Understanding,
     deadline: Deadline,
-) -> tuple[AnswerSentence, ...]:
-    """Return the sentences that answer, the best and what belongs to it first; none if nothing answers.
+) -> ExtractiveAnswer:
+    """Find the sentences that answer, and those that come closest.
 
     If the embedder is late or does not answer, words alone decide.
 
@@ -171,10 +182,30 @@ def extract_answer(
         ActionRequiredError: as the embedder does.
     """
     found = find_candidates(sections)
-    if not found or not question.strip() or _names_unknown_codes(question, found):
-        return ()
+    if not found or not question.strip():
+        return ExtractiveAnswer()
     scored = score_candidates(question, found, embedder, understanding, deadline)
-    return _select_sentences(question, scored) if scored.answers else ()
+    answers = scored.answers and not _names_unknown_codes(question, found)
+    sentences = _select_sentences(question, scored) if answers else ()
+    return ExtractiveAnswer(sentences, _find_closest(scored, sentences))
+
+
+def _find_closest(
+    scored: ScoredCandidates, answer: Sequence[AnswerSentence]
+) -> tuple[AnswerSentence, ...]:
+    """Return the best sentence of each chunk, the answer's chunks first, and no far worse ones."""
+    best = {one.candidate.chunk.key: one for one in reversed(answer)}
+    order = [int(i) for i in np.argsort(-scored.scores, kind="stable")]
+    least = CLOSE_SHARE * scored.scores[order[0]]
+    for i in order:
+        if scored.scores[i] >= least:
+            candidate = scored.candidates[i]
+            best.setdefault(candidate.chunk.key, _answer_sentence(candidate, scored.scores[i]))
+    return tuple(best.values())[:MAX_PASSAGES]
+
+
+def _answer_sentence(candidate: Candidate, score: float) -> AnswerSentence:
+    return AnswerSentence(candidate, candidate.display_text, round(float(score), 4))
 
 
 def _names_unknown_codes(question: str, found: Sequence[Candidate]) -> bool:
@@ -265,7 +296,7 @@ def _select_sentences(question: str, scored: ScoredCandidates) -> tuple[AnswerSe
         if scores[i] >= least and not repeats:
             selected.append(i)
     return tuple(
-        AnswerSentence(candidates[i], candidates[i].display_text, round(float(scores[i]), 4))
+        _answer_sentence(candidates[i], scores[i])
         for i in _in_reading_order(candidates, selected[:MAX_SENTENCES])
     )
 

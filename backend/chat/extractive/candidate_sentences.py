@@ -78,22 +78,38 @@ def find_candidates(sections: Sequence[InferenceSection]) -> list[Candidate]:
 
 
 def _candidates_in(section: InferenceSection, chunk: Chunk) -> Iterator[Candidate]:
-    header = " | ".join(table_header(chunk))
     before: Span | None = None
     for span in split_sentences(chunk.text):
         text = span.of(chunk.text)
-        if _is_structure(_without_markup(text, chunk), chunk) or (
-            header and " | ".join(_split_cells(text)) == header
-        ):
+        if _is_unreadable(text, chunk):
             before = None
             continue
         refers_back = before is not None and _REFERS_BACK.match(text) is not None
         whole = Span(before.start, span.end) if before and refers_back else span
-        whole = Span(whole.start, min(whole.end, whole.start + MAX_CHARACTERS))
-        start = chunk.span.start
-        placed = Span(start + whole.start, start + whole.end)
-        yield Candidate(section, chunk, placed, whole.of(chunk.text))
+        yield _cut_candidate(section, chunk, whole)
         before = span
+
+
+def split_readable(section: InferenceSection, chunk: Chunk) -> Iterator[Candidate]:
+    """Yield each sentence of a chunk alone, without headings, labels and the structure of tables."""
+    for span in split_sentences(chunk.text):
+        if not _is_unreadable(span.of(chunk.text), chunk):
+            yield _cut_candidate(section, chunk, span)
+
+
+def _cut_candidate(section: InferenceSection, chunk: Chunk, span: Span) -> Candidate:
+    """Make a candidate of a span of the chunk's text, at most `MAX_CHARACTERS` long."""
+    cut = Span(span.start, min(span.end, span.start + MAX_CHARACTERS))
+    start = chunk.span.start
+    placed = Span(start + cut.start, start + cut.end)
+    return Candidate(section, chunk, placed, cut.of(chunk.text))
+
+
+def _is_unreadable(text: str, chunk: Chunk) -> bool:
+    """Whether the text is no sentence and no row of values."""
+    header = table_header(chunk)
+    is_header = bool(header) and _split_cells(text) == header
+    return is_header or _is_structure(_without_markup(text, chunk), chunk)
 
 
 def _without_markup(text: str, chunk: Chunk) -> str:

@@ -22,6 +22,7 @@ const HEARD = {
   lost: (data) => turn.lost(data),
   reasoning: (data) => turn.reasoning(data),
   citation: (data) => turn.citation(data),
+  passages: (data) => turn.passages(data),
   text: (data) => turn.write(data),
   done: (data) => turn.done(data),
   error: (data) => {
@@ -43,7 +44,7 @@ async function ask(question) {
     if (!turn.answer) throw new Problem({ title: "The answer ended before it was complete", advice: "Ask again." });
     turn.end("done");
     keep(turn.kept);
-    say(`The answer ${turn.answer.cut ? "was cut" : "is complete"}. ${turn.answer.citations.length} citations.`);
+    say(turn.outcome);
   } catch (error) {
     if (mine === underway) broken(error, mine.signal.aborted);
   } finally {

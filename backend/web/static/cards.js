@@ -2,6 +2,7 @@
 import { day, replaceControls, isolated, make } from "./text.js";
 
 const VERDICTS = {
+  verbatim: "Verbatim from this source.",
   supported: "Supported by this source.",
   weak: "Partly supported by this source. Read it before you rely on it.",
   unsupported: "Not supported by this source.",

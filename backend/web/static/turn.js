@@ -1,6 +1,7 @@
 // One turn on the page: its steps, its sources, its answer.
 import { entry, quoted } from "./cited.js";
 import { Live } from "./live.js";
+import { passageNodes } from "./passages.js";
 import { counted, documentUrl, replaceControls, make, parsed } from "./text.js";
 
 const HELP = {
@@ -16,6 +17,7 @@ export class Turn {
   #sources = new Map();
   #cited = new Map();
   #live;
+  #shown = null;
   answer = null;
 
   constructor(question) {
@@ -24,7 +26,8 @@ export class Turn {
     element("opening").hidden = true;
     element("turn").hidden = false;
     element("asked").textContent = replaceControls(question);
-    for (const id of ["steps", "sources", "answer"]) element(id).replaceChildren();
+    for (const id of ["steps", "sources", "answer", "passages"]) element(id).replaceChildren();
+    for (const id of ["answer", "beside"]) element(id).hidden = false;
     for (const id of ["thinking", "cut", "trouble", "after"]) element(id).hidden = true;
     element("thinking").lastElementChild.textContent = "";
     element("answer").setAttribute("aria-busy", "true");
@@ -77,8 +80,16 @@ export class Turn {
     this.#draw();
   }
 
+  /** Passages where no language model answers: they take the place of its answer and of the sources. */
+  passages(shown) {
+    this.#shown = shown;
+    element("passages").replaceChildren(...passageNodes(shown));
+    element("beside").hidden = true;
+    element("answer").hidden = shown.reason !== "model_failed";
+  }
+
   write({ text }) {
-    if (!this.#live.text) this.step("write", "Writing the answer");
+    if (!this.#live.text && !this.#shown) this.step("write", "Writing the answer");
     this.#live.add(text);
   }
 
@@ -109,6 +120,12 @@ export class Turn {
     element("copy").hidden = !this.text && !this.answer;
   }
 
+  /** How the turn ended, in a sentence. */
+  get outcome() {
+    if (this.#shown) return this.#shown.sentence;
+    return `The answer ${this.answer.cut ? "was cut" : "is complete"}. ${this.answer.citations.length} citations.`;
+  }
+
   /** What the card of a chip says. */
   facts(chip) {
     const at = chip.dataset.at;
@@ -120,12 +137,13 @@ export class Turn {
 
   /** To be kept, and to be shown again by `restored`. */
   get kept() {
-    return { question: this.question, answer: this.answer, sources: [...this.#sources.values()] };
+    return { question: this.question, answer: this.answer, sources: [...this.#sources.values()], passages: this.#shown };
   }
 
-  restore({ answer, sources }) {
+  restore({ answer, sources, passages }) {
     element("steps").replaceChildren();
     for (const source of sources) this.#sources.set(source.document_id, source);
+    if (passages) this.passages(passages);
     this.done({ answer, html: answer.html });
     this.end("done");
   }

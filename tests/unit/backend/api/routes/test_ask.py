@@ -69,6 +69,7 @@ def test_each_step_is_told_in_its_order(client: TestClient) -> None:
         "first_results",
         "results",
         "selected",
+        "passages",
         "text",
         "citation",
         "text",

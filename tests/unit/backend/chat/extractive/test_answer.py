@@ -73,7 +73,7 @@ def told(
     deadline = Deadline.after(30)
     return extract_answer(
         question, sections, embedder or HashingEmbedder(), understanding, deadline
-    )
+    ).sentences
 
 
 @pytest.mark.parametrize("understanding", [UNDERSTOOD, NOT_UNDERSTOOD])

@@ -1,0 +1,64 @@
+"""Passages of documents, shown where no language model answers: quoted, not written."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from connectors.document import Span
+
+
+class PassagesReason(StrEnum):
+    """Why passages are shown, and not an answer."""
+
+    NO_MODEL = "no_model"
+    NOTHING_ANSWERS = "nothing_answers"
+    """No model is set, and no passage seems to answer."""
+    MODEL_FAILED = "model_failed"
+
+    @property
+    def sentence(self) -> str:
+        """What is said to the asker."""
+        match self:
+            case PassagesReason.NO_MODEL:
+                return "No language model is set. These passages come closest."
+            case PassagesReason.NOTHING_ANSWERS:
+                return "Nothing that you may read seems to answer this."
+            case PassagesReason.MODEL_FAILED:
+                return "The language model did not answer. These passages come closest."
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A part of a passage as a person reads it."""
+
+    text: str
+    highlighted: bool = False
+    """Whether it seems to answer the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedPassage:
+    number: int
+    """The document's citation number."""
+    document_id: str
+    title: str
+    link: str
+    """As `safe_link` escapes it."""
+    place: str
+    """Headings or page in the document; empty if it has neither."""
+    quote: str
+    """As it stands in the document."""
+    section: int
+    span: Span
+    """Of the quote, in the text of that section."""
+    runs: tuple[TextRun, ...]
+    """The quote without markup, on one line; a table row as `column: cell; column: cell`."""
+    score: float
+    """How well it fits the question; higher is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassagesShown:
+    """An event of a turn: the passages that come closest, best first."""
+
+    reason: PassagesReason
+    passages: tuple[QuotedPassage, ...]
