@@ -13,7 +13,7 @@ from pytest_socket import socket_allow_hosts
 
 from backend.store.database import sqlite_url
 from tests.support.databases import Databases, PostgreSql, Redis, shared
-from tests.support.soak import is_selected, scaled
+from tests.support.soak import MARKERS, is_selected, scaled
 
 EARLY = (
     "tests/unit/indexing/embedding/test_equality.py",
@@ -24,6 +24,8 @@ EARLY = (
     "tests/integration/",
 )
 """What takes longest, so that no process is left with it alone at the end; and first what imports torch."""
+MAX_SECONDS = 5.0
+"""A test that takes longer is to be marked: `soak`, or `deep` with smaller numbers for `make test`."""
 
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
@@ -51,6 +53,25 @@ def _turn(item: pytest.Item) -> int:
     """Among those of one turn the order stays as it is."""
     turns = (turn for turn, begins in enumerate(EARLY) if item.nodeid.startswith(begins))
     return next(turns, len(EARLY))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the tests that took too long without a marker. A busy machine is no fault, so that none fails by it."""
+    slow = [
+        report
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and _is_slow(report)
+    ]
+    if slow:
+        terminalreporter.section(f"over {MAX_SECONDS:g} s without a marker")
+        for report in sorted(slow, key=lambda report: -report.duration):
+            terminalreporter.write_line(f"{report.duration:.2f}s {report.nodeid}")
+
+
+def _is_slow(report: pytest.TestReport) -> bool:
+    is_marked = not MARKERS.isdisjoint(report.keywords)
+    return report.when == "call" and report.duration > MAX_SECONDS and not is_marked
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,13 @@ from backend.store.database import open_database, sqlite_url
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.home import QUARRY, Home, Run
 from tests.support.serving import serving
+from tests.support.soak import scaled
 from tests.support.store import lose_texts
 
 NOTES = 60
 """Of one chunk each."""
+ENDS = scaled((signal.SIGKILL,), (signal.SIGKILL, signal.SIGINT), "faults")
+"""How a change of model is ended before its time."""
 
 
 @pytest.fixture
@@ -142,6 +145,7 @@ def searched(desk: Desk, words: str) -> Iterator[list[list[str]]]:
         searching.join()
 
 
+@pytest.mark.soak("faults")
 def test_search_and_sync_go_on_while_it_is_built(desk: Desk) -> None:
     with searched(desk, "word59") as answers:
         with desk.begun("reindex", "--model", "second", "--rate", "0.5") as building:
@@ -173,9 +177,10 @@ def test_search_and_sync_go_on_while_it_is_built(desk: Desk) -> None:
     assert (again["embedded"], again["restored"], again["amended"]) == (0, 0, 0)
 
 
+@pytest.mark.deep("faults")
 def test_killed_or_stopped_it_goes_on_with_what_is_left(desk: Desk) -> None:
     held = 0
-    for how in (signal.SIGKILL, signal.SIGINT):
+    for how in ENDS:
         before = desk.embedded("second")
         with desk.begun("reindex", "--model", "second", "--rate", "4") as building:
             desk.wait(lambda before=before: desk.embedded("second") > before + 12)  # type: ignore[misc]
@@ -199,6 +204,7 @@ def test_killed_or_stopped_it_goes_on_with_what_is_left(desk: Desk) -> None:
     assert desk.found("word07")[0] == "07.md"
 
 
+@pytest.mark.soak("faults")
 def test_one_at_a_time_and_given_up(desk: Desk) -> None:
     with desk.begun("reindex", "--model", "second", "--rate", "0.3"):
         desk.wait(lambda: desk.embedded("second"))
@@ -250,6 +256,7 @@ def test_nothing_is_moved_to_where_nothing_is(tmp_path: Path) -> None:
     assert "QUARRY_OPENSEARCH_URL" in run.err
 
 
+@pytest.mark.soak("faults")
 def test_a_server_goes_on_with_the_new_model_by_itself(desk: Desk) -> None:
     with serving(desk.home, QUARRY_EMBEDDING_URL=desk.server.url) as running:
 

@@ -59,10 +59,14 @@ from tests.support.index_engines import (
 )
 from tests.support.languages import PASSAGES
 from tests.support.opensearch_server import SERVERS, url_of
+from tests.support.soak import scaled
 
 ANN = Readers.of("user:ann@example.com", "group:finance")
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
+MANY_DOCUMENTS = scaled(100, 1_000, "engines")
+"""With a hundred chunks each."""
+KILLS = scaled(3, 6, "engines")
 
 
 @pytest.fixture(params=["embedded", *SERVERS])
@@ -1425,10 +1429,11 @@ def test_one_process_writes_while_another_reads(
     assert {views[0] for views in generations_seen(index, "a")} == {16}
 
 
+@pytest.mark.deep("engines")
 def test_a_killed_writer_leaves_nothing_half(engine: Engine, tmp_path: Path) -> None:
     log, rng = tmp_path / "log", random.Random(7)
     before = engine.index()
-    for _ in range(6):
+    for _ in range(KILLS):
         # What was under way is done again: every change may be.
         first = _number(log, "done") + 1
         other = SPAWN.Process(target=write_until_killed, args=(engine, log, first))
@@ -1442,7 +1447,7 @@ def test_a_killed_writer_leaves_nothing_half(engine: Engine, tmp_path: Path) -> 
         other.join()
         for index in (before, engine.index()):
             _check_after_kill(index, engine.writer(), log)
-    assert _number(log, "done") >= 6
+    assert _number(log, "done") >= KILLS
 
 
 def _number(log: Path, what: str) -> int:
@@ -1483,30 +1488,34 @@ def _expected(numbers: list[int]) -> tuple[int | None, int | None]:
     return seen, kept
 
 
-def test_a_hundred_thousand_chunks(engine: Engine) -> None:
+@pytest.mark.deep("engines")
+def test_among_many_chunks_a_reader_of_few_finds_theirs(engine: Engine) -> None:
+    """One document in a tenth of all is for the few: the rest must be passed over, not counted."""
     quick = with_sparse_graph(engine)
     index, writer = quick.index(), quick.writer()
     rng = np.random.default_rng(3)
     base = unit(rng.standard_normal((100, DIMENSION)))
+    every = MANY_DOCUMENTS // 10
 
     def around(n: int) -> Vectors:
         return unit(base + 0.5 * vector(f"document {n}"))
 
     def corpus() -> Iterator[Replace]:
-        for n in range(1_000):
+        for n in range(MANY_DOCUMENTS):
             texts = [f"chunk{n}x{place} of report{n} and everything" for place in range(100)]
-            readers = ["group:few"] if n % 100 == 0 else ["group:many"]
+            readers = ["group:few"] if n % every == 0 else ["group:many"]
             yield document(f"{n:04}", *texts, readers=readers, vectors_of=around(n))
 
-    assert writer.write(corpus()) == Written(replaced=1_000, chunks=100_000)
+    chunks = 100 * MANY_DOCUMENTS
+    assert writer.write(corpus()) == Written(replaced=MANY_DOCUMENTS, chunks=chunks)
     many, few = Readers.of("group:many"), Readers.of("group:few")
-    assert [hit.chunk.key for hit in hits(index, query("chunk777x42"), many)] == [("0777", 42)]
+    assert [hit.chunk.key for hit in hits(index, query("chunk77x42"), many)] == [("0077", 42)]
     assert len(hits(index, query("everything", size=200), few)) == 200
-    own = around(500)[7]
+    own = around(5 * every)[7]
     (nearest, *_) = hits(index, query("", vector=own, alpha=1.0), few)
-    assert nearest.chunk.key == ("0500", 7)
+    assert nearest.chunk.key == (f"{5 * every:04}", 7)
     assert index.facets(Filters(), few, soon()).sources == {"folder": 10}
-    assert sum(known.chunks for known in writer.scan()) == 100_000
-    writer.write(Delete(f"{n:04}") for n in range(500))
-    assert found(index, query("chunk400x0"), few) == []
+    assert sum(known.chunks for known in writer.scan()) == chunks
+    writer.write(Delete(f"{n:04}") for n in range(5 * every))
+    assert found(index, query(f"chunk{4 * every}x0"), few) == []
     assert index.facets(Filters(), few, soon()).sources == {"folder": 5}

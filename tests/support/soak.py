@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import pytest
 
+MARKERS = frozenset({"soak", "deep"})
 SLICES = ("engines", "connectors", "faults", "release")
 SLICE = os.environ.get("QUARRY_TEST_SOAK", "")
 """The slice that is run; empty in `make test`."""

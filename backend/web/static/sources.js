@@ -11,8 +11,11 @@ const status = document.getElementById("status");
 /** The names of the sources whose syncs this page started. */
 const syncing = new Set();
 let refreshTimer = 0;
-/** Until this time (in ms since the epoch) an action of this page may still change a state: refresh often. */
-let changesUntil = 0;
+/**
+ * Until this time (in ms since the epoch) an action of this page may still change a state: refresh often. So may what was
+ * asked for on the page before this one.
+ */
+let changesUntil = Date.now() + LATER;
 let shownHtml = "";
 const TOLD = 12000;
 let toldTimer = 0;

@@ -15,16 +15,19 @@ from redis import Redis as Client
 
 from backend.settings import Settings
 from backend.store import workers
+from backend.store.database import sqlite_url
 from backend.sync.wakeup_messages import QUEUES, WakeupMessage
 from backend.worker.broker import Broker
 from deploy.opensearch.node import find_free_ports
 from tests.support.databases import Databases, Redis, Server
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.scaled import SOURCE, Scaled, lives, scaled
+from tests.support.soak import scaled as deepened
 from tests.support.store import source_service
 
 NUMBER = 11
 """Of the database within Redis that these tests keep to."""
+FILES = deepened(60, 200, "faults")
 
 
 @pytest.fixture
@@ -43,18 +46,17 @@ def redis(redis_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def site(
-    tmp_path: Path, database_url: str, redis: str, embeddings: EmbeddingServer
-) -> Iterator[Scaled]:
-    with scaled(tmp_path, database_url, redis, embeddings.url) as site:
+def sqlite_site(tmp_path: Path, redis: str, embeddings: EmbeddingServer) -> Iterator[Scaled]:
+    url = sqlite_url(tmp_path / "quarry.db")
+    with scaled(tmp_path, url, redis, embeddings.url) as site:
         yield site
 
 
 @pytest.fixture
-def shared_site(
+def site(
     tmp_path: Path, postgresql: Databases, redis: str, embeddings: EmbeddingServer
 ) -> Iterator[Scaled]:
-    """On PostgreSQL alone."""
+    """A home on PostgreSQL."""
     with (
         postgresql.new() as url,
         scaled(tmp_path, url, redis, embeddings.url) as site,
@@ -66,8 +68,20 @@ def broker(site: Scaled) -> Broker:
     return Broker(Settings.model_validate({"broker_url": site.redis_url}))
 
 
-def test_a_folder_is_read_indexed_and_pruned_whatever_else_is_told(site: Scaled) -> None:
-    site.write(200)
+@pytest.mark.deep("faults")
+def test_a_folder_is_indexed_and_pruned_whatever_other_messages_arrive(site: Scaled) -> None:
+    _index_and_prune_a_folder(site)
+
+
+@pytest.mark.soak("faults")
+def test_on_sqlite_a_folder_is_indexed_and_pruned_whatever_other_messages_arrive(
+    sqlite_site: Scaled,
+) -> None:
+    _index_and_prune_a_folder(sqlite_site)
+
+
+def _index_and_prune_a_folder(site: Scaled) -> None:
+    site.write(FILES)
     port = _three_ports()
     worker, beat = site.worker("--metrics-port", str(port)), site.beat()
     site.until(lambda: site.held() > 0)
@@ -76,18 +90,18 @@ def test_a_folder_is_read_indexed_and_pruned_whatever_else_is_told(site: Scaled)
         for number in (1, 1, 999):
             broker(site).app.send_task(f"quarry.{queue}", args=[number], queue=queue)
     broker(site).app.send_task("quarry.fetch", args=["one"], queue="fetch")
-    site.until(lambda: site.is_done(200))
+    site.until(lambda: site.is_done(FILES))
     with closing(Client.from_url(site.redis_url)) as client:
         client.flushdb()
     for number in range(20):
         (site.files / f"{number:05}.md").unlink()
     source_service(site.database).prune(SOURCE)
-    site.until(lambda: site.is_done(180))
-    site.check(180)
+    site.until(lambda: site.is_done(FILES - 20))
+    site.check(FILES - 20)
     site.until(lambda: all(site.serving(queue) for queue in (*QUEUES, "beat")))
     read, indexed = (_figures(port + number) for number in (0, 1))
     assert read["quarry_stage_seconds_total", "fetch"] > 0
-    assert indexed["quarry_indexed_total", "documents"] == 200
+    assert indexed["quarry_indexed_total", "documents"] == FILES
     assert all(indexed["quarry_stage_seconds_total", stage] > 0 for stage in ("embed", "write"))
     doctor = site.quarry_command("doctor", "--json")
     (check,) = (one for one in doctor.json if one["name"] == "workers")
@@ -100,10 +114,10 @@ def test_a_folder_is_read_indexed_and_pruned_whatever_else_is_told(site: Scaled)
     assert not any(site.serving(queue) for queue in (*QUEUES, "beat"))
 
 
+@pytest.mark.soak("faults")
 def test_two_workers_share_the_work_and_one_that_is_killed_is_not_missed(
-    shared_site: Scaled,
+    site: Scaled,
 ) -> None:
-    site = shared_site
     site.write(600)
     first = site.worker()
     site.worker()
@@ -120,9 +134,8 @@ def test_two_workers_share_the_work_and_one_that_is_killed_is_not_missed(
 
 
 def test_a_process_that_dies_is_started_again_and_none_outlives_its_parent(
-    shared_site: Scaled,
+    site: Scaled,
 ) -> None:
-    site = shared_site
     worker = site.worker("--queue", "light", "--queue", "fetch")
     site.until(lambda: site.serving("fetch") and site.serving("light"))
     (before,) = site.serving("fetch")
@@ -135,8 +148,8 @@ def test_a_process_that_dies_is_started_again_and_none_outlives_its_parent(
     site.until(lambda: not any(map(lives, others)))
 
 
-def test_what_was_begun_is_given_back_and_gone_on_with(shared_site: Scaled) -> None:
-    site = shared_site
+@pytest.mark.soak("faults")
+def test_what_was_begun_is_given_back_and_gone_on_with(site: Scaled) -> None:
     site.write(600)
     worker = site.worker()
     site.beat()
@@ -151,6 +164,7 @@ def test_what_was_begun_is_given_back_and_gone_on_with(shared_site: Scaled) -> N
     site.check(600)
 
 
+@pytest.mark.soak("faults")
 def test_while_redis_is_away_what_goes_on_goes_on(
     tmp_path: Path, postgresql: Databases, embeddings: EmbeddingServer
 ) -> None:
@@ -180,11 +194,11 @@ def test_while_redis_is_away_what_goes_on_goes_on(
         site.check(810)
 
 
+@pytest.mark.soak("faults")
 def test_what_stands_still_is_given_up_with_its_process_and_tried_again(
-    shared_site: Scaled, embeddings: EmbeddingServer
+    site: Scaled, embeddings: EmbeddingServer
 ) -> None:
     """The embedder takes an hour; 1.2 seconds are allowed."""
-    site = shared_site
     site.still_minutes = 0.02
     site.write(1)
     site.worker()
@@ -206,8 +220,7 @@ def _waiting_for(site: Scaled) -> str | None:
     return None if latest is None else latest.waiting_for
 
 
-def test_a_server_leaves_the_work_to_the_broker_and_says_so(shared_site: Scaled) -> None:
-    site = shared_site
+def test_a_server_leaves_the_work_to_the_broker_and_says_so(site: Scaled) -> None:
     site.write(1)
     site.start("serve", "--port", "0", QUARRY_WORKERS="true")
     site.until(lambda: "quarry worker and quarry beat sync the sources" in site.log())
@@ -215,8 +228,7 @@ def test_a_server_leaves_the_work_to_the_broker_and_says_so(shared_site: Scaled)
     assert site.serving("serve") == []
 
 
-def test_messages_do_not_pile_up_while_no_worker_lives(shared_site: Scaled) -> None:
-    site = shared_site
+def test_messages_do_not_pile_up_while_no_worker_lives(site: Scaled) -> None:
     calls = [WakeupMessage("fetch", 1), WakeupMessage("fetch", 2), WakeupMessage("light", 3)]
     for _ in range(5):
         broker(site).call(calls)

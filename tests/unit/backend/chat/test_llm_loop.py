@@ -610,7 +610,7 @@ def test_a_stopped_turn_is_on_record_and_the_model_is_stopped(asked: Asked) -> N
     assert record.status is TurnStatus.STOPPED
     assert record.text == "It is [[1]](https://wiki.example/kb:leave) 25 days"
     assert record.documents[1].title == "About kb:leave"
-    assert asked.server.hung_up.wait(2)
+    assert asked.server.hung_up.wait(30)
 
 
 def test_a_turn_stopped_while_it_searches_is_on_record(asked: Asked) -> None:

@@ -60,7 +60,7 @@ def _press(process: subprocess.Popen[str]) -> float:
 def test_a_command_says_at_once_that_it_stops_and_ends() -> None:
     with started() as process:
         _press(process)
-        _, told = process.communicate(timeout=10)
+        _, told = process.communicate(timeout=30)
         assert (process.returncode, told.startswith("Stopped.")) == (1, True)
 
 
@@ -84,13 +84,13 @@ def test_a_block_that_cannot_be_left_is_ended_and_that_is_said() -> None:
         _press(process)
         _, told = process.communicate(timeout=20)
         assert (process.returncode, told.count("Stopped.")) == (1, 1)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
 
 def test_in_json_mode_the_answer_is_json_alone() -> None:
     with started(as_json=True) as process:
         _press(process)
-        told, _ = process.communicate(timeout=10)
+        told, _ = process.communicate(timeout=30)
         assert told.startswith('{\n  "error": "Stopped.')
 
 

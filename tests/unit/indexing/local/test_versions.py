@@ -22,6 +22,7 @@ from indexing.local.database import writer_lock
 from indexing.local.versions import Manifest, VersionFolder
 from tests.support.chunks import IDENTITY, document, query
 from tests.support.index_engines import PUBLIC, soon
+from tests.support.soak import scaled
 
 OLD = IndexVersion(IDENTITY, "old/model")
 NEW = IndexVersion(replace(IDENTITY, model="The New/Model v2.0"), "new/model")
@@ -240,11 +241,12 @@ def rebuild_until_killed(home: Path) -> None:
         versions.activate(OLD)
 
 
-def test_killed_at_any_moment_one_whole_edition_is_active(tmp_path: Path) -> None:
+@pytest.mark.deep("engines")
+def test_killed_at_any_moment_one_whole_version_is_active(tmp_path: Path) -> None:
     home = LocalIndexVersions(tmp_path)
     home.open_writer(OLD).write(document(f"{n}", "apples 0") for n in range(40))
     context, rng = multiprocessing.get_context("spawn"), random.Random(7)
-    for _ in range(6):
+    for _ in range(scaled(2, 6, "engines")):
         process = context.Process(target=rebuild_until_killed, args=(tmp_path,), daemon=True)
         process.start()
         assert process.pid is not None

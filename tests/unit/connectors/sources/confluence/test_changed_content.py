@@ -157,7 +157,7 @@ def test_each_reader_finds_exactly_their_pages_and_others_once_restrictions_chan
             seconds.append(time.monotonic() - desk.done_at[-1])
 
         desk.ran("permissions", look)
-        assert seconds[0] < 1
+        assert seconds[0] < 10
         assert desk.everyone() == {
             "": set(),
             "ann": {"Handbook", "Party"},
