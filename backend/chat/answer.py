@@ -11,8 +11,9 @@ from backend.chat.citations.verification import Support, Verdict, find_support
 from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
 from backend.chat.extractive.answer import AnswerSentence, ExtractiveAnswer, extract_answer
 from backend.chat.extractive.passage_quotes import quote_passage
-from backend.chat.llm_loop import ChatTurn, Search
+from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.search.events import SearchEvent
 from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
 from backend.search.search_tool import follow_search
 from connectors.document import Document
@@ -22,6 +23,8 @@ from indexing.embedding.language_support import Understanding
 from indexing.runtime.deadline import Deadline, DeadlineExceededError
 from indexing.text.markdown_links import escape_markdown, safe_link
 
+Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
+"""`SearchTool.run`."""
 Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
 CHECKING_SECONDS = 10.0
 """Time to check citations, even if the answer has used all of its own."""

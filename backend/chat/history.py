@@ -143,7 +143,9 @@ class Conversation:
 
     def _cost(self, exchange: ToolExchange) -> int:
         calls = exchange.calls
-        written = [calls.text, *(f"{call.name} {call.arguments}" for call in calls.calls)]
+        # As they are sent: arguments are JSON within JSON.
+        sent = [json.dumps([call.id, call.name, call.arguments]) for call in calls.calls]
+        written = [calls.text, *sent]
         return self._total([*written, *(result.text for result in exchange.results)])
 
     def _message_cost(self, message: ChatMessage) -> int:

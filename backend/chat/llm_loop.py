@@ -1,9 +1,8 @@
 """Run a turn: search and answer, with a model that decides what else to search for."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TypeAlias
 
 from backend.chat import prompts
 from backend.chat.chat_state import ChatStateContainer
@@ -40,11 +39,18 @@ from backend.chat.llm.client import (
 from backend.chat.llm.messages import (
     CUT_REASONS,
     CallMessage,
-    ForcedTool,
     ToolResult,
     ToolSpec,
 )
-from backend.chat.llm_step import AnswerWriter, StepRequest, StepResult, run_llm_step
+from backend.chat.llm_step import (
+    AnswerWriter,
+    ModelStream,
+    StepRequest,
+    StepResult,
+    open_stream,
+    run_llm_step,
+    start_stream,
+)
 from backend.chat.tools import (
     INTERNAL_SEARCH,
     InvalidCall,
@@ -54,11 +60,10 @@ from backend.chat.tools import (
     parse_calls,
     to_sendable_call,
 )
-from backend.search.events import SearchEvent
 from backend.search.llm_protocol import ChatMessage
-from backend.search.models import DocumentNumbers, SearchRequest, SearchResult
+from backend.search.models import Budgets, DocumentNumbers, SearchRequest, SearchResult
 from backend.search.retrieval import MAX_MODEL_QUERIES
-from backend.search.search_tool import follow_search
+from backend.search.search_tool import SearchTool, StartedSearch, follow_search
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.token_counting import CountTokens
@@ -69,9 +74,8 @@ from indexing.text.markdown_links import safe_link
 MAX_CYCLES = 6
 MAX_INVALID_STEPS = 1
 """Steps with calls that cannot be run; after these the model gets no tools."""
-
-Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
-"""`SearchTool.run`."""
+PREAMBLE_CHARACTERS = 200
+"""What a model says before its first search ("I will look that up") is no part of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,7 @@ class ChatDependencies:
 
     model: LanguageModel
     count_tokens: CountTokens
-    search: Search | None
+    search: SearchTool | None
     """None turns searching off."""
     numbers: DocumentNumbers
     """Shared with the search; made for this turn."""
@@ -106,8 +110,9 @@ def run_llm_loop(
 ) -> Generator[ChatEvent, None, None]:
     """Answer a message from documents; the last event is AnswerDone or TurnFailed.
 
-    If searching is on and no files are put in whole, the first step is forced to search. A model that
-    does not or cannot call tools is given the results of a search for the message itself.
+    If searching is on, the message is searched while the first step runs. The step decides: if it calls
+    the search, its queries join that search; if it answers, as a greeting, what was found is not used. A
+    model that cannot call tools, or does not manage to, is given the results of the message itself.
 
     `state` is complete at every moment; closing the generator stops the turn and the model.
     """
@@ -153,9 +158,11 @@ class _Turn:
         self._processor = DynamicCitationProcessor(mode)
         self._processor.update_citation_mapping(build_context_file_citation_mapping(loaded))
         state.add_documents(build_context_file_citation_mapping(loaded))
-        self._has_whole_files = bool(loaded)
         self._conversation = self._start_conversation(loaded)
         self._tools: tuple[ToolSpec, ...] = (INTERNAL_SEARCH,) if dependencies.search else ()
+        self._begun = False
+        self._started: StartedSearch | None = None
+        """The search of the message, until its results are used."""
         self._searched = False
         self._queries: set[str] = set()
         self._invalid_steps = 0
@@ -173,6 +180,11 @@ class _Turn:
     def run(self) -> Generator[ChatEvent, None, None]:
         if self._files.use_as_search_filter and not self._tools:
             raise _TurnFailedError(_FILES_TOO_LONG)
+        with self._turn.deadline.ended_with_block() as deadline:
+            self._turn = replace(self._turn, deadline=deadline)
+            yield from self._run_cycles()
+
+    def _run_cycles(self) -> Generator[ChatEvent, None, None]:
         for cycle in range(MAX_CYCLES):
             if cycle == MAX_CYCLES - 1:
                 self._tools = ()
@@ -185,31 +197,43 @@ class _Turn:
                 yield self._finish(result)
                 return
             elif self._tools:
-                self._tools = ()
+                yield from self._continue_without_tools()
             else:
                 break
         raise _TurnFailedError(_EMPTY)
 
     def _step(self) -> Generator[ChatEvent, None, StepResult | None]:
-        """Run a step; None if the model was forced to search and does not or cannot."""
-        forced = bool(self._tools) and not self._searched and not self._has_whole_files
-        request = StepRequest(
-            self._conversation.messages(self._tools),
-            self._turn.deadline,
-            self._tools,
-            ForcedTool(INTERNAL_SEARCH.name) if forced else "auto",
-        )
+        """Run a step; None if the model cannot call tools."""
+        messages = self._conversation.messages(self._tools)
+        request = StepRequest(messages, self._turn.deadline, self._tools)
+        preamble = PREAMBLE_CHARACTERS if self._tools and not self._searched else 0
+        stream = yield from self._open_step(request)
         answer = AnswerWriter(self._processor, self._state)
         try:
-            result = yield from run_llm_step(self._dependencies.model, request, answer)
+            result = yield from run_llm_step(stream, preamble, answer)
         except ToolsUnsupportedError:
             return None
         if result.finish == "content_filter":
             raise _TurnFailedError(_FILTERED)
-        return None if forced and not result.calls else result
+        return result
+
+    def _open_step(self, request: StepRequest) -> Generator[ChatEvent, None, ModelStream]:
+        """Ask the model, and search the message while the first step runs."""
+        model, search = self._dependencies.model, self._dependencies.search
+        if search is None or self._begun:
+            return open_stream(model, request)
+        self._begun = True
+        stream = start_stream(model, request)
+        try:
+            usual = Budgets.for_window(self._window)
+            self._started = yield from search.start(self._search_request((), usual))
+        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
+            # If the step wants results, the message is searched again, and what then fails is told.
+            self._started = None
+        return stream
 
     def _continue_without_tools(self) -> Generator[ChatEvent, None, None]:
-        """Search for the message itself if nothing was searched yet, and offer no tools from now on."""
+        """Put in what the message itself finds if nothing was searched yet, and offer no tools from now on."""
         self._tools = ()
         if not self._searched:
             result = yield from self._search((), ())
@@ -249,21 +273,28 @@ class _Turn:
     def _search(
         self, queries: tuple[str, ...], pending: Sequence[ToolExchange]
     ) -> Generator[ChatEvent, None, SearchResult]:
-        turn, search = self._turn, self._dependencies.search
+        search = self._dependencies.search
         if search is None:
             raise ValueError("searching is off")
-        request = SearchRequest(
+        budgets = self._conversation.budgets(self._tools, pending)
+        request = self._search_request(queries, budgets)
+        started, self._started = self._started, None
+        events = search.complete(started, request) if started else search.run(request)
+        result = yield from follow_search(events)
+        self._add_results(result, queries)
+        return result
+
+    def _search_request(self, queries: tuple[str, ...], budgets: Budgets) -> SearchRequest:
+        turn = self._turn
+        return SearchRequest(
             message=turn.message,
             readers=turn.readers,
             deadline=turn.deadline.limited_to(self._dependencies.search_seconds),
-            budgets=self._conversation.budgets(self._tools, pending),
+            budgets=budgets,
             history=turn.history,
             model_queries=queries,
             filters=self._files.restrict(turn.filters),
         )
-        result = yield from follow_search(search(request))
-        self._add_results(result, queries)
-        return result
 
     def _add_results(self, result: SearchResult, queries: tuple[str, ...]) -> None:
         self._searched = True

@@ -1,21 +1,23 @@
 """Run one step of the model: stream its text with citations, collect its tool calls."""
 
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TypeAlias
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitedText, DynamicCitationProcessor
 from backend.chat.events import ChatEvent, ReasoningStep, TextPiece
-from backend.chat.llm.client import LanguageModel
+from backend.chat.llm.client import LanguageModel, ModelError
 from backend.chat.llm.messages import (
     Finished,
-    ForcedTool,
+    ModelEvent,
     ModelMessage,
     ReasoningDelta,
     TextDelta,
     ToolCall,
-    ToolChoice,
     ToolSpec,
 )
 from backend.chat.tools import TOOL_NAMES
@@ -30,7 +32,43 @@ class StepRequest:
     messages: Sequence[ModelMessage]
     deadline: Deadline
     tools: Sequence[ToolSpec] = ()
-    tool_choice: ToolChoice = "auto"
+    preamble: int = 0
+    """So many characters are no part of the answer if the step goes on to call tools."""
+
+
+ModelStream: TypeAlias = Generator[ModelEvent, None, None]
+
+
+def open_stream(model: LanguageModel, request: StepRequest) -> ModelStream:
+    """Ask the model when the first event is taken."""
+    return model.stream(request.messages, request.deadline, request.tools)
+
+
+def start_stream(model: LanguageModel, request: StepRequest) -> ModelStream:
+    """Ask the model at once, in a thread of its own that ends with the request's deadline."""
+    arrived: SimpleQueue[ModelEvent | ModelError | None] = SimpleQueue()
+    stream = open_stream(model, request)
+    threading.Thread(target=_read_ahead, args=(stream, arrived), daemon=True).start()
+    return _take(arrived)
+
+
+def _read_ahead(
+    stream: ModelStream, arrived: "SimpleQueue[ModelEvent | ModelError | None]"
+) -> None:
+    try:
+        for event in stream:
+            arrived.put(event)
+    except ModelError as error:
+        arrived.put(error)
+    finally:
+        arrived.put(None)
+
+
+def _take(arrived: "SimpleQueue[ModelEvent | ModelError | None]") -> ModelStream:
+    while (event := arrived.get()) is not None:
+        if isinstance(event, ModelError):
+            raise event
+        yield event
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +95,47 @@ class AnswerWriter:
         return TextPiece(piece) if isinstance(piece, str) else piece
 
 
-def run_llm_step(
-    model: LanguageModel, request: StepRequest, answer: AnswerWriter
-) -> Generator[ChatEvent, None, StepResult]:
-    """Call the model once, and stream its events.
+class _StepText:
+    """The text of one step on its way into the answer."""
 
-    Text beside a call that the model was forced to make is no part of the answer. If the step is
-    broken off by either side, the record has all that was written.
+    def __init__(self, preamble: int, answer: AnswerWriter) -> None:
+        self._preamble = preamble
+        self._answer = answer
+        self._held = ""
+        self._begun = False
+
+    def add(self, text: str) -> list[ChatEvent]:
+        self._held += text
+        is_preamble = not self._begun and len(self._held) <= self._preamble
+        return [] if is_preamble else self.release()
+
+    def end(self, calls: Sequence[ToolCall]) -> None:
+        """Drop what is still held back if the step calls tools."""
+        if calls and self._preamble:
+            self._held = ""
+
+    def release(self) -> list[ChatEvent]:
+        """Write what is held back, the first of it as a new paragraph."""
+        text, self._held = self._held, ""
+        if not text:
+            return []
+        separates = not self._begun and self._answer.state.has_text
+        self._begun = True
+        return self._answer.write(f"{PARAGRAPH}{text}" if separates else text)
+
+
+def run_llm_step(
+    stream: ModelStream, preamble: int, answer: AnswerWriter
+) -> Generator[ChatEvent, None, StepResult]:
+    """Stream the events of one call to the model.
+
+    Text is held back while it is no longer than a preamble, and dropped if calls follow. If the step
+    is broken off by either side, the record has all that was written.
 
     Raises:
         ModelError: as the model does.
     """
-    stream = model.stream(request.messages, request.deadline, request.tools, request.tool_choice)
+    written = _StepText(preamble, answer)
     tokens: list[str] = []
     calls: list[ToolCall] = []
     finish = ""
@@ -78,9 +145,7 @@ def run_llm_step(
                 match event:
                     case TextDelta(text):
                         tokens.append(text)
-                        if not isinstance(request.tool_choice, ForcedTool):
-                            yield from _separate_paragraph(tokens, answer)
-                            yield from answer.write(text)
+                        yield from written.add(text)
                     case ReasoningDelta(text):
                         answer.state.add_reasoning(text)
                         yield ReasoningStep(text)
@@ -88,13 +153,8 @@ def run_llm_step(
                         calls.append(event)
                     case Finished(reason):
                         finish = reason
+                        written.end(calls)
     finally:
-        rest = answer.write(None)
+        rest = [*written.release(), *answer.write(None)]
     yield from rest
     return StepResult("".join(tokens), tuple(calls), finish)
-
-
-def _separate_paragraph(tokens: Sequence[str], answer: AnswerWriter) -> list[ChatEvent]:
-    """Begin the text of a step with a new paragraph."""
-    first = len(tokens) == 1
-    return answer.write(PARAGRAPH) if first and answer.state.has_text else []

@@ -162,7 +162,7 @@ class ChatService:
         parts = ChatDependencies(
             model=model,
             count_tokens=self.count_tokens,
-            search=self._search_over(index).tool(make_complete(model), numbers).run,
+            search=self._search_over(index).tool(make_complete(model), numbers),
             numbers=numbers,
             search_seconds=self.settings.search_seconds,
         )

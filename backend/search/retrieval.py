@@ -52,11 +52,15 @@ EMBEDDING_SHARE = 0.5
 def variants_of_request(request: SearchRequest) -> tuple[VariantQuery, ...]:
     """Return the variants that need no further call to a model."""
     original = VariantQuery("original", normalize_query(request.message), ORIGINAL_QUERY_WEIGHT)
-    written = [
+    return deduplicate_queries([original, *model_variants(request.model_queries)])
+
+
+def model_variants(queries: Sequence[str]) -> list[VariantQuery]:
+    """Return the queries that the chat model wrote, up to a maximum, as variants."""
+    return [
         VariantQuery("llm", normalize_query(query), LLM_NON_CUSTOM_QUERY_WEIGHT)
-        for query in request.model_queries[:MAX_MODEL_QUERIES]
+        for query in queries[:MAX_MODEL_QUERIES]
     ]
-    return deduplicate_queries([original, *written])
 
 
 def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:

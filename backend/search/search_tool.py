@@ -1,7 +1,7 @@
 """The whole path of a search: from a message to the sections that the asker may read, as events."""
 
 import itertools
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -44,6 +44,7 @@ from backend.search.retrieval import (
     Retriever,
     deduplicate_queries,
     keyword_query_expansion,
+    model_variants,
     query_key,
     semantic_query_rephrase,
     variants_of_request,
@@ -93,6 +94,19 @@ class Ranking:
         return cls(hits, merge_individual_chunks(hits), variants, found.partial)
 
 
+@dataclass(frozen=True, slots=True)
+class StartedSearch:
+    """A search whose message was searched, while the model writes variants."""
+
+    request: SearchRequest
+    calls: Mapping[str, PendingCompletion[_Variants]]
+    """Calls to the model, by the names of the steps."""
+    options: RetrievalOptions
+    variants: _Variants
+    """Those that were searched."""
+    found: RetrievalResult
+
+
 class SearchTool:
     """All searches of a turn.
 
@@ -126,7 +140,46 @@ class SearchTool:
         Raises:
             DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer; there is no result.
         """
-        ranking = yield from self._rank(request, HITS_PER_VARIANT)
+        started = yield from self.start(request)
+        yield from self.complete(started, request)
+
+    def start(
+        self, request: SearchRequest, hits: int = HITS_PER_VARIANT
+    ) -> Generator[SearchEvent, None, StartedSearch]:
+        """Search what needs no call to the model, and start the calls that add variants.
+
+        Raises:
+            DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the index did not answer.
+        """
+        calls = self._start_variant_calls(request)
+        variants = (
+            variants_of_request(request) if self._complete else variants_without_model(request)
+        )
+        options = RetrievalOptions(
+            readers=request.readers,
+            filters=request.filters,
+            conditions=request.conditions,
+            # Of the user's own words only: what a model writes need not be in any document.
+            exact=find_exact_terms(request.message),
+            deadline=request.deadline,
+            hits=hits,
+        )
+        yield Queries(variants)
+        if request.filters != Filters():
+            yield FiltersApplied(request.filters)
+        found = self._retriever.retrieve(variants, options)
+        yield from found.failures
+        yield FirstResults(tuple(Ranking.fuse(found, variants).sections))
+        return StartedSearch(request, calls, options, variants, found)
+
+    def complete(self, started: StartedSearch, request: SearchRequest) -> Iterator[SearchEvent]:
+        """Search what was added meanwhile, and select; the last event is SearchDone.
+
+        Args:
+            request: that of the start, to which queries of the chat model may have been added, with its own
+                deadline and budgets.
+        """
+        ranking = yield from self._join_variants(started, request)
         yield FusedResults(tuple(ranking.sections))
         selected = yield from self._select(ranking, request)
         yield SectionsSelected(tuple(one.section for one in selected))
@@ -150,32 +203,20 @@ class SearchTool:
         return self._number(self.rank(request, limit).sections[:limit])
 
     def _rank(self, request: SearchRequest, hits: int) -> Generator[SearchEvent, None, Ranking]:
-        calls = self._start_variant_calls(request)
-        variants = (
-            variants_of_request(request) if self._complete else variants_without_model(request)
-        )
-        options = RetrievalOptions(
-            readers=request.readers,
-            filters=request.filters,
-            conditions=request.conditions,
-            # Of the user's own words only: what a model writes need not be in any document.
-            exact=find_exact_terms(request.message),
-            deadline=request.deadline,
-            hits=hits,
-        )
+        started = yield from self.start(request, hits)
+        return (yield from self._join_variants(started, request))
+
+    def _join_variants(
+        self, started: StartedSearch, request: SearchRequest
+    ) -> Generator[SearchEvent, None, Ranking]:
+        joined = request.model_queries[len(started.request.model_queries) :]
+        late = yield from _collect_variants(started.calls)
+        if not joined and not late:
+            return Ranking.fuse(started.found, started.variants)
+        variants = deduplicate_queries([*started.variants, *model_variants(joined), *late])
         yield Queries(variants)
-        if request.filters != Filters():
-            yield FiltersApplied(request.filters)
-        found = self._retriever.retrieve(variants, options)
-        yield from found.failures
-        first = Ranking.fuse(found, variants)
-        yield FirstResults(tuple(first.sections))
-        late = yield from _collect_variants(calls)
-        if not late:
-            return first
-        variants = deduplicate_queries([*variants, *late])
-        yield Queries(variants)
-        found = yield from self._retrieve_late(variants, found, options)
+        options = replace(started.options, deadline=request.deadline)
+        found = yield from self._retrieve_late(variants, started.found, options)
         return Ranking.fuse(found, variants)
 
     def _start_variant_calls(
@@ -272,7 +313,7 @@ class SearchTool:
 
 
 def _collect_variants(
-    calls: dict[str, PendingCompletion[_Variants]],
+    calls: Mapping[str, PendingCompletion[_Variants]],
 ) -> Generator[SearchEvent, None, list[VariantQuery]]:
     """Return what the model has added by its deadline."""
     late: list[VariantQuery] = []

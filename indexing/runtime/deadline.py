@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from indexing.runtime.timers import call_at
@@ -87,6 +87,16 @@ class Deadline:
             time.sleep(seconds)
         else:
             self.cancel_token.wait(seconds)
+
+    @contextmanager
+    def ended_with_block(self) -> Iterator["Deadline"]:
+        """Yield a deadline for what the block starts in other threads: it ends with the block, or with this one."""
+        token = CancelToken()
+        with ExitStack() as stack:
+            if self.cancel_token is not None:
+                stack.enter_context(self.cancel_token.on_cancel(token.cancel))
+            stack.callback(token.cancel)
+            yield Deadline(self.at, token)
 
     @contextmanager
     def on_expiry(self, callback: Callable[[], object]) -> Iterator[None]:

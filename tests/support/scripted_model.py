@@ -167,14 +167,19 @@ class ScriptedModel:
             self._script, self._taken = script, 0
 
     def reply_to(self, request: Request) -> Reply:
+        """Requests that come side by side are answered side by side, also by a function that waits."""
         with self._lock:
             self.requests.append(request)
-            if callable(self._script):
-                return self._script(request)
-            if self._taken >= len(self._script):
-                return Refuse(418, "the script has no more replies")
-            self._taken += 1
-            return self._script[self._taken - 1]
+            script = self._script
+            if not callable(script):
+                return self._next_of(script)
+        return script(request)
+
+    def _next_of(self, script: Sequence[Reply]) -> Reply:
+        if self._taken >= len(script):
+            return Refuse(418, "the script has no more replies")
+        self._taken += 1
+        return script[self._taken - 1]
 
     def __enter__(self) -> Self:
         self._thread.start()

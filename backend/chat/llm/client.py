@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from backend.chat.llm.event_stream import DONE, read_event_data
 from backend.chat.llm.messages import (
     CallMessage,
-    ForcedTool,
     ModelEvent,
     ModelMessage,
     TextDelta,
     ToolCall,
-    ToolChoice,
     ToolResult,
     ToolSpec,
 )
@@ -123,7 +121,6 @@ class LanguageModel:
         messages: Sequence[ModelMessage],
         deadline: Deadline,
         tools: Sequence[ToolSpec] = (),
-        tool_choice: ToolChoice = "auto",
     ) -> Generator[ModelEvent, None, None]:
         """Stream the model's answer. Closing the generator closes the connection.
 
@@ -136,7 +133,7 @@ class LanguageModel:
             MalformedCompletionError: no chat completion, or an incomplete one.
         """
         try:
-            yield from self._try(self._request(messages, tools, tool_choice), deadline)
+            yield from self._try(self._request(messages, tools), deadline)
         except (ModelTimeoutError, ToolsUnsupportedError) as error:
             LOG.info("%s", error)
             raise
@@ -166,9 +163,7 @@ class LanguageModel:
             else:
                 return
 
-    def _request(
-        self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec], choice: ToolChoice
-    ) -> Json:
+    def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> Json:
         request: Json = {
             "model": self.settings.model,
             "messages": [_encode_message(message) for message in messages],
@@ -179,7 +174,7 @@ class LanguageModel:
             request["temperature"] = self.settings.temperature
         if tools:
             request["tools"] = [_encode_tool(tool) for tool in tools]
-            request["tool_choice"] = _encode_choice(choice)
+            request["tool_choice"] = "auto"
         return request
 
     def _attempt(self, request: Json, deadline: Deadline) -> Iterator[ModelEvent]:
@@ -242,6 +237,11 @@ class LanguageModel:
             raise ModelRequestError(_KEY_REFUSED, details) from error
         except (ValueError, RecursionError) as error:
             raise MalformedCompletionError(_MALFORMED, self._malformed_details()) from error
+        except RuntimeError as error:
+            # What runs beside a turn may ask at the very moment in which the program ends.
+            if not self._client.is_closed():
+                raise
+            raise ModelUnavailableError(_NO_ANSWER, "Its client is closed.") from error
 
     def _status_error(self, error: "openai.APIStatusError", request: Json) -> ModelError:
         quoted = self._quote(error.message)
@@ -428,11 +428,3 @@ def _encode_tool(tool: ToolSpec) -> Json:
         "parameters": tool.parameters,
     }
     return {"type": "function", "function": function}
-
-
-def _encode_choice(choice: ToolChoice) -> str | Json:
-    match choice:
-        case ForcedTool(name):
-            return {"type": "function", "function": {"name": name}}
-        case _:
-            return choice

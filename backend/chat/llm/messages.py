@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from backend.search.llm_protocol import ChatMessage
 
@@ -43,16 +43,6 @@ class ToolResult:
 
 
 ModelMessage: TypeAlias = ChatMessage | CallMessage | ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class ForcedTool:
-    """The model must call this tool and no other."""
-
-    name: str
-
-
-ToolChoice: TypeAlias = ForcedTool | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True)

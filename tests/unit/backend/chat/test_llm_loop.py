@@ -4,7 +4,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 import pytest
@@ -15,12 +15,13 @@ from backend.chat.chat_state import ChatStateContainer, TurnStatus
 from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.context_files import ContextFile
 from backend.chat.events import AnswerDone, ChatEvent, ReasoningStep, TextPiece, TurnFailed
-from backend.chat.llm.client import LanguageModel, ModelSettings
+from backend.chat.llm.client import LanguageModel, ModelSettings, make_complete
 from backend.chat.llm_loop import MAX_CYCLES, ChatDependencies, ChatTurn, run_llm_loop
 from backend.search.events import FirstResults, Queries, SearchDone, SearchEvent
-from backend.search.llm_protocol import ChatMessage
+from backend.search.llm_protocol import ChatMessage, Complete
 from backend.search.models import DocumentNumbers, SearchRequest
-from backend.search.search_tool import SearchTool
+from backend.search.prompts import keyword_prompt, rephrase_prompt, selection_prompt
+from backend.search.search_tool import SearchTool, StartedSearch
 from connectors.access import Access, Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.hash_embedder import HashingEmbedder
@@ -37,6 +38,7 @@ from tests.support.scripted_model import (
     Request,
     Say,
     ScriptedModel,
+    Silent,
     ToolUse,
 )
 from tests.support.search import MemoryIndex, chunk
@@ -47,6 +49,16 @@ CORPUS = (
     chunk("kb:sick", 0, "Sick pay lasts 10 days of a year of leave."),
     chunk("kb:secret", 0, "Directors have annual leave of 40 days.", Access.to(["user:ceo@x.com"])),
 )
+
+
+class RecordingTool(SearchTool):
+    """Notes the request of each search that is completed."""
+
+    completed: list[SearchRequest]
+
+    def complete(self, started: StartedSearch, request: SearchRequest) -> Iterator[SearchEvent]:
+        self.completed.append(request)
+        return super().complete(started, request)
 
 
 @dataclass
@@ -75,23 +87,21 @@ class Asked:
         self.events = list(self.start(script, **turn))
         return self.events[-1]
 
-    def parts(self, numbers: DocumentNumbers | None = None) -> ChatDependencies:
-        numbers = numbers or DocumentNumbers()
-        tool = SearchTool(
-            index=MemoryIndex(CORPUS),
+    def parts(
+        self, index: MemoryIndex | None = None, complete: Complete | None = None
+    ) -> ChatDependencies:
+        numbers = DocumentNumbers()
+        tool = RecordingTool(
+            index=index or MemoryIndex(CORPUS),
             embedder=HashingEmbedder(),
             understanding=EVERYTHING,
             count_tokens=estimated_tokens,
-            complete=None,
+            complete=complete,
             numbers=numbers,
         )
-
-        def search(request: SearchRequest) -> Iterator[SearchEvent]:
-            self.searches.append(request)
-            return tool.run(request)
-
+        tool.completed = self.searches
         return ChatDependencies(
-            model=self.model, count_tokens=estimated_tokens, search=search, numbers=numbers
+            model=self.model, count_tokens=estimated_tokens, search=tool, numbers=numbers
         )
 
     def without_search(self) -> ChatDependencies:
@@ -160,8 +170,7 @@ def test_a_turn_searches_then_answers_with_citations(asked: Asked) -> None:
     assert (citation.number, citation.document_id, citation.link) == (1, "kb:leave", link)
     assert citation.sentence == citation.claim == "It is 25 days."
     first, second = asked.server.requests
-    assert first.tool_choice == {"type": "function", "function": {"name": "internal_search"}}
-    assert second.tool_choice == "auto"
+    assert first.tool_choice == second.tool_choice == "auto"
     [result] = tool_results(second)
     found = json.loads(result)["results"]
     assert found[0]["document"] == 1
@@ -208,17 +217,122 @@ def test_what_the_asker_may_not_read_reaches_nobody(asked: Asked) -> None:
     assert "kb:secret" not in str(asked.state.snapshot())
 
 
-def test_a_model_that_answers_from_memory_is_made_to_look(asked: Asked) -> None:
-    done = asked.ask(Say("I remember: 30 days."), Say("It is 25 days [1]."))
+def test_what_needs_no_document_is_answered_by_the_first_step(asked: Asked) -> None:
+    done = asked.ask(Say("Hello. What would you like to know?"), message="Hi")
     assert isinstance(done, AnswerDone)
-    assert "30 days" not in asked.text
-    assert "25 days [[1]]" in asked.text
+    assert done.text == asked.text == "Hello. What would you like to know?"
+    assert len(asked.server.requests) == 1
+    assert asked.searches == []
+    kinds = [type(event) for event in asked.events]
+    assert kinds[:2] == [Queries, FirstResults]
+    assert SearchDone not in kinds
+    assert asked.state.snapshot().documents == {}
+
+
+def test_a_first_step_that_says_nothing_is_given_results(asked: Asked) -> None:
+    done = asked.ask(Say(""), Say("It is 25 days [1]."))
+    assert isinstance(done, AnswerDone)
     [search] = asked.searches
     assert search.model_queries == ()
     second = asked.server.requests[1]
     assert second.tool_names == []
     assert "internal_search" not in second.text
     assert "Annual leave is 25 days a year." in second.messages[-1]["content"]
+
+
+def test_the_queries_of_the_first_step_join_the_search_of_the_message(asked: Asked) -> None:
+    index = MemoryIndex(CORPUS)
+    asked.ask(look_for("sick pay", "holidays"), Say("25 [1]."), parts=asked.parts(index))
+    searched = [[query.text for query in queries] for queries, _ in index.finds]
+    assert searched == [["How much annual leave?", "much annual leave"], ["sick pay", "holidays"]]
+    queries = [event for event in asked.events if isinstance(event, Queries)]
+    assert [one.name for one in queries[-1].variants] == ["original", "keyword", "llm", "llm"]
+
+
+def test_what_is_said_before_the_first_search_is_no_part_of_the_answer(asked: Asked) -> None:
+    said = Call(ToolUse("internal_search", {"queries": ["leave"]}), text="I will look that up.")
+    done = asked.ask(said, Say("25 days [1]."))
+    assert isinstance(done, AnswerDone)
+    assert done.plain == "25 days ."
+    assert asked.server.requests[1].messages[2]["content"] == "I will look that up."
+
+
+def test_a_long_answer_streams_although_a_call_may_follow(asked: Asked) -> None:
+    pieces = ["Dear Ann, thank you for the cake. "] * 9
+    stream = asked.start([Say(pieces, manner=Manner(stall_after=8))], message="Write a note.")
+    texts = (event.text for event in stream if isinstance(event, TextPiece))
+    assert next(texts).startswith("Dear Ann")
+    stream.close()  # type: ignore[attr-defined]
+    assert asked.server.hung_up.wait(30)
+    assert asked.state.snapshot().status is TurnStatus.STOPPED
+
+
+class Rounds:
+    """A model that answers each call only when the calls that belong beside it have come."""
+
+    def __init__(self) -> None:
+        self.first = threading.Event()
+        """The asker has seen first results."""
+        self.beside = threading.Barrier(3, timeout=30)
+        self.steps: list[str] = []
+
+    def __call__(self, request: Request) -> Reply:
+        step = self._step_of(request)
+        if step in {"choice", "rephrasing", "keywords"}:
+            assert self.first.wait(30)
+            self.beside.wait()
+        self.steps.append(step)
+        replies: dict[str, Reply] = {
+            "choice": look_for("days of leave"),
+            "rephrasing": Say("How many days of annual leave are there?"),
+            "keywords": Say("annual leave days"),
+            "selection": Say('{"sections": [{"id": 0, "read": "as_is"}]}'),
+            "answer": Say("25 days [1]."),
+        }
+        return replies[step]
+
+    def _step_of(self, request: Request) -> str:
+        prompts = {
+            rephrase_prompt("?", ())[0].text: "rephrasing",
+            keyword_prompt("?", ())[0].text: "keywords",
+            selection_prompt(["?"], (), 10)[0].text: "selection",
+        }
+        system = request.messages[0]["content"]
+        return prompts.get(system) or ("answer" if tool_results(request) else "choice")
+
+
+def test_an_answer_takes_three_rounds_and_five_calls(asked: Asked) -> None:
+    corpus = tuple(chunk(f"kb:{n}", 0, f"Annual leave of team {n} is 2{n} days.") for n in range(5))
+    rounds = Rounds()
+    asked.server.play(rounds)
+    parts = asked.parts(MemoryIndex(corpus), make_complete(asked.model))
+    turn = ChatTurn(message="How much annual leave?", readers=ANN, deadline=Deadline.after(60))
+    for event in run_llm_loop(turn, parts, asked.state):
+        asked.events.append(event)
+        if isinstance(event, FirstResults):
+            assert rounds.steps == []  # before any call to the model has returned
+            rounds.first.set()
+    assert isinstance(asked.events[-1], AnswerDone)
+    assert set(rounds.steps[:3]) == {"choice", "rephrasing", "keywords"}  # side by side
+    assert rounds.steps[3:] == ["selection", "answer"]
+    queries = [event for event in asked.events if isinstance(event, Queries)]
+    joined = {variant.name for variant in queries[-1].variants}
+    assert joined == {"original", "llm", "semantic", "keyword"}
+
+
+def test_calls_for_variants_that_nobody_needs_any_more_are_ended(asked: Asked) -> None:
+    beside = threading.Barrier(3, timeout=30)
+
+    def greeted(request: Request) -> Reply:
+        beside.wait()
+        return Say("Hello.") if request.tool_names else Silent()
+
+    asked.server.play(greeted)
+    turn = ChatTurn(message="Hi", readers=ANN, deadline=Deadline.after(60))
+    parts = asked.parts(complete=make_complete(asked.model))
+    *_, done = run_llm_loop(turn, parts, asked.state)
+    assert isinstance(done, AnswerDone)
+    assert asked.server.hung_up.wait(30)
 
 
 def test_a_model_without_tools_is_given_results(asked: Asked) -> None:
@@ -235,7 +349,6 @@ def test_malformed_arguments_are_told_once(asked: Asked) -> None:
     second = asked.server.requests[1]
     assert "could not be read" in tool_results(second)[0]
     assert second.messages[2]["tool_calls"][0]["function"]["arguments"] == "{}"
-    assert second.tool_choice != "auto"
     assert asked.searches[0].model_queries == ("annual leave",)
 
 
@@ -412,7 +525,6 @@ def test_files_that_fit_are_read_whole_and_numbered_first(asked: Asked) -> None:
     assert isinstance(done, AnswerDone)
     assert [c.document_id for c in done.citations] == ["up:a", "up:b", "kb:leave"]
     first = asked.server.requests[0]
-    assert first.tool_choice == "auto"
     [line_a, line_b] = first.messages[-1]["content"].splitlines()[1:3]
     assert json.loads(line_a) == {"document": 1, "title": "a.md", "content": 'Tea is "hot".'}
     assert json.loads(line_b)["document"] == 2
@@ -511,32 +623,41 @@ def test_what_was_said_before_the_failure_is_kept(asked: Asked) -> None:
     "error", [DeadlineExceededError("too late"), ActionRequiredError("Rebuild it.")]
 )
 def test_a_failing_search_ends_the_turn_with_what_to_do(asked: Asked, error: Exception) -> None:
-    def broken(_request: SearchRequest) -> Iterator[SearchEvent]:
+    def fail(_find: int) -> None:
         raise error
 
-    parts = ChatDependencies(
-        model=asked.model,
-        count_tokens=estimated_tokens,
-        search=broken,
-        numbers=DocumentNumbers(),
-    )
-    failed = asked.ask(look_for("leave"), parts=parts)
+    failed = asked.ask(look_for("leave"), parts=asked.parts(MemoryIndex(CORPUS, before_find=fail)))
     assert isinstance(failed, TurnFailed)
     assert str(error) in f"{failed.message} {failed.advice}"
 
 
+def test_a_search_that_failed_beside_the_first_step_is_tried_again(asked: Asked) -> None:
+    def fail_once(find: int) -> None:
+        if not find:
+            raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
+
+    parts = asked.parts(MemoryIndex(CORPUS, before_find=fail_once))
+    done = asked.ask(look_for("leave"), Say("25 [1]."), parts=parts)
+    assert isinstance(done, AnswerDone)
+    assert done.citations[0].document_id == "kb:leave"
+
+
+def test_without_a_search_to_use_its_failure_costs_nothing(asked: Asked) -> None:
+    def fail(_find: int) -> None:
+        raise DeadlineExceededError("too late")
+
+    parts = asked.parts(MemoryIndex(CORPUS, before_find=fail))
+    done = asked.ask(Say("Hello."), message="Hi", parts=parts)
+    assert isinstance(done, AnswerDone)
+
+
 def test_a_later_search_that_fails_leaves_what_was_found(asked: Asked) -> None:
-    whole = asked.parts()
-
-    def search(request: SearchRequest) -> Iterator[SearchEvent]:
+    def fail_later(_find: int) -> None:
         if asked.searches:
-            raise TemporarilyUnavailableError("The embedder is away.", timedelta(seconds=5))
-        assert whole.search is not None
-        return whole.search(request)
+            raise TemporarilyUnavailableError("The index is away.", timedelta(seconds=5))
 
-    done = asked.ask(
-        look_for("leave"), look_for("sick"), Say("25 [1]."), parts=replace(whole, search=search)
-    )
+    parts = asked.parts(MemoryIndex(CORPUS, before_find=fail_later))
+    done = asked.ask(look_for("leave"), look_for("sick"), Say("25 [1]."), parts=parts)
     assert isinstance(done, AnswerDone)
     assert done.citations[0].document_id == "kb:leave"
     assert "search failed" in tool_results(asked.server.requests[2])[1]

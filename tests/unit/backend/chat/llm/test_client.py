@@ -28,7 +28,6 @@ from backend.chat.llm.event_stream import read_event_data
 from backend.chat.llm.messages import (
     CallMessage,
     Finished,
-    ForcedTool,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
@@ -120,12 +119,12 @@ def test_a_request_says_everything_once(server: ScriptedModel) -> None:
         ToolResult("call-1", "nothing"),
     )
     model = LanguageModel(settings_for(server.base_url, temperature=0.0))
-    list(model.stream(messages, soon(), [TOOL], ForcedTool("internal_search")))
+    list(model.stream(messages, soon(), [TOOL]))
     model.close()
     [request] = server.requests
     assert request.headers["authorization"] == "Bearer sk-secret"
     assert request.body["temperature"] == 0.0
-    assert request.tool_choice == {"type": "function", "function": {"name": "internal_search"}}
+    assert request.tool_choice == "auto"
     assert request.tool_names == ["internal_search"]
     assert [message["role"] for message in request.messages] == [
         "system",
