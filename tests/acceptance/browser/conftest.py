@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.support.browser import CHROMIUM, FLAGS, Opens, Watched
+
+# A machine that does much else at once is slow to check the citations of an answer.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")

@@ -72,3 +72,22 @@ def test_cancelling_calls_back_before_expiry() -> None:
     with Deadline.after(60, cancel_token).on_expiry(over.set):
         cancel_token.cancel()
         assert over.is_set()
+
+
+def test_what_a_block_starts_ends_with_it() -> None:
+    with Deadline.after(60).ended_with_block() as deadline:
+        assert deadline.remaining() > 50
+    assert deadline.remaining() == 0
+
+
+def test_what_a_block_starts_ends_with_the_deadline_around_it() -> None:
+    cancel_token = CancelToken()
+    outer = Deadline.after(60, cancel_token)
+    with outer.ended_with_block() as deadline:
+        assert deadline.at == outer.at
+        cancel_token.cancel()
+        assert deadline.remaining() == 0
+    other = CancelToken()
+    with Deadline.after(60, other).ended_with_block():
+        pass
+    assert not other.is_cancelled

@@ -199,11 +199,11 @@ def test_a_model_that_breaks_off_ends_in_an_error(
 
 
 def test_a_wrong_key_is_told_with_what_to_do(modelled: TestClient, server: ScriptedModel) -> None:
-    server.play([Refuse(401)] * 3)
+    server.play(lambda _: Refuse(401))
     told = _asked(modelled)
     assert told[-1].data["detail"] == "The language model refused the key."
     assert "administrator" in told[-1].data["advice"]
-    assert [event.name for event in told] == ["error"]
+    assert [event.name for event in told] == ["queries", "first_results", "error"]
 
 
 @pytest.mark.parametrize(
