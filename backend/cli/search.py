@@ -18,6 +18,7 @@ from backend.search.models import SearchDoc, SearchRequest, Spelling
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.person_lookup import resolve_people
 from backend.search.query_syntax import parse_query
+from backend.search.result_groups import Grouping, find_grouped
 from backend.web import highlighting
 from indexing.index.protocols import DateRange, Filters
 
@@ -30,7 +31,8 @@ def search(
         str,
         typer.Argument(
             help='What to look for. "A phrase" must be held by every result, -word by none;'
-            " source:, type:, person:, after: and before: filter."
+            " source:, type:, person:, after: and before: filter. Write -- before a query that"
+            " begins with -: quarry search -- '-draft plan'."
         ),
     ],
     readers: As = None,
@@ -58,9 +60,16 @@ def search(
     verbatim: Annotated[
         bool, typer.Option("--verbatim", help="Search the words as they are, misspelled or not.")
     ] = False,
+    group: Annotated[
+        Grouping | None,
+        typer.Option(
+            help="Whether one result is a document with its passages, or a passage.",
+            show_default="document; passage with --json",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find the passages that match best."""
+    """Find the documents that match best, each by its best passage."""
     from backend.schemas.search import SearchResponse
 
     asker = command_line.readers(readers)
@@ -79,7 +88,9 @@ def search(
                 narrowed = replace(filters, people=known)
             spelling = Spelling.VERBATIM if verbatim else Spelling.CORRECTED
             request = service.request(query, asker, narrowed, deadline, spelling)
-            return request, service.find_sections(request, limit), time.perf_counter() - began
+            grouping = group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT)
+            found = find_grouped(service, request, limit, grouping)
+            return request, found.docs, time.perf_counter() - began
 
         request, docs, seconds = command_line.retry_on_index_switch(
             command_line.open_home(), search_in
@@ -149,6 +160,8 @@ def print_results(console: Console, query: str, docs: Sequence[SearchDoc], secon
         )
         console.print(head)
         console.print(_format_excerpt(result, wanted))
+        if result.further:
+            console.print(f"[dim]    {_count_further(result)}[/dim]")
         console.print(
             to_safe_text(f"    quarry show {shlex.quote(result.document_id)}", "dim"),
             soft_wrap=True,
@@ -156,6 +169,13 @@ def print_results(console: Console, query: str, docs: Sequence[SearchDoc], secon
         console.print(to_safe_text(f"    {result.link}", "blue"), soft_wrap=True)
     noun = "result" if len(docs) == 1 else "results"
     console.print(f"[dim]{len(docs)} {noun} in {seconds:.2f} s[/dim]")
+    if any(result.further for result in docs):
+        console.print("[dim]To list every passage, add --group passage.[/dim]")
+
+
+def _count_further(result: SearchDoc) -> str:
+    noun = "passage" if len(result.further) == 1 else "passages"
+    return f"{len(result.further)} more {noun} of this document"
 
 
 def print_correction(console: Console, query: str, corrected: str) -> None:

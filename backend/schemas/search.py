@@ -97,7 +97,7 @@ class ResultReason(Schema):
     rank: int
 
 
-class SearchResult(Schema):
+class SearchPassage(Schema):
     number: int
     document_id: str
     title: str
@@ -113,6 +113,11 @@ class SearchResult(Schema):
     content: str
     score: Annotated[float, AfterValidator(lambda score: round(score, 6))]
     why: tuple[ResultReason, ...]
+
+
+class SearchResult(SearchPassage):
+    further: tuple[SearchPassage, ...] = ()
+    """The other passages of the document, best first; of results that are grouped by document."""
 
 
 class QueryFilter(Schema):
@@ -164,8 +169,9 @@ class PersonFacet(Schema):
 
 
 class FacetsResponse(Schema):
-    """Counts of the documents that the asker may read. Each field is counted under the filters of all others, so
-    that another choice can be offered."""
+    """Counts of the documents among the passages that the query retrieved, of which `results` are the best: 50
+    for each variant of the query, or `limit` if that is more. Each field is counted under the filters of all
+    others, so that another choice can be offered."""
 
     sources: dict[str, int]
     media_types: dict[str, int]

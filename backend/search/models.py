@@ -128,6 +128,8 @@ class SearchDoc:
     content: str
     score: float
     why: tuple[RankReason, ...]
+    further: tuple["SearchDoc", ...] = ()
+    """The other sections of the document, best first, where results are grouped by document."""
 
     @classmethod
     def from_section(cls, section: InferenceSection, number: int) -> "SearchDoc":

@@ -12,6 +12,7 @@ from backend.web.search_url import Address, toggled
 from indexing.index.person_keys import PersonCount, person_key
 from indexing.index.protocols import Facets
 
+UPDATED = "Updated"
 FEW = 8
 MOST_PEOPLE = 30
 LONGEST_NAME = 100
@@ -57,20 +58,31 @@ def groups(counts: Facets, address: Address) -> tuple[Group, ...]:
         Group("Source", _sources(counts.sources, address)),
         Group("Type", _types(counts.media_types, address)),
         Group("Person", _people(counts.people, address)),
-        Group("Updated", _years(counts.months, address)),
+        Group(UPDATED, _years(counts.months, address)),
     )
     return tuple(group for group in shown if group.choices)
 
 
-def chosen(shown: tuple[Group, ...]) -> list[tuple[str, Choice]]:
+def chosen(shown: tuple[Group, ...], address: Address) -> list[tuple[str, Choice]]:
     """Return all chosen filters, with the names of their groups."""
-    return [
+    found = [
         (group.name, choice)
         for group in shown
         for top in group.choices
         for choice in (top, *top.under)
         if choice.chosen
     ]
+    is_dated = any(name == UPDATED for name, _ in found)
+    if (address.since or address.until) and not is_dated:
+        found.append((UPDATED, _chosen_dates(address)))
+    return found
+
+
+def _chosen_dates(address: Address) -> Choice:
+    """The chosen dates where no month or year that is counted stands for them."""
+    name = f"{address.since or 'any time'} to {address.until or 'today'}"
+    href = _first_page(address, since=None, until=None)
+    return Choice(name=name, count=0, href=href, chosen=True)
 
 
 def _sources(counts: Mapping[str, int], address: Address) -> tuple[Choice, ...]:

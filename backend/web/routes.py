@@ -15,7 +15,7 @@ from backend.api.dependencies import (
 )
 from backend.api.request_context import CancelTokenDependency
 from backend.schemas.system import ProblemDetails
-from backend.search.facets import count_facets
+from backend.search.facets import count_facets, count_found
 from backend.search.search_tool import SearchService
 from backend.store import documents
 from backend.store.database import Database
@@ -115,17 +115,16 @@ def search_values(
     deadline = service.deadline(cancel_token)
     groups: tuple[facet_groups.Group, ...] = ()
     try:
-        filters = address.filters()
         if address.text:
             found = values["found"] = search(service, address, readers, deadline)
-            filters = found.filters
-        counts = count_facets(service.index, filters, readers, deadline)
-        groups = facet_groups.groups(counts, address)
-        if not address.text:
+            counts = count_found(service, found.request, found.ranking, address.limit)
+        else:
+            counts = count_facets(service.index, address.filters(), readers, deadline)
             values["overview"] = overview(database, counts)
+        groups = facet_groups.groups(counts, address)
     except (ActionRequiredError, TemporarilyUnavailableError, DeadlineExceededError) as error:
         values["trouble"] = str(error)
-    return values | {"groups": groups, "chosen": facet_groups.chosen(groups)}
+    return values | {"groups": groups, "chosen": facet_groups.chosen(groups, address)}
 
 
 @requires(Permission.READER)

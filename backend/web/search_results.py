@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.search import media_type_labels
-from backend.search.models import InferenceSection
+from backend.search.models import SearchRequest
 from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.query_syntax import ParsedQuery, parse_query
-from backend.search.search_tool import SearchService
+from backend.search.result_groups import Grouping, SectionGroup, find_grouped
+from backend.search.search_tool import Ranking, SearchService
 from backend.web import highlighting, urls
 from backend.web.highlighting import Piece
+from backend.web.icons import document_icon
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
 from connectors.access import Readers
 from indexing.chunking.chunk import Chunk
-from indexing.index.protocols import Evidence, Filters, RankReason
+from indexing.index.protocols import Evidence, RankReason
 from indexing.runtime.deadline import Deadline
 
 LONGEST_TITLE = 200
@@ -31,16 +33,26 @@ _VARIANTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Passage:
     href: str
-    title: tuple[Piece, ...]
     excerpt: tuple[Piece, ...]
+    headings: str
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A document by its best passage."""
+
+    best: Passage
+    further: tuple[Passage, ...]
+    """The other passages of the document that were found, best first."""
+    title: tuple[Piece, ...]
     source: str
     path: str
     """Where it lies within its source; empty where that says no more than the title."""
-    headings: str
     format: str
-    page: int | None
+    icon: str
     updated_at: datetime | None
     why: tuple[str, ...]
     """Sentences, the strongest reason first."""
@@ -53,10 +65,17 @@ class Found:
     more: bool
     """There may be more results than were requested."""
     query: ParsedQuery
-    filters: Filters
-    """All that the results meet: those of the address and those of the query."""
-    corrected: str | None
-    """What was searched instead, where words of the query are unknown."""
+    request: SearchRequest
+    ranking: Ranking
+
+    @property
+    def documents(self) -> int:
+        """How many there are in the ranking, shown or not."""
+        return len({hit.chunk.document_id for hit in self.ranking.hits})
+
+    @property
+    def passages(self) -> int:
+        return sum(1 + len(result.further) for result in self.results)
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
@@ -65,41 +84,49 @@ class Found:
 
 
 def search(service: SearchService, address: Address, readers: Readers, deadline: Deadline) -> Found:
-    """The best passages that the asker may read.
+    """The best documents that the asker may read, each by its passages.
 
     Raises:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
     request = service.request(address.text, readers, address.filters(), deadline, address.spelling)
-    sections = service.rank(request, address.limit).sections
+    found = find_grouped(service, request, address.limit, Grouping.DOCUMENT)
     wanted = highlighting.query_words(request.message)
-    results = tuple(_result(section, wanted, address.text) for section in sections[: address.limit])
+    results = tuple(_result(group, wanted, address.text) for group in found.groups)
     return Found(
         results=results,
         seconds=time.perf_counter() - began,
-        more=len(sections) > address.limit,
+        more=found.more,
         query=parse_query(address.text),
-        filters=request.filters,
-        corrected=request.corrected,
+        request=request,
+        ranking=found.ranking,
     )
 
 
-def _result(section: InferenceSection, wanted: frozenset[str], query: str) -> Result:
-    chunk = section.best.chunk
+def _result(group: SectionGroup, wanted: frozenset[str], query: str) -> Result:
+    best, chunk = group.best.best, group.best.best.chunk
     return Result(
-        href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
+        best=_passage(chunk, wanted, query),
+        further=tuple(_passage(one.best.chunk, wanted, query) for one in group.further),
         title=highlighting.pieces(shorten(chunk.title, LONGEST_TITLE) or "Untitled", wanted),
+        source=replace_controls(chunk.source),
+        path=shorten(_path(chunk), LONGEST_TITLE),
+        format=media_type_labels.called(chunk.media_type),
+        icon=document_icon(chunk.media_type),
+        updated_at=chunk.updated_at,
+        why=(*_reasons(best.why), *_evidence(best.evidence)),
+    )
+
+
+def _passage(chunk: Chunk, wanted: frozenset[str], query: str) -> Passage:
+    return Passage(
+        href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
         excerpt=highlighting.excerpt(
             highlighting.readable_text(chunk.text, chunk.media_type), wanted
         ),
-        source=replace_controls(chunk.source),
-        path=shorten(_path(chunk), LONGEST_TITLE),
         headings=_headings(chunk),
-        format=media_type_labels.called(chunk.media_type),
         page=chunk.page,
-        updated_at=chunk.updated_at,
-        why=(*_reasons(section.best.why), *_evidence(section.best.evidence)),
     )
 
 

@@ -16,9 +16,10 @@ from backend.schemas.search import (
     SearchResponseWithFacets,
     SearchResult,
 )
-from backend.search.facets import count_facets
+from backend.search.facets import count_found
 from backend.search.models import Spelling
 from backend.search.query_syntax import parse_query
+from backend.search.result_groups import Grouping, find_grouped
 
 router = APIRouter()
 LONGEST_QUERY = 2_000
@@ -61,6 +62,11 @@ class SearchBody(BaseModel):
         default=Spelling.CORRECTED,
         description="Whether unknown words are searched as the nearest known ones",
     )
+    group: Grouping = Field(
+        default=Grouping.PASSAGE,
+        description="What one result is: a passage, or a document by its best passage, with the others in"
+        " `further`; `limit` counts results",
+    )
 
 
 @router.post(
@@ -79,15 +85,15 @@ def search(
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
     request = service.request(body.query, asker.readers, filters, deadline, body.spelling)
-    docs = service.find_sections(request, body.limit)
+    found = find_grouped(service, request, body.limit, body.group)
     response = SearchResponse.from_docs(
         parse_query(body.query),
-        docs,
+        found.docs,
         time.perf_counter() - began,
         request.corrected,
     )
     results = response.results if body.explain else tuple(map(_unexplained, response.results))
-    counts = count_facets(service.index, request.filters, asker.readers, deadline)
+    counts = count_found(service, request, found.ranking, body.limit)
     return SearchResponseWithFacets(
         query=body.query,
         results=results,
@@ -100,4 +106,5 @@ def search(
 
 
 def _unexplained(result: SearchResult) -> SearchResult:
-    return result.model_copy(update={"why": ()})
+    further = tuple(one.model_copy(update={"why": ()}) for one in result.further)
+    return result.model_copy(update={"why": (), "further": further})

@@ -3,12 +3,13 @@
 import json
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from backend.container import Container
+from backend.search.facets import count_found
 from backend.settings import Settings
 from connectors.access import Readers
 from indexing.index.protocols import Filters, Index, IndexQuery
@@ -106,6 +107,17 @@ def test_everybody_sees_the_same_documents(
         index.facets(Filters(), readers, Deadline.after(60)) for index in (pair.local, pair.cluster)
     ]
     assert facets[0] == facets[1]
+
+
+def test_facets_of_a_search_are_alike(pair: Pair, local: Container) -> None:
+    """They count what each engine retrieves for a query, here less than the 50 best passages."""
+    found = []
+    for index in (pair.local, pair.cluster):
+        service = replace(local.chat.search, index=index)
+        asked = service.request('"QX-4031"', Readers.of(), Filters(), service.deadline())
+        found.append(count_found(service, asked, service.rank(asked, 20), 20))
+    assert found[0] == found[1]
+    assert 0 < sum(found[0].sources.values()) < 43
 
 
 def test_raw_evidence_compares(pair: Pair, queries: Sequence[IndexQuery]) -> None:

@@ -45,7 +45,7 @@ def test_a_choice_leads_to_the_search_with_it_and_back() -> None:
 def test_a_month_is_from_its_first_to_its_last_day() -> None:
     asked = Address(since=date(2024, 2, 1), until=date(2024, 2, 29))
     shown = facet_groups.groups(COUNTS, asked)
-    assert [(name, choice.name) for name, choice in facet_groups.chosen(shown)] == [
+    assert [(name, choice.name) for name, choice in facet_groups.chosen(shown, asked)] == [
         ("Updated", "February 2024")
     ]
     assert shown[3].choices[1].open
@@ -58,6 +58,12 @@ def test_what_is_chosen_stays_where_nothing_is_left_of_it() -> None:
     assert [(choice.name, choice.count) for choice in source.choices if choice.chosen] == [
         ("gone", 0)
     ]
+
+
+def test_chosen_dates_can_be_taken_back_where_nothing_of_them_is_counted() -> None:
+    asked = Address(text="q", since=date(2023, 1, 1), until=date(2023, 12, 31))
+    ((name, choice),) = facet_groups.chosen(facet_groups.groups(COUNTS, asked), asked)
+    assert (name, choice.name, choice.href) == ("Updated", "2023-01-01 to 2023-12-31", "/?q=q")
 
 
 def test_who_are_called_alike_are_told_apart() -> None:

@@ -11,7 +11,6 @@ from backend.schemas.search import SearchResponse
 from backend.search import facets
 from backend.search.query_syntax import parse_query
 from connectors.access import Readers
-from indexing.index import person_keys
 from indexing.index.protocols import Filters
 from tests.unit.backend.api.conftest import SOURCE, client_of
 
@@ -65,7 +64,7 @@ def test_nobody_finds_what_they_may_not_read(client: TestClient, container: Cont
 
 def test_filters_narrow_and_facets_offer_the_rest(client: TestClient) -> None:
     markdown = {"media_types": ["text/markdown"]}
-    told = _found(client, filters=markdown)
+    told = _found(client, query=A_WORD_OF_EACH, filters=markdown)
     assert {one["media_type"] for one in told["results"]} == {"text/markdown"}
     # Of the five public files two are Markdown; the types are counted as if none were chosen.
     assert told["facets"]["sources"] == {SOURCE: 2}
@@ -74,20 +73,42 @@ def test_filters_narrow_and_facets_offer_the_rest(client: TestClient) -> None:
 
 
 def test_facets_count_what_may_be_read(client: TestClient, container: Container) -> None:
-    assert _found(client)["facets"]["sources"] == {SOURCE: 5}
+    assert _found(client, query=A_WORD_OF_EACH)["facets"]["sources"] == {SOURCE: 5}
     with client_of(container, "group:finance") as finance:
-        assert _found(finance)["facets"]["sources"] == {SOURCE: 6}
+        assert _found(finance, query=A_WORD_OF_EACH)["facets"]["sources"] == {SOURCE: 6}
+
+
+def test_facets_follow_the_words_of_the_query(client: TestClient) -> None:
+    told = _found(client, query="bike cage")
+    assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:plain.txt"}
+    assert told["facets"]["sources"] == {SOURCE: 1}
+    assert told["facets"]["media_types"] == {"text/plain": 1}
+    nothing = _found(client, query="zzzqqq xyzzy")["facets"]
+    assert [*nothing.values()] == [{}, {}, [], {}]
+
+
+def test_results_are_grouped_by_document_where_that_is_asked_for(client: TestClient) -> None:
+    query = "journeys leave"
+    alone = _found(client, query=query)["results"]
+    assert all(one["further"] == [] for one in alone)
+    grouped = _found(client, query=query, group="document", limit=2)["results"]
+    ids = [one["document_id"] for one in grouped]
+    assert ids == list(dict.fromkeys(one["document_id"] for one in alone))[:2]
+    for one in grouped:
+        own = [each for each in alone if each["document_id"] == one["document_id"]]
+        assert [{**each, "further": []} for each in [one, *one["further"]]] == own
 
 
 def test_a_person_is_offered_and_chosen(client: TestClient, container: Container) -> None:
     ann = {"key": "ann@example.com", "name": "Ann Lee", "documents": 1}
-    assert _found(client)["facets"]["people"] == [ann]
+    assert _found(client, query=A_WORD_OF_EACH)["facets"]["people"] == [ann]
     by_ann = _found(client, query=A_WORD_OF_EACH, filters={"people": ["ANN@example.com"]})
     assert {one["document_id"] for one in by_ann["results"]} == {f"{SOURCE}:page.html"}
     assert by_ann["facets"]["sources"] == {SOURCE: 1}
     # Who is chosen is counted as if nobody were, so that others can be; of the rest nothing is told.
-    assert _found(client, filters={"people": ["mole"]})["facets"]["people"] == [ann]
-    assert _found(client, filters={"people": ["mole"]})["results"] == []
+    by_mole = _found(client, query=A_WORD_OF_EACH, filters={"people": ["mole"]})
+    assert by_mole["facets"]["people"] == [ann]
+    assert by_mole["results"] == []
     with client_of(container, "group:finance") as finance:
         told = _found(finance, query=A_WORD_OF_EACH, filters={"people": [" MOLE "]})
     assert {one["document_id"] for one in told["results"]} == {f"{SOURCE}:finance/pay.md"}
@@ -97,12 +118,12 @@ def test_a_person_is_offered_and_chosen(client: TestClient, container: Container
 def test_of_very_many_people_the_foremost_are_told_and_whoever_is_chosen(
     container: Container, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(person_keys, "MAX_PEOPLE", 1)
     monkeypatch.setattr(facets, "MOST_PEOPLE", 1)
     with client_of(container, "group:finance") as finance:
-        (foremost,) = _found(finance)["facets"]["people"]
+        (foremost,) = _found(finance, query=A_WORD_OF_EACH)["facets"]["people"]
         for chosen in ("ann@example.com", "mole"):
-            told = _found(finance, filters={"people": [chosen]})["facets"]["people"]
+            filters = {"people": [chosen]}
+            told = _found(finance, query=A_WORD_OF_EACH, filters=filters)["facets"]["people"]
             assert {one["key"] for one in told} <= {chosen, foremost["key"]}
             assert [one["documents"] for one in told if one["key"] == chosen] == [1]
 
@@ -133,6 +154,7 @@ def test_dates_are_days(client: TestClient) -> None:
         {"query": "x", "filters": {"since": 0}},  # no number of seconds
         {"query": "x", "limit": "5"},
         {"query": "x", "explain": "yes"},
+        {"query": "x", "group": "source"},
         ["query"],
     ],
 )

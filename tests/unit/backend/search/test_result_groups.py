@@ -1,0 +1,64 @@
+"""Results by document: each where its best passage stands, with the others below it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.search.models import Budgets
+from backend.search.result_groups import GroupedRanking, Grouping, find_grouped, group_by_document
+from backend.search.search_tool import SearchService
+from connectors.access import Readers
+from indexing.embedding.hash_embedder import HashingEmbedder
+from indexing.embedding.language_support import EVERYTHING
+from indexing.embedding.token_counting import estimated_tokens
+from indexing.index.protocols import Filters
+from tests.support.search import MemoryIndex, chunk, section
+
+LONG = tuple(chunk("long", 2 * n, f"Canteen soup number {n}, canteen soup.") for n in range(120))
+SHORT = tuple(chunk(f"short {n}", 0, f"About the canteen, note {n} of many.") for n in range(12))
+
+
+def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, MemoryIndex]:
+    index = MemoryIndex((*LONG, *SHORT))
+    service = SearchService(
+        index=index,
+        embedder=HashingEmbedder(),
+        understanding=EVERYTHING,
+        count_tokens=estimated_tokens,
+        budgets=Budgets.for_window(8_000),
+        seconds=30.0,
+    )
+    request = service.request(query, Readers.of(), Filters(), service.deadline())
+    return find_grouped(service, request, limit, grouping), index
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=20))
+def test_every_section_is_in_one_group_and_the_order_stays(names: list[str]) -> None:
+    sections = [section(name, 2 * place, 2 * place + 1) for place, name in enumerate(names)]
+    groups = group_by_document(sections)
+    assert [group.best.document_id for group in groups] == list(dict.fromkeys(names))
+    for group in groups:
+        own = [one for one in sections if one.document_id == group.best.document_id]
+        assert [group.best, *group.further] == own
+
+
+def test_documents_are_results_with_their_further_passages() -> None:
+    found, _ = _find("canteen soup", 10, Grouping.DOCUMENT)
+    first = found.docs[0]
+    assert first.document_id == "long"
+    assert {one.document_id for one in first.further} == {"long"}
+    assert {one.number for one in first.further} == {first.number}
+    assert [doc.number for doc in found.docs] == list(range(1, len(found.docs) + 1))
+
+
+def test_a_document_of_many_passages_does_not_keep_others_away() -> None:
+    found, index = _find("canteen soup", 10, Grouping.DOCUMENT)
+    assert len(found.groups) == 10
+    assert len(index.finds) == 2
+    assert found.more
+
+
+def test_passages_stay_results_by_themselves_where_nothing_else_is_asked() -> None:
+    found, index = _find("canteen soup", 10, Grouping.PASSAGE)
+    assert found.docs[0].document_id == "long"
+    assert all(not doc.further for doc in found.docs)
+    assert (len(found.groups), found.more, len(index.finds)) == (10, True, 1)
