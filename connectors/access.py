@@ -28,7 +28,7 @@ def parse_reader_token(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The reader tokens of a document; an asker must hold one of them to read it."""
+    """The reader tokens of a document; an asker must contain one of them to read it."""
 
     readers: frozenset[str]
 

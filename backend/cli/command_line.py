@@ -63,8 +63,14 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "Build the index for another embedding model, while the old one is searched.",
         ),
         "move": ("move:move", "Copy the index to the other engine, without embedding anything."),
-        "search": ("search:search", "Find the passages that match best."),
-        "ask": ("ask:ask", "Answer a question, each sentence with its source."),
+        "search": (
+            "search:search",
+            "Find the documents that match best, each by its best passage.",
+        ),
+        "ask": (
+            "ask:ask",
+            "Answer a question with sources; without a language model, show the passages that come closest.",
+        ),
         "show": ("show:show", "Show a document: its sections, their places, and who may read it."),
         "audit": (
             "audit:audit",

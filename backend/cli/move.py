@@ -48,7 +48,7 @@ def move_index(container: Container, to: EngineName) -> Iterator[CopyEvent]:
     source, target = container.engine.versions_in(_other(to)), container.engine.versions_in(to)
     index_version = source.active()
     if index_version is None:
-        raise NotFoundError(f"There is no {_other(to)} index to move. Sync first: quarry sync.")
+        raise NotFoundError(f"There is no {_other(to)} index to move. To build it: quarry sync.")
     with lock_index(container.home):
         place, switch = _target(target, index_version)
         origin = CopyEndpoint(

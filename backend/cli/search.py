@@ -86,7 +86,7 @@ def search(
             if person:
                 known = resolve_people(service.index, person, asker, deadline)
                 narrowed = replace(filters, people=known)
-            spelling = Spelling.VERBATIM if verbatim else Spelling.CORRECTED
+            spelling = Spelling.AS_WRITTEN if verbatim else Spelling.CORRECT_UNKNOWN
             request = service.request(query, asker, narrowed, deadline, spelling)
             grouping = group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT)
             found = find_grouped(service, request, limit, grouping)

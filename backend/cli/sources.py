@@ -174,7 +174,7 @@ def runs(
             source_output.print_runs(command_line.console(), history)
         else:
             command_line.console().print(
-                f"It has not been synced yet: quarry sync {name}", markup=False
+                f"It has not been synced yet. To sync it: quarry sync {name}", markup=False
             )
 
 

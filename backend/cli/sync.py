@@ -121,7 +121,9 @@ def print_sync_report(console: Console, source: str, one: Report, error: str | N
             Text.assemble(("  unreadable  ", "yellow"), to_safe_text(f"{item.item}: {item.reason}"))
         )
     if one.unreadable_count > len(one.unreadable):
-        console.print(f"  and {one.unreadable_count - len(one.unreadable)} more: quarry failures")
+        console.print(
+            f"  and {one.unreadable_count - len(one.unreadable)} more. To list all: quarry failures"
+        )
     if error:
         console.print(Text.assemble(("  failed  ", "red"), to_safe_text(error)))
 

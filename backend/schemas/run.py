@@ -101,7 +101,7 @@ class SyncReport(Schema):
         amended=0,
         deleted=1,
         restored=0,
-        unreadable=[{"item": "scans/lease.pdf", "reason": "it holds no text"}],
+        unreadable=[{"item": "scans/lease.pdf", "reason": "it contains no text"}],
         unreadable_count=1,
         error=None,
         seconds={"read": 0.02, "chunk": 0.01, "embed": 0.3, "write": 0.05},

@@ -21,7 +21,7 @@ class FailureResponse(Schema):
         document_id="handbook:scans/lease.pdf",
         item="scans/lease.pdf",
         link="file:///srv/handbook/scans/lease.pdf",
-        reason="it holds no text",
+        reason="it contains no text",
         tries=2,
         last_at=_MOMENT,
         next_try=_MOMENT,

@@ -42,9 +42,11 @@ class Budgets:
 
 
 class Spelling(StrEnum):
-    CORRECTED = "corrected"
+    """How the words of a query are searched."""
+
+    CORRECT_UNKNOWN = "corrected"
     """Words that nothing readable holds are searched as the nearest words that something does."""
-    VERBATIM = "verbatim"
+    AS_WRITTEN = "verbatim"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

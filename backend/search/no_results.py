@@ -25,7 +25,7 @@ def _suggest(parsed: ParsedQuery) -> Iterator[Suggestion]:
     if phrases:
         quoted = " and ".join(f"“{phrase}”" for phrase in phrases)
         yield Suggestion(
-            f"Every result must hold {quoted}.", "Search without quotes", parsed.without_quotes
+            f"Every result must contain {quoted}.", "Search without quotes", parsed.without_quotes
         )
     for operator in parsed.operators:
         if operator.kind is not OperatorKind.PHRASE:

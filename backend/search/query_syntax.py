@@ -138,12 +138,15 @@ def _explain_invalid(operator: QueryOperator) -> str | None:
     written = f"{operator.kind}:{operator.value}"
     match operator.kind:
         case OperatorKind.BEFORE | OperatorKind.AFTER if _first_moment(operator.value) is None:
-            return f"“{written}” is no date such as 2026-03-31, 2026-03 or 2026, and was searched as text."
+            return (
+                f"“{operator.value}” is no date, so “{written}” was searched as text. Use for example"
+                f" {operator.kind}:2026-03-31."
+            )
         case OperatorKind.TYPE if "/" not in media_type_labels.media_type(operator.value):
             names = ", ".join(media_type_labels.slugs())
             return f"“{written}” names no type, and was searched as text. There are: {names}."
         case OperatorKind.EXCLUDED | OperatorKind.PHRASE if not plain_words(operator.value):
-            return f"“{operator.value}” holds no word to look for."
+            return f"“{operator.value}” contains no word to look for."
         case _:
             return None
 

@@ -394,7 +394,7 @@ class SearchService:
         readers: Readers,
         filters: Filters,
         deadline: Deadline,
-        spelling: Spelling = Spelling.CORRECTED,
+        spelling: Spelling = Spelling.CORRECT_UNKNOWN,
     ) -> SearchRequest:
         """Parse what a person typed; its filters narrow `filters`.
 
@@ -411,7 +411,7 @@ class SearchService:
             filters=filters.narrowed_by(parsed.filters(people)),
             conditions=parsed.conditions,
         )
-        if spelling is Spelling.VERBATIM:
+        if spelling is Spelling.AS_WRITTEN:
             return request
         return correct_request(request, self.index)
 

@@ -131,7 +131,7 @@ def _find_change(database: Database, run: Run) -> tuple[frozenset[str], datetime
 
 
 def _explain_change(changed: frozenset[str], at: datetime) -> str:
-    day = f"{at.astimezone():%Y-%m-%d %H:%M}"
+    day = f"{at.astimezone():%Y-%m-%d %H:%M %Z}"
     if "settings" in changed:
         return f"The settings were changed on {day}: probably they leave these documents out."
     return f"The credential was replaced on {day}: probably its account may read less."

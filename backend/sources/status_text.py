@@ -48,7 +48,10 @@ def run_label(kind: str) -> str:
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{value:,} {name}" for name, value in counts.items() if value)
+    """Return such as `1 document, 3 unchanged`; the name of what can be counted ends in s."""
+    return ", ".join(
+        pluralize(value, name.removesuffix("s"), name) for name, value in counts.items() if value
+    )
 
 
 def format_details(details: Mapping[str, object]) -> str:

@@ -58,9 +58,11 @@ def query_words(query: str) -> frozenset[str]:
 
 
 def _words_of_code(code: str) -> frozenset[str]:
-    found = words(code)
-    joined = add_joined_codes(found)[len(found) :]
-    return frozenset(found) & {fold(code)} | frozenset(joined) or frozenset(found)
+    """The code as it is written and without its hyphens, or else its parts where it is indexed in no other way."""
+    parts = words(code)
+    joined = set(add_joined_codes(parts)) - set(parts)
+    whole = joined | ({fold(code)} & set(parts))
+    return frozenset(whole or parts)
 
 
 def readable_text(text: str, media_type: str) -> str:

@@ -35,7 +35,7 @@ class Address:
     until: date | None = None
     """This day included."""
     limit: int = LIMIT
-    spelling: Spelling = Spelling.CORRECTED
+    spelling: Spelling = Spelling.CORRECT_UNKNOWN
 
     @property
     def narrowed(self) -> bool:
@@ -52,7 +52,7 @@ class Address:
             "since": self.since.isoformat() if self.since else "",
             "until": self.until.isoformat() if self.until else "",
             "limit": self.limit if self.limit != LIMIT else "",
-            "spelling": self.spelling if self.spelling is Spelling.VERBATIM else "",
+            "spelling": self.spelling if self.spelling is Spelling.AS_WRITTEN else "",
         }
         query_string = urlencode(
             {name: value for name, value in parameters.items() if value}, doseq=True
@@ -71,7 +71,7 @@ class Address:
     @property
     def verbatim(self) -> str:
         """The address of the same search for the words as they were written."""
-        return replace(self, spelling=Spelling.VERBATIM, limit=LIMIT).url
+        return replace(self, spelling=Spelling.AS_WRITTEN, limit=LIMIT).url
 
     @property
     def unfiltered(self) -> str:
@@ -104,9 +104,9 @@ def read(parameters: Parameters) -> Address:
         since=_day(_one(parameters, "since")),
         until=_day(_one(parameters, "until")),
         limit=_number(_one(parameters, "limit"), LIMIT, MOST),
-        spelling=Spelling.VERBATIM
-        if _one(parameters, "spelling") == Spelling.VERBATIM
-        else Spelling.CORRECTED,
+        spelling=Spelling.AS_WRITTEN
+        if _one(parameters, "spelling") == Spelling.AS_WRITTEN
+        else Spelling.CORRECT_UNKNOWN,
     )
 
 

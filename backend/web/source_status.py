@@ -10,6 +10,7 @@ from backend.sources.intervals import format_interval
 from backend.sources.service import SourceService
 from backend.sources.status_text import format_counts, run_label, state_label
 from backend.store.runs import OPEN
+from backend.web.icons import source_icon
 from backend.web.sanitizing import replace_controls
 from connectors.registry import SOURCE_KINDS, display_name, primary_setting
 from connectors.settings_form import get_path
@@ -39,6 +40,7 @@ class SourceStatusView:
     source: SourceResponse
     title: str
     """The display name of its kind."""
+    icon: str
     where: str
     """What it reads, such as a path."""
     state: str
@@ -106,6 +108,7 @@ def _to_view(source: SourceResponse) -> SourceStatusView:
     return SourceStatusView(
         source=source,
         title=display_name(source.kind),
+        icon=source_icon(source.kind),
         where=replace_controls(_location(source)),
         state=state_label(source.state),
         is_open=source.state in {*OPEN, "being removed"},

@@ -73,8 +73,9 @@ def day(moment: datetime) -> str:
 
 
 def minute(moment: datetime) -> str:
-    local = moment.astimezone()
-    return f"{day(local)}, {local:%H:%M}"
+    """With the zone: the server does not know that of the reader."""
+    utc = moment.astimezone(UTC)
+    return f"{day(utc)}, {utc:%H:%M} UTC"
 
 
 def iso(moment: datetime) -> str:

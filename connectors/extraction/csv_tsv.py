@@ -45,7 +45,7 @@ def _read(data: bytes, delimiters: str) -> ExtractionResult:
         rows = _iterate_rows(text, delimiter)
         header = next(rows, None)
         if header is None:
-            raise ExtractionError("the file holds only blank space")
+            raise ExtractionError("the file contains only blank space")
         return ExtractionResult(sections=tuple(split_table(header, rows, Place())))
 
 

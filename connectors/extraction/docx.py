@@ -59,7 +59,7 @@ def read_docx(data: bytes) -> ExtractionResult:
             for text in texts:
                 outline.add_paragraph(text)
         if not (sections := outline.build()):
-            raise ExtractionError("the document holds no text")
+            raise ExtractionError("the document contains no text")
         found, stated = ExtractionResult(sections=sections, title=title), document.core_properties
         return add_properties(found, stated, stated.author, began)
 

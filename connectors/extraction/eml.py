@@ -115,7 +115,7 @@ def read_eml(data: bytes, extract: Extract) -> ExtractionResult:
     `extract` reads an attachment by its media type.
 
     Raises:
-        ExtractionError: the file is not an e-mail, or holds no text.
+        ExtractionError: the file is not an e-mail, or contains no text.
     """
     with convert_parser_errors(_FORMAT, MessageError):
         message = _parse(data)
@@ -127,7 +127,7 @@ def read_eml(data: bytes, extract: Extract) -> ExtractionResult:
         if not reader.sections and subject:
             reader.sections.append(make_section(subject, Place()))
         if not reader.sections:
-            raise ExtractionError("the e-mail holds no text")
+            raise ExtractionError("the e-mail contains no text")
         sent = get_sent_time(message)
         return ExtractionResult(
             sections=tuple(reader.sections),

@@ -63,7 +63,7 @@ def _detect_encoding(data: bytes, declared: str | None) -> str:
     if unicode_encoding := _detect_mark(data) or _detect_utf16(data[:_SAMPLE]):
         return unicode_encoding
     if not looks_like_text(sample):
-        raise ExtractionError("it is not text: it holds control characters")
+        raise ExtractionError("it is not text: it contains control characters")
     if data.isascii() and b"\x1b$" in data:
         return declared_encoding if declared_encoding in _SEVEN_BIT else "iso2022_jp"
     if _can_decode(data, "utf-8"):

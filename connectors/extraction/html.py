@@ -51,7 +51,7 @@ def read_html(data: bytes) -> ExtractionResult:
     reader = _PageReader()
     reader.read(root)
     if not (sections := reader.builder.build()):
-        raise ExtractionError("the page holds no text")
+        raise ExtractionError("the page contains no text")
     named = dict(_iterate_meta_tags(root))
     return ExtractionResult(
         sections=sections,
@@ -87,7 +87,7 @@ def _parse(page: str) -> HtmlElement:
     try:
         root = html.document_fromstring(page.encode(), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError) as error:
-        raise ExtractionError("the page holds no text") from error
+        raise ExtractionError("the page contains no text") from error
     if any("depth" in entry.message.lower() for entry in parser.error_log):
         raise ExtractionError("the page is nested too deeply")
     return root

@@ -132,7 +132,9 @@ def read_markdown(data: bytes) -> ExtractionResult:
     sections = tuple(_iterate_sections(text, start, headings))
     if not sections:
         raise ExtractionError(
-            "the file holds no text below its front matter" if start else "the file holds no text"
+            "the file contains no text below its front matter"
+            if start
+            else "the file contains no text"
         )
     return _make_result(front, headings.first, sections)
 

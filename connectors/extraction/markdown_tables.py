@@ -50,7 +50,7 @@ def limit_repeated_text(text: str) -> str:
 
 
 def format_grid(grid: Sequence[Row]) -> str | None:
-    """Format a table whose first row is its header; None if it holds no text."""
+    """Format a table whose first row is its header; None if it contains no text."""
     filled = [row for row in grid if any(map(str.strip, row))]
     return format_table(filled[0], filled[1:]) if filled else None
 

@@ -84,7 +84,7 @@ def _read_pages(reader: PdfReader) -> _Pages:
             pages.empty.append(number)
         length += len(text or "")
         if length > _LONGEST_TEXT:
-            raise ExtractionError(f"it holds more than {_LONGEST_TEXT:,} characters")
+            raise ExtractionError(f"it contains more than {_LONGEST_TEXT:,} characters")
     if not pages.sections:
         raise ExtractionError(
             "its pages are broken"

@@ -49,7 +49,7 @@ def read_pptx(data: bytes) -> ExtractionResult:
             for piece in _read_slide(slide, number)
         )
         if not sections:
-            raise ExtractionError("the presentation holds no text")
+            raise ExtractionError("the presentation contains no text")
         first = next((path[0] for one in sections if (path := one.place.heading_path)), None)
         found, stated = (
             ExtractionResult(sections=sections, title=first),

@@ -15,7 +15,7 @@ def read_text(data: bytes) -> ExtractionResult:
     body = text.strip()
     if not body:
         raise ExtractionError(
-            "the file is empty" if not text else "the file holds only blank space"
+            "the file is empty" if not text else "the file contains only blank space"
         )
     start = text.index(body)
     return ExtractionResult(

@@ -57,7 +57,7 @@ def read_xlsx(data: bytes) -> ExtractionResult:
         finally:
             workbook.close()
         if not sections:
-            raise ExtractionError("the workbook holds no text")
+            raise ExtractionError("the workbook contains no text")
         found, stated = ExtractionResult(sections=sections), workbook.properties
         return add_properties(found, stated, stated.creator, began)
 

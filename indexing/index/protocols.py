@@ -70,7 +70,7 @@ def _intersect(one: frozenset[str] | None, other: frozenset[str] | None) -> froz
 class TextConditions:
     """What the text of a chunk must hold and must not hold; its title and headings belong to it."""
 
-    phrases: tuple[str, ...] = ()
+    required_phrases: tuple[str, ...] = ()
     """Of each, the words must stand there one directly after the other."""
     excluded: tuple[str, ...] = ()
     """Words and phrases of which none may stand there."""

@@ -33,6 +33,9 @@ class DeletionGuard:
             raise DeletionNeedsApprovalError(self)
 
 
+_NOTHING_DELETED = "Nothing was deleted. A decision is needed."
+
+
 class DeletionNeedsApprovalError(ConflictError):
     """A listing would delete so many documents that a person must approve first."""
 
@@ -42,15 +45,15 @@ class DeletionNeedsApprovalError(ConflictError):
 
 
 def _empty_message(guard: DeletionGuard) -> str:
+    indexed = "document is" if guard.held == 1 else "documents are"
     return (
-        f"Source {guard.source!r} lists no documents, but {guard.held:,} of its documents are indexed. Nothing"
-        " was deleted: a person has to decide."
+        f"Source {guard.source!r} lists no documents, but {guard.held:,} {indexed} in the index."
+        f" {_NOTHING_DELETED}"
     )
 
 
 def _short_message(guard: DeletionGuard) -> str:
     return (
         f"Source {guard.source!r} lists {guard.listed:,} documents, and {guard.missing:,} of the"
-        f" {guard.held:,} indexed documents are missing from the list. Nothing was deleted: a person has to"
-        " decide."
+        f" {guard.held:,} indexed documents are missing from the list. {_NOTHING_DELETED}"
     )

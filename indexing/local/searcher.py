@@ -178,7 +178,7 @@ class _Search:
 
     def _narrow(self, scope: SearchScope, conditions: TextConditions) -> SearchScope:
         """Leave of a scope the chunks whose text meets the conditions."""
-        phrases = [words for each in conditions.phrases if (words := plain_words(each))]
+        phrases = [words for each in conditions.required_phrases if (words := plain_words(each))]
         excluded = [words for each in conditions.excluded if (words := plain_words(each))]
         slots = scope.slots
         if phrases:

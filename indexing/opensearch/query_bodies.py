@@ -133,7 +133,10 @@ def phrase(words: Sequence[str]) -> Body:
 def text_conditions(wanted: TextConditions) -> list[Body]:
     """Accept chunks that hold every phrase and nothing that is excluded."""
     excluded = _phrases(wanted.excluded)
-    return [*_phrases(wanted.phrases), *([{"bool": {"must_not": excluded}}] if excluded else [])]
+    return [
+        *_phrases(wanted.required_phrases),
+        *([{"bool": {"must_not": excluded}}] if excluded else []),
+    ]
 
 
 def _phrases(texts: Iterable[str]) -> list[Body]:

@@ -59,7 +59,7 @@ class SearchBody(BaseModel):
         default=False, strict=True, description="Tell what put each result where it is"
     )
     spelling: Spelling = Field(
-        default=Spelling.CORRECTED,
+        default=Spelling.CORRECT_UNKNOWN,
         description="Whether unknown words are searched as the nearest known ones",
     )
     group: Grouping = Field(

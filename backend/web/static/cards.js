@@ -7,7 +7,7 @@ const VERDICTS = {
   weak: "Partly supported by this source. Read it before you rely on it.",
   unsupported: "Not supported by this source.",
   contradicted: "This source says otherwise. Compare the two before you rely on either.",
-  unchecked: "Not checked against this source.",
+  unchecked: "Not checked: the sentence states nothing to compare, its language is not understood, or the check did not run.",
 };
 const GAP = 8;
 const LINGER = 150;

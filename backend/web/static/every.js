@@ -1,4 +1,5 @@
-// On every page: colours, the list of keys, the ways to the search box.
+// On every page: colours, times, the list of keys, the ways to the search box.
+import { watchClocks } from "./clock.js";
 import { openKeys, watchKeys } from "./keys.js";
 import { watchTheme } from "./theme.js";
 
@@ -7,4 +8,5 @@ for (const button of document.querySelectorAll("[data-open-keys]")) {
   button.addEventListener("click", openKeys);
 }
 watchKeys();
+watchClocks();
 watchTheme(document.querySelector("[data-theme-switch]"));

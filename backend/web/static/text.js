@@ -33,6 +33,11 @@ export function day(iso) {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
+/** As `day`, in the zone of the reader. */
+export function localDay(date) {
+  return `${date.getDate()} ${MONTHS[date.getMonth()]} ${date.getFullYear()}`;
+}
+
 /** Text on one line; the cells of a table apart by dots. */
 export function gist(text) {
   const rows = String(text ?? "").replace(/^\|(?:\s*:?-+:?\s*\|)+\s*$/gm, "");

@@ -3,7 +3,9 @@
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -105,6 +107,27 @@ def test_the_list_of_keys(opens: Opens, address: str) -> None:
         expect(page.get_by_role("dialog", name="Keyboard")).to_be_hidden()
         page.keyboard.press("/")
         expect(page).to_have_url(f"{address}/")
+
+
+def test_a_slash_goes_to_the_box_and_is_no_text_of_it(opens: Opens, address: str) -> None:
+    with opens(address) as watched:
+        page = watched.open("/?q=warranty")
+        expect(page.locator("#q")).to_be_focused()
+        page.keyboard.press("/")
+        expect(page.locator("#q")).to_have_value("warranty")
+        page.keyboard.type("a/b")  # what was there is selected, and now it is typed
+        expect(page.locator("#q")).to_have_value("a/b")
+
+
+def test_times_are_those_of_the_reader(opens: Opens, address: str) -> None:
+    with opens(address, timezone_id="Asia/Tokyo") as watched:
+        page = watched.open("/source/handbook")
+        time = page.locator("table.runs time").first
+        began = datetime.fromisoformat(time.get_attribute("datetime") or "")
+        expect(time).to_contain_text(f"{began.astimezone(ZoneInfo('Asia/Tokyo')):%H:%M}")
+    with opens(address, java_script_enabled=False) as watched:
+        page = watched.open("/source/handbook")
+        expect(page.locator("table.runs time").first).to_contain_text(f"{began:%H:%M} UTC")
 
 
 def test_filters_are_in_the_address_and_back_takes_them_away(

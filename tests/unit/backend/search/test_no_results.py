@@ -6,7 +6,7 @@ def test_each_operator_is_named_with_a_query_that_does_without_it() -> None:
     parsed = parse_query('saw "two weeks" -draft type:pdf after:2026-03 person:"Ines Almqvist"')
     assert suggest_queries(parsed) == (
         Suggestion(
-            "Every result must hold “two weeks”.",
+            "Every result must contain “two weeks”.",
             "Search without quotes",
             'saw two weeks -draft type:pdf after:2026-03 person:"Ines Almqvist"',
         ),

@@ -51,8 +51,11 @@ def test_operators_and_the_text_that_remains(
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ("saw before:lunch", "“before:lunch” is no date"),
-        ("saw after:2026-02-30", "“after:2026-02-30” is no date"),
+        (
+            "saw before:lunch",
+            "“lunch” is no date, so “before:lunch” was searched as text. Use for example before:2026-03-31.",
+        ),
+        ("saw after:2026-02-30", "“2026-02-30” is no date"),
         ("saw type:scroll", "“type:scroll” names no type"),
     ],
 )
@@ -74,7 +77,7 @@ def test_operators_become_filters() -> None:
         people=frozenset({"ines@example.com"}),
         updated=DateRange(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC)),
     )
-    assert parsed.conditions == TextConditions(phrases=("two weeks",), excluded=("draft",))
+    assert parsed.conditions == TextConditions(required_phrases=("two weeks",), excluded=("draft",))
     assert parse_query("saw").filters(frozenset()) == Filters()
     assert parse_query("saw").conditions == NO_CONDITIONS
 

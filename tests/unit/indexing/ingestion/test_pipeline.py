@@ -530,7 +530,7 @@ def test_an_empty_listing_is_refused_until_it_is_accepted(desk: Desk) -> None:
     desk.reconcile()
     desk.index(document("desk:a"), document("desk:b"))
     with pytest.raises(
-        ActionRequiredError, match=r"2 of its documents are indexed\. Nothing was deleted"
+        ActionRequiredError, match=r"but 2 documents are in the index\. Nothing was deleted"
     ):
         desk.reconcile()
     assert len(desk.writer.held) == 2
