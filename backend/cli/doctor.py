@@ -56,7 +56,7 @@ def run_checks(container: Container) -> Sequence[DoctorCheck]:
         ("model", lambda: _check_model(container.embedding)),
         ("languages", lambda: _check_languages(container.embedding.language_support)),
         ("opensearch", lambda: check_cluster(engine.cluster_health())),
-        ("index", lambda: _check_index(container)),
+        ("index", lambda: check_index(container)),
         ("language model", lambda: _check_language_model(container.chat)),
         ("workers", lambda: _check_workers(settings, container.database)),
     ]
@@ -155,7 +155,7 @@ def _check_languages(support: Understanding) -> DoctorCheck:
     )
 
 
-def _check_index(container: Container) -> DoctorCheck:
+def check_index(container: Container) -> DoctorCheck:
     stored = sum(documents.count_by_source(container.database).values())
     indexed = chunks = 0
     for document in container.engine.writer.scan():
@@ -170,6 +170,11 @@ def _check_index(container: Container) -> DoctorCheck:
     elif indexed != stored:
         advice = (
             f"the database has {pluralize(stored, 'document')}; to update the index: quarry sync"
+        )
+    elif not container.engine.versions.has_current_words():
+        advice = (
+            "its words were made by an earlier version of Quarry, which stemmed English alone; to make them again"
+            " without embedding anything: quarry reindex --words"
         )
     return DoctorCheck(
         name="index",

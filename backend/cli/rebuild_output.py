@@ -113,7 +113,7 @@ def print_reindexed(console: Console, done: ReindexReport) -> None:
     console.print(
         Text(
             f"The index is now for the model {done.model}: {done.documents:,} documents reindexed"
-            f" ({done.chunks:,} chunks) in {done.seconds:.1f} s"
+            f" ({done.chunks:,} chunks){_describe_copied(done.copied)} in {done.seconds:.1f} s"
         )
     )
     for one in done.missing:
@@ -121,6 +121,10 @@ def print_reindexed(console: Console, done: ReindexReport) -> None:
         console.print(Text.assemble(("  missing  ", "yellow"), text))
     if done.advice:
         console.print(Text(f"  → {done.advice}"))
+
+
+def _describe_copied(documents: int) -> str:
+    return f", {documents:,} copied with new words" if documents else ""
 
 
 def print_moved(console: Console, done: MoveReport) -> None:

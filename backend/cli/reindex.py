@@ -1,7 +1,9 @@
 """`quarry reindex`: build the index again, for another embedding model or for the same."""
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -23,10 +25,12 @@ from backend.sync.maintenance_lock import hold_all_sources, lock_index
 from connectors.errors import ConflictError, TemporarilyUnavailableError
 from indexing.index.protocols import IndexWriter
 from indexing.index.versions import IndexVersion
-from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildResult
+from indexing.rebuild.copy_index import copy_missing
+from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildProgress, RebuildResult
 from indexing.rebuild.reindex import Reindexer
 
 KIND = "reindex"
+_NOTHING_DONE = RebuildResult(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
 
 
 def reindex(
@@ -41,6 +45,14 @@ def reindex(
     rate: Annotated[
         float | None, typer.Option(min=0.1, help="Maximum chunks per second, on average.")
     ] = None,
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words",
+            help="Make only the words of the index again, as after an update of Quarry that stems other languages."
+            " Chunks and vectors are kept.",
+        ),
+    ] = False,
     status: Annotated[bool, typer.Option("--status", help="Only show the progress.")] = False,
     abandon: Annotated[
         bool, typer.Option("--abandon", help="Remove the unfinished build.")
@@ -52,8 +64,8 @@ def reindex(
     Nothing is fetched: documents are chunked and embedded again from their stored sections. It can be stopped at
     any time; the same command, or `quarry reindex` alone, continues.
     """
-    if sum([model is not None, rebuild, status, abandon]) > 1:
-        raise typer.BadParameter("give one of --model, --rebuild, --status and --abandon")
+    if sum([model is not None, rebuild, words, status, abandon]) > 1:
+        raise typer.BadParameter("give one of --model, --rebuild, --words, --status and --abandon")
     with command_line.cli_errors(as_json):
         container, console = command_line.open_home(), command_line.console()
         if status:
@@ -69,17 +81,16 @@ def reindex(
             else:
                 rebuild_output.print_abandoned(console, removed)
         else:
-            _run_reindex(
-                container, _choose_steps(container, model, RateLimit(rate), rebuild), as_json
-            )
-
-
-def _choose_steps(
-    container: Container, model: str | None, pace: RateLimit, rebuild: bool
-) -> Iterator[RebuildEvent]:
-    if model is not None:
-        return change_model(container, model, pace)
-    return rebuild_index(container, pace) if rebuild else continue_build(container, pace)
+            pace = RateLimit(rate)
+            if model is not None:
+                steps = change_model(container, model, pace)
+            elif rebuild:
+                steps = rebuild_index(container, pace)
+            elif words:
+                steps = renew_words(container, pace)
+            else:
+                steps = continue_build(container, pace)
+            _run_reindex(container, steps, as_json)
 
 
 def _run_reindex(container: Container, steps: Iterator[RebuildEvent], as_json: bool) -> None:
@@ -114,6 +125,39 @@ def rebuild_index(container: Container, pace: RateLimit) -> Iterator[RebuildEven
     active = container.engine.versions.active()
     with lock_index(container.home):
         yield from _build(container.with_model(active.model_name) if active else container, pace)
+
+
+def renew_words(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
+    """Make the words of the index again, by copying its chunks and vectors to a new version of it.
+
+    `pace` holds for what is changed meanwhile, and so embedded. Raises as `change_model`.
+    """
+    active = container.engine.versions.active()
+    with lock_index(container.home):
+        if active is None or container.engine.versions.has_current_words():
+            yield _NOTHING_DONE
+            return
+        current = container.with_model(active.model_name)
+        copied = yield from _copy_index(current)
+        for event in _build(current, pace):
+            yield replace(event, copied=copied) if isinstance(event, RebuildResult) else event
+
+
+def _copy_index(container: Container) -> Generator[RebuildEvent, None, int]:
+    """Copy what the index that is being built lacks, and return the number of documents."""
+    versions, version = container.engine.versions, container.engine.version
+    began, documents = time.monotonic(), 0
+    for step in copy_missing(versions.open_writer(version), versions.start_build(version)):
+        documents, elapsed = step.documents, time.monotonic() - began
+        left = step.total - documents
+        yield RebuildProgress(
+            documents=documents,
+            total=step.total,
+            chunks=step.chunks,
+            rate=step.chunks / elapsed,
+            seconds_left=left * elapsed / documents if documents else None,
+        )
+    return documents
 
 
 def continue_build(container: Container, pace: RateLimit) -> Iterator[RebuildEvent]:
@@ -163,6 +207,7 @@ def to_report(container: Container, done: RebuildResult) -> ReindexReport:
         model=active.model_name if active else "",
         documents=done.documents,
         chunks=done.chunks,
+        copied=done.copied,
         deleted=done.deleted,
         amended=done.amended,
         missing=tuple(
@@ -197,7 +242,7 @@ def _finish_switch(container: Container) -> RebuildResult:
         Reindexer(
             container.embedding.embedder, container.engine.writer, container.ledger
         ).update_chunk_counts(go_on)
-    return RebuildResult(documents=0, chunks=0, deleted=0, amended=0, missing=(), seconds=0.0)
+    return _NOTHING_DONE
 
 
 def _describe_version(index_version: IndexVersion | None) -> IndexVersionResponse | None:

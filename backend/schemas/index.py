@@ -33,6 +33,8 @@ class ReindexReport(Schema):
     model: str
     documents: int
     chunks: int
+    copied: int
+    """Documents whose chunks and vectors were kept."""
     deleted: int
     amended: int
     missing: tuple[MissingDocument, ...]

@@ -4,11 +4,12 @@ Vectors of two models cannot be compared, so a change of model needs a new versi
 while the active version is still searched and written to, and replaces it in one step.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from threading import Lock
+from typing import Generic, Protocol, TypeVar
 
 from connectors.access import Readers
 from connectors.closing import Closing
@@ -29,6 +30,9 @@ from indexing.index.protocols import (
 )
 from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.runtime.deadline import Deadline
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ class IndexVersions(Protocol):
     """All versions of one index. At most one is active, at most one is being built.
 
     Every method of an index or writer that is opened here raises `IndexVersionReplacedError` once its
-    version is gone.
+    version is gone, unless another of the same embedder has replaced it: an index then answers from that, and
+    a writer writes to that after one such error.
     """
 
     def active(self) -> IndexVersion | None:
@@ -64,6 +69,13 @@ class IndexVersions(Protocol):
 
     def building(self) -> IndexVersion | None:
         """Return the version that is being built, if any."""
+        ...
+
+    def has_current_words(self) -> bool:
+        """Return whether the words of the active version were made by the analysis that a new version would use.
+
+        True where there is none.
+        """
         ...
 
     def open_index(self, index_version: IndexVersion) -> Index:
@@ -124,59 +136,122 @@ class VersionGuard(Protocol):
         ...
 
 
-class ClosableIndex(Index, Protocol):
-    def close(self) -> None: ...
+def _do_nothing() -> None:
+    """For what holds nothing open."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedVersion(Generic[Part]):
+    """An index or a writer of one version, and the guard of that version."""
+
+    part: Part
+    guard: VersionGuard
+    close: Callable[[], None] = _do_nothing
+    """Called once another version is used; calls that are under way may go on."""
+
+
+class _CurrentVersion(Generic[Part]):
+    """What is opened of a version; opened again once another of the same embedder has replaced it."""
+
+    def __init__(self, open_version: Callable[[], OpenedVersion[Part]]) -> None:
+        self._open_version = open_version
+        self._opening = Lock()
+        self.opened = open_version()
+
+    def read(self, read: Callable[[Part], Result]) -> Result:
+        """Call `read`, and again where the version was replaced meanwhile.
+
+        Raises:
+            IndexVersionReplacedError: the version was removed, or replaced by one of another embedder.
+        """
+        while True:
+            opened = self.opened
+            try:
+                with opened.guard.while_current():
+                    return read(opened.part)
+            except IndexVersionReplacedError as error:
+                self._follow(opened, error)
+
+    @contextmanager
+    def writing(self) -> Iterator[Part]:
+        """Yield the writer for one change, which is lost where the version is replaced within the block.
+
+        Raises IndexVersionReplacedError: it was; the next change goes to the version that replaced it.
+        """
+        opened = self.opened
+        try:
+            with opened.guard.while_current():
+                yield opened.part
+        except IndexVersionReplacedError as error:
+            self._follow(opened, error)
+            raise
+
+    def _follow(self, opened: OpenedVersion[Part], error: IndexVersionReplacedError) -> None:
+        with self._opening:
+            if self.opened is not opened:
+                return
+            if error.active is None:
+                # Opening it would create an empty index, which answers that there is nothing.
+                raise error
+            try:
+                self.opened = self._open_version()
+            except NotConfiguredError:
+                raise error from None
+            opened.close()
 
 
 class VersionCheckedIndex(Closing):
-    """An `Index` whose methods raise IndexVersionReplacedError once its version is gone."""
+    """An `Index` that answers from the current version alone.
 
-    def __init__(self, index: ClosableIndex, guard: VersionGuard) -> None:
-        self._index = index
-        self._guard = guard
+    It follows a switch to another version of the same embedder; once its embedder's version is gone, its methods
+    raise IndexVersionReplacedError.
+    """
+
+    def __init__(self, open_version: Callable[[], OpenedVersion[Index]]) -> None:
+        """`open_version` raises NotConfiguredError where the current version has another embedder."""
+        self._current = _CurrentVersion(open_version)
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:
-        with self._guard.while_current():
-            return self._index.find(queries, readers, deadline)
+        return self._current.read(lambda index: index.find(queries, readers, deadline))
 
     def chunks(
         self, ranges: Sequence[ChunkRange], readers: Readers, deadline: Deadline
     ) -> list[list[Chunk]]:
-        with self._guard.while_current():
-            return self._index.chunks(ranges, readers, deadline)
+        return self._current.read(lambda index: index.chunks(ranges, readers, deadline))
 
     def facets(self, filters: Filters, readers: Readers, deadline: Deadline) -> Facets:
-        with self._guard.while_current():
-            return self._index.facets(filters, readers, deadline)
+        return self._current.read(lambda index: index.facets(filters, readers, deadline))
 
     def suggest_corrections(
         self, query: SpellingQuery, readers: Readers, deadline: Deadline
     ) -> Corrections:
-        with self._guard.while_current():
-            return self._index.suggest_corrections(query, readers, deadline)
+        return self._current.read(lambda index: index.suggest_corrections(query, readers, deadline))
 
     def close(self) -> None:
-        self._index.close()
+        self._current.opened.close()
 
 
 class VersionCheckedWriter:
-    """An `IndexWriter` whose methods raise IndexVersionReplacedError once its version is gone."""
+    """An `IndexWriter` that raises IndexVersionReplacedError where its version was replaced.
 
-    def __init__(self, writer: IndexWriter, guard: VersionGuard) -> None:
-        self._writer = writer
-        self._guard = guard
+    What is written after that goes to the version that replaced it, if that has the same embedder.
+    """
+
+    def __init__(self, open_version: Callable[[], OpenedVersion[IndexWriter]]) -> None:
+        """`open_version` raises NotConfiguredError where the current version has another embedder."""
+        self._current = _CurrentVersion(open_version)
 
     def write(self, changes: Iterable[IndexChange]) -> Written:
-        with self._guard.while_current():
-            return self._writer.write(changes)
+        with self._current.writing() as writer:
+            return writer.write(changes)
 
     def scan(self) -> Iterator[IndexedDocument]:
-        with self._guard.while_current():
-            yield from self._writer.scan()
+        with self._current.writing() as writer:
+            yield from writer.scan()
 
     def export(self, after: str = "") -> Iterator[Replace]:
-        with self._guard.while_current():
-            yield from self._writer.export(after)
+        with self._current.writing() as writer:
+            yield from writer.export(after)
 
 
 def embedder_mismatch(active: IndexVersion, requested: IndexVersion) -> NotConfiguredError:

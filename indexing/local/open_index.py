@@ -69,6 +69,15 @@ def create_index(folder: Path, identity: EmbedderIdentity) -> Analysis:
         return find_analysis(read_meta(connection, "analysis"))
 
 
+def has_current_words(folder: Path) -> bool:
+    """Return whether the words of the index were made by the analysis of new ones.
+
+    Raises DamagedDataError: the index cannot be read.
+    """
+    with translate_errors(folder), closing(connect(folder)) as connection:
+        return read_meta(connection, "analysis") == BY_LANGUAGE.fingerprint
+
+
 def _is_created(connection: Connection) -> bool:
     return bool(connection.execute(sql.HAS_TABLES).fetchone()[0])
 

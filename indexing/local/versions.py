@@ -13,21 +13,29 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from connectors.errors import ActionRequiredError, DamagedDataError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
+from indexing.index.protocols import Index, IndexWriter
 from indexing.index.versions import (
     IndexVersion,
     IndexVersionReplacedError,
+    OpenedVersion,
     VersionCheckedIndex,
     VersionCheckedWriter,
     build_in_progress,
     embedder_mismatch,
 )
 from indexing.local.database import database_file, writer_lock
-from indexing.local.open_index import create_index, open_index, open_writer
+from indexing.local.open_index import (
+    create_index,
+    has_current_words,
+    open_index,
+    open_writer,
+)
 
 FILE = "editions.json"
 _FORMAT = 1
@@ -161,11 +169,15 @@ class LocalIndexVersions:
         version = read_manifest(self._home).building
         return version.index_version if version else None
 
+    def has_current_words(self) -> bool:
+        version = read_manifest(self._home).active
+        return version is None or has_current_words(self._home / version.folder)
+
     def open_index(self, index_version: IndexVersion) -> VersionCheckedIndex:
-        return self._open_active(index_version, self._open_index)
+        return VersionCheckedIndex(partial(self._open_active, index_version, self._open_index))
 
     def open_writer(self, index_version: IndexVersion) -> VersionCheckedWriter:
-        return self._open_active(index_version, self._open_writer)
+        return VersionCheckedWriter(partial(self._open_active, index_version, self._open_writer))
 
     def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
         with self._lock_manifest() as manifest:
@@ -175,17 +187,17 @@ class LocalIndexVersions:
             following = replace(manifest, building=building)
             write_manifest(self._home, following)
             self._remove_leftovers(following)
-        return self._open_writer(building)
+        return VersionCheckedWriter(partial(self._open_writer, building))
 
     def open_build_writer(self) -> VersionCheckedWriter | None:
         building = read_manifest(self._home).building
-        return self._open_writer(building) if building else None
+        return VersionCheckedWriter(partial(self._open_writer, building)) if building else None
 
     def open_build_index(self) -> VersionCheckedIndex:
         building = read_manifest(self._home).building
         if building is None:
             raise ValueError("no index version is being built")
-        return self._open_index(building)
+        return VersionCheckedIndex(partial(self._open_index, building))
 
     def activate(self, index_version: IndexVersion) -> None:
         with self._lock_manifest() as manifest:
@@ -232,18 +244,18 @@ class LocalIndexVersions:
                 write_manifest(self._home, replace(manifest, active=first))
             return first
 
-    def _open_index(self, version: VersionFolder) -> VersionCheckedIndex:
+    def _open_index(self, version: VersionFolder) -> OpenedVersion[Index]:
         guard = FolderGuard(self._home, version.folder)
         with guard.while_current():
             index = open_index(self._home / version.folder, version.index_version.embedder)
-        return VersionCheckedIndex(index, guard)
+        return OpenedVersion(index, guard, index.close)
 
-    def _open_writer(self, version: VersionFolder) -> VersionCheckedWriter:
+    def _open_writer(self, version: VersionFolder) -> OpenedVersion[IndexWriter]:
         guard = FolderGuard(self._home, version.folder)
         with guard.while_current():
             folder, identity = self._home / version.folder, version.index_version.embedder
             writer = open_writer(folder, identity, guard.check)
-        return VersionCheckedWriter(writer, guard)
+        return OpenedVersion(writer, guard)
 
     @contextmanager
     def _lock_manifest(self) -> Iterator[Manifest]:

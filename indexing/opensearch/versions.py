@@ -5,18 +5,21 @@ deletes the former index too: whoever still uses that one gets an error that it 
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from opensearchpy import OpenSearch
 
 from connectors.errors import ActionRequiredError, DamagedDataError, TemporarilyUnavailableError
 from indexing.embedding.embedder import EmbedderIdentity
+from indexing.index.protocols import Index, IndexWriter
 from indexing.index.versions import (
     IndexVersion,
     IndexVersionReplacedError,
+    OpenedVersion,
     VersionCheckedIndex,
     VersionCheckedWriter,
     build_in_progress,
@@ -34,6 +37,9 @@ from indexing.opensearch.open_index import (
 )
 from indexing.opensearch.searcher import OpenSearchIndex
 from indexing.opensearch.writer import OpenSearchIndexWriter
+from indexing.text.analysis import BY_LANGUAGE
+
+Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +73,15 @@ class OpenSearchIndexVersions:
         found = self._resolve(building_alias(self._prefix))
         return found.index_version if found else None
 
+    def has_current_words(self) -> bool:
+        found = self._resolve(active_alias(self._prefix))
+        return found is None or found.meta["analysis"] == BY_LANGUAGE.fingerprint
+
     def open_index(self, index_version: IndexVersion) -> VersionCheckedIndex:
-        return self._open_index(self._active(index_version))
+        return VersionCheckedIndex(lambda: self._open_index(self._active(index_version)))
 
     def open_writer(self, index_version: IndexVersion) -> VersionCheckedWriter:
-        return self._open_writer(self._active(index_version))
+        return VersionCheckedWriter(lambda: self._open_writer(self._active(index_version)))
 
     def start_build(self, index_version: IndexVersion) -> VersionCheckedWriter:
         building = self._resolve(building_alias(self._prefix))
@@ -81,17 +91,21 @@ class OpenSearchIndexVersions:
             building = self._create(name, index_version, building_alias(self._prefix))
         if building.index_version.embedder != index_version.embedder:
             raise build_in_progress(building.index_version, index_version)
-        return self._open_writer(building)
+        return VersionCheckedWriter(partial(self._open_named, building, self._open_writer))
 
     def open_build_writer(self) -> VersionCheckedWriter | None:
         building = self._resolve(building_alias(self._prefix))
-        return self._open_writer(building) if building else None
+        return (
+            VersionCheckedWriter(partial(self._open_named, building, self._open_writer))
+            if building
+            else None
+        )
 
     def open_build_index(self) -> VersionCheckedIndex:
         building = self._resolve(building_alias(self._prefix))
         if building is None:
             raise ValueError("no index version is being built")
-        return self._open_index(building)
+        return VersionCheckedIndex(partial(self._open_named, building, self._open_index))
 
     def activate(self, index_version: IndexVersion) -> None:
         active = self._resolve(active_alias(self._prefix))
@@ -167,21 +181,29 @@ class OpenSearchIndexVersions:
         with errors.translate_errors():
             self._client.indices.update_aliases(body={"actions": list(actions)})
 
-    def _open_index(self, found: _VersionIndex) -> VersionCheckedIndex:
+    def _open_named(
+        self, found: _VersionIndex, open_version: Callable[[_VersionIndex], Opened]
+    ) -> Opened:
+        """Open this version alone. Raises IndexVersionReplacedError: it is gone."""
+        if found.index not in self.names():
+            raise IndexVersionReplacedError(self.active())
+        return open_version(found)
+
+    def _open_index(self, found: _VersionIndex) -> OpenedVersion[Index]:
         opened = self._open(found)
         dimension = found.index_version.embedder.dimension
         index = OpenSearchIndex(
             self._client, opened.name, dimension, opened.vectors, opened.analysis
         )
-        return VersionCheckedIndex(index, _AliasGuard(self, opened.name))
+        return OpenedVersion(index, _AliasGuard(self, opened.name))
 
-    def _open_writer(self, found: _VersionIndex) -> VersionCheckedWriter:
+    def _open_writer(self, found: _VersionIndex) -> OpenedVersion[IndexWriter]:
         opened = self._open(found)
         dimension = found.index_version.embedder.dimension
         writer = OpenSearchIndexWriter(
             self._client, opened.name, dimension, opened.vectors, opened.analysis
         )
-        return VersionCheckedWriter(writer, _AliasGuard(self, opened.name))
+        return OpenedVersion(writer, _AliasGuard(self, opened.name))
 
     def _open(self, found: _VersionIndex) -> OpenedIndex:
         return check_index(found.index, found.meta, found.index_version.embedder, self._layout)

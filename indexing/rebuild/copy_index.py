@@ -122,6 +122,21 @@ class _CopyPlan:
     """Those outdated documents that the source does not hold any more."""
 
 
+def copy_missing(source: IndexWriter, target: IndexWriter) -> Iterator[CopyProgress]:
+    """Copy what the target lacks or has in another version, while both may be written to.
+
+    The target analyses the texts itself, so that its words may be others than those of the source. What changes
+    meanwhile may be missed.
+
+    Raises as `copy_index`.
+    """
+    yield from _copy_documents(source, target, _plan_copy(source, target), _do_nothing)
+
+
+def _do_nothing() -> None:
+    """Syncs are not paused, so that there is no pause to extend."""
+
+
 def _plan_copy(source: IndexWriter, target: IndexWriter) -> _CopyPlan:
     outdated = [each for each in _find_differences(source, target) if _is_outdated(each)]
     ranges = tuple(_group_ranges(source.scan(), _find_differences(source, target)))

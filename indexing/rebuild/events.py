@@ -94,6 +94,8 @@ class RebuildResult:
     amended: int
     missing: tuple[MissingDocument, ...]
     seconds: float
+    copied: int = 0
+    """Documents whose chunks and vectors were taken over from the former version."""
 
 
 RebuildEvent: TypeAlias = RebuildProgress | WaitingForSync | RebuildResult

@@ -2,39 +2,74 @@
 
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import pytest
+from opensearchpy import OpenSearch
 
 from connectors.errors import ActionRequiredError
 from indexing.chunking.chunk import ChunkRange
-from indexing.index.protocols import Amend, Filters, Index, Replace
+from indexing.index.protocols import Amend, Delete, Filters, Index, Replace
 from indexing.index.versions import IndexVersion, IndexVersionReplacedError, IndexVersions
 from indexing.local import LocalIndexVersions
 from indexing.opensearch.client import OpenSearchSettings, connect
+from indexing.opensearch.naming import active_alias
 from indexing.opensearch.versions import OpenSearchIndexVersions
+from indexing.rebuild.copy_index import copy_missing
+from indexing.text.analysis import ENGLISH
 from tests.support.chunks import IDENTITY, document, query, vectors
+from tests.support.former_words import make_former_folder
 from tests.support.index_engines import PUBLIC, soon
+from tests.support.languages import PASSAGES
 from tests.support.opensearch_server import SERVERS, url_of
-
-Opening: TypeAlias = Callable[[], IndexVersions]
 
 OLD = IndexVersion(IDENTITY, "old/model")
 NEW = IndexVersion(replace(IDENTITY, model="new", dimension=32), "new/model")
 THIRD = IndexVersion(replace(IDENTITY, model="third"), "third/model")
 
 
+@dataclass(frozen=True)
+class LocalOpening:
+    home: Path
+
+    def __call__(self) -> IndexVersions:
+        return LocalIndexVersions(self.home)
+
+    def make_words_former(self) -> None:
+        (folder,) = (file.parent for file in self.home.glob("*/index.db"))
+        make_former_folder(folder)
+
+
+@dataclass(frozen=True)
+class OpenSearchOpening:
+    client: OpenSearch
+    prefix: str
+
+    def __call__(self) -> IndexVersions:
+        return OpenSearchIndexVersions(self.client, self.prefix)
+
+    def make_words_former(self) -> None:
+        (found,) = self.client.indices.get_mapping(index=active_alias(self.prefix)).values()
+        meta = found["mappings"]["_meta"] | {"analysis": ENGLISH.fingerprint}
+        self.client.indices.put_mapping(index=active_alias(self.prefix), body={"_meta": meta})
+
+
+Opening: TypeAlias = LocalOpening | OpenSearchOpening
+"""Opens the versions of one index, as often as is liked, as processes do."""
+
+
 @pytest.fixture(params=["embedded", *SERVERS])
 def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
-    """Each kind of index, with no index version yet; opened as often as is liked, as processes do."""
+    """Each kind of index, with no version yet."""
     if request.param == "embedded":
-        yield lambda: LocalIndexVersions(tmp_path / "index")
+        yield LocalOpening(tmp_path / "index")
         return
     client = connect(OpenSearchSettings(urls=(url_of(request.param),)))
     prefix = f"t-{secrets.token_hex(6)}"
-    yield lambda: OpenSearchIndexVersions(client, prefix)
+    yield OpenSearchOpening(client, prefix)
     client.indices.delete(index=f"{prefix}-*")
     client.close()
 
@@ -179,17 +214,52 @@ def test_what_was_opened_before_says_that_it_is_superseded(opening: Opening) -> 
     assert found(opening().open_index(NEW), "apples pears") == []
 
 
-def test_the_same_embedder_may_be_built_anew(opening: Opening) -> None:
+def test_an_open_index_follows_a_switch_to_the_same_embedder(opening: Opening) -> None:
     opening().open_writer(OLD).write([text(OLD, "a", "apples")])
     before = opening().open_index(OLD)
     index_versions = opening()
     for number in range(3):
         index_versions.start_build(OLD).write([text(OLD, f"new{number}", "apples")])
-        assert found(opening().open_index(OLD), "apples") == [f"new{number - 1}" if number else "a"]
+        assert found(before, "apples") == [f"new{number - 1}" if number else "a"]
         index_versions.activate(OLD)
+        assert found(before, "apples") == [f"new{number}"]
         assert found(opening().open_index(OLD), "apples") == [f"new{number}"]
-        with pytest.raises(IndexVersionReplacedError):
-            found(before, "apples")
+
+
+def test_an_open_writer_loses_one_change_to_a_switch_to_the_same_embedder(
+    opening: Opening,
+) -> None:
+    """What it writes may have been prepared for the former version, so that the change is to be made again."""
+    writer = opening().open_writer(OLD)
+    writer.write([text(OLD, "a", "apples")])
+    index_versions = opening()
+    index_versions.start_build(OLD)
+    index_versions.activate(OLD)
+    with pytest.raises(IndexVersionReplacedError):
+        writer.write([text(OLD, "b", "apples")])
+    writer.write([text(OLD, "c", "apples")])
+    assert [each.id for each in writer.scan()] == ["c"]
+    assert found(opening().open_index(OLD), "apples") == ["c"]
+
+
+def test_words_are_made_again_from_what_the_index_holds(opening: Opening) -> None:
+    assert opening().has_current_words()
+    opening().open_writer(OLD)
+    opening.make_words_former()
+    writer, index = opening().open_writer(OLD), opening().open_index(OLD)
+    writer.write([text(OLD, "a", PASSAGES["de"]), text(OLD, "b", "apples")])
+    writer.write([Delete("b")])
+    assert not opening().has_current_words()
+    assert found(index, "Mitarbeitern") == []
+    index_versions = opening()
+    *_, last = copy_missing(index_versions.open_writer(OLD), index_versions.start_build(OLD))
+    assert (last.documents, last.total, last.chunks) == (1, 1, 1)
+    assert found(index, "Mitarbeitern") == []
+    index_versions.activate(OLD)
+    assert found(index, "Mitarbeitern") == ["a"]
+    assert opening().has_current_words()
+    (before,) = [each.vectors for each in opening().open_writer(OLD).export()]
+    assert np.allclose(before, text(OLD, "a", PASSAGES["de"]).vectors, atol=1e-3)
 
 
 def test_what_is_abandoned_is_gone_and_the_active_one_goes_on(opening: Opening) -> None:

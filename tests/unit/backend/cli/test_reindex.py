@@ -1,12 +1,14 @@
 """A home changed to another model, in this process, up to where a crash may strike."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from backend.cli import reindex as commands
+from backend.cli.doctor import check_index
 from backend.container import Container
 from backend.settings import Settings
 from backend.store import sources
@@ -16,10 +18,13 @@ from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.index.protocols import Filters
 from indexing.index.versions import IndexVersionReplacedError
 from indexing.ingestion.progress import Report
+from indexing.local.database import connect_writer, transaction, write_meta
 from indexing.rebuild.events import RateLimit, RebuildEvent, RebuildResult
 from indexing.rebuild.reindex import Reindexer
+from indexing.text.analysis import ENGLISH
 from tests.support.embedding_server import EmbeddingServer, embedding_server
 from tests.support.index_engines import PUBLIC, soon
+from tests.support.languages import PASSAGES
 from tests.support.store import lose_texts
 
 
@@ -147,9 +152,28 @@ def test_the_same_model_is_built_anew_only_when_that_is_asked_for(desk: Desk) ->
     before = desk.container()
     assert documents(before) == 2
     assert last(commands.rebuild_index(desk.container(), RateLimit())).documents == 2
-    with pytest.raises(IndexVersionReplacedError):
-        documents(before)
-    assert documents(desk.container()) == 2
+    # What is open goes on with the new version.
+    assert documents(before) == 2
+    assert desk.sync(before).embedded == 0
+
+
+def test_words_are_made_again_without_embedding(desk: Desk, server: EmbeddingServer) -> None:
+    desk.note("german", PASSAGES["de"])
+    desk.sync()
+    assert last(commands.renew_words(desk.container(), RateLimit())).copied == 0
+    (file,) = (desk.path / "state" / "index").glob("*/index.db")
+    with closing(connect_writer(file.parent)) as connection, transaction(connection):
+        write_meta(connection, "analysis", ENGLISH.fingerprint)
+    assert "quarry reindex --words" in (check_index(desk.container()).advice or "")
+    desk.note("short", "Leave is 26 days.")
+    before, asked = desk.container(), len(server.requests)
+    done = last(commands.renew_words(desk.container(), RateLimit()))
+    assert (done.copied, done.documents, done.missing) == (3, 0, ())
+    passages = [each["input"] for each in server.requests[asked:] if each["input"] != ["dimension"]]
+    assert passages == []
+    assert check_index(desk.container()).advice is None
+    assert desk.sync(before).embedded == 1
+    assert last(commands.renew_words(desk.container(), RateLimit())).copied == 0
 
 
 def test_a_damaged_index_is_built_anew(desk: Desk) -> None:
