@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from backend.composition.index import EmbeddingModel, IndexEngine
 from backend.container import Container
 from backend.schemas.system import PartStatus, ReadinessResponse
+from backend.search.query_syntax import parse_query
 from backend.search.search_tool import SearchService
 from connectors.access import Readers
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
@@ -162,5 +163,6 @@ def _load_model(embedding: EmbeddingModel) -> None:
 
 def _first_search(search: SearchService) -> None:
     """Read the index into memory, and load what only a search needs."""
-    request = search.request("first search", Readers.of(), Filters(), search.deadline())
+    query, deadline = parse_query("first search"), search.deadline()
+    request = search.request(query, Readers.of(), Filters(), deadline)
     search.find_sections(request, 1)

@@ -76,6 +76,7 @@ def search(
     filters = _filters(source, tag, media_type, since, until)
     if not query.strip():
         raise typer.BadParameter("write what to look for", param_hint="QUERY")
+    parsed = parse_query(query)
     with command_line.cli_errors(as_json):
 
         def search_in(
@@ -87,7 +88,7 @@ def search(
                 known = resolve_people(service.index, person, asker, deadline)
                 narrowed = replace(filters, people=known)
             spelling = Spelling.AS_WRITTEN if verbatim else Spelling.CORRECT_UNKNOWN
-            request = service.request(query, asker, narrowed, deadline, spelling)
+            request = service.request(parsed, asker, narrowed, deadline, spelling)
             grouping = group or (Grouping.PASSAGE if as_json else Grouping.DOCUMENT)
             found = find_grouped(service, request, limit, grouping)
             return request, found.docs, time.perf_counter() - began
@@ -95,7 +96,6 @@ def search(
         request, docs, seconds = command_line.retry_on_index_switch(
             command_line.open_home(), search_in
         )
-    parsed = parse_query(query)
     if as_json:
         command_line.print_model(SearchResponse.from_docs(parsed, docs, seconds, request.corrected))
         raise typer.Exit(0 if docs else command_line.FAILED)

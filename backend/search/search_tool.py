@@ -36,7 +36,7 @@ from backend.search.models import (
 )
 from backend.search.person_lookup import resolve_people
 from backend.search.prompts import INCOMPLETE, NOTHING_FOUND, NOTHING_RELEVANT
-from backend.search.query_syntax import OperatorKind, parse_query
+from backend.search.query_syntax import OperatorKind, ParsedQuery
 from backend.search.retrieval import (
     HITS_PER_VARIANT,
     RetrievalOptions,
@@ -390,17 +390,16 @@ class SearchService:
 
     def request(
         self,
-        query: str,
+        parsed: ParsedQuery,
         readers: Readers,
         filters: Filters,
         deadline: Deadline,
         spelling: Spelling = Spelling.CORRECT_UNKNOWN,
     ) -> SearchRequest:
-        """Parse what a person typed; its filters narrow `filters`.
+        """Make a request of what a person typed; its filters narrow `filters`.
 
         Raises as a search does: names of people are looked up among those whom the asker may see.
         """
-        parsed = parse_query(query)
         named = parsed.values(OperatorKind.PERSON)
         people = resolve_people(self.index, named, readers, deadline) if named else frozenset()
         request = SearchRequest(

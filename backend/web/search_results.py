@@ -90,7 +90,8 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
         DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError: the search did not answer.
     """
     began = time.perf_counter()
-    request = service.request(address.text, readers, address.filters(), deadline, address.spelling)
+    parsed = parse_query(address.text)
+    request = service.request(parsed, readers, address.filters(), deadline, address.spelling)
     found = find_grouped(service, request, address.limit, Grouping.DOCUMENT)
     wanted = highlighting.query_words(request.message)
     results = tuple(_result(group, wanted, address.text) for group in found.groups)
@@ -98,7 +99,7 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
         results=results,
         seconds=time.perf_counter() - began,
         more=found.more,
-        query=parse_query(address.text),
+        query=parsed,
         request=request,
         ranking=found.ranking,
     )

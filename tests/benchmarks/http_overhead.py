@@ -20,6 +20,7 @@ import httpx
 
 from backend.composition.chat import ChatService
 from backend.container import Container
+from backend.search.query_syntax import parse_query
 from backend.settings import Settings
 from connectors.access import Readers
 from indexing.index.protocols import Filters
@@ -50,7 +51,7 @@ def build_home(folder: Path, chunks: int) -> Container:
 
 def search(chat: ChatService, question: str) -> object:
     service = chat.search
-    request = service.request(question, READERS, Filters(), service.deadline())
+    request = service.request(parse_query(question), READERS, Filters(), service.deadline())
     return service.find_sections(request, 10)
 
 

@@ -864,6 +864,24 @@ def test_suggestions_and_their_absence_tell_nothing_of_what_may_not_be_read(
     assert corrections(index, "parachuta") == {"parachuta": ("parachute",)}
 
 
+def test_a_word_is_known_however_many_hold_it_whom_the_asker_may_not_read(
+    index: Index, writer: IndexWriter
+) -> None:
+    """What is found first belongs to others here."""
+    ann = ["user:ann@example.com"]
+    writer.write(
+        [document(f"s{n:02}", "Secret parachutes and scanners", readers=ann) for n in range(30)]
+    )
+    writer.write(
+        [document("t", "A parachute, some scarves, and much beside these that makes it longer")]
+    )
+    assert corrections(index, "parachute parachutes") == {}
+    assert corrections(index, "parachutte") == {"parachutte": ("parachute",)}
+    assert corrections(index, "scanner") == {}
+    assert corrections(index, "scannner", ANN)["scannner"][0] in ("scanner", "scanners")
+    assert corrections(index, "scarvess") == {"scarvess": ("scarves",)}
+
+
 def test_a_person_is_the_same_by_every_name(
     index: Index, writer: IndexWriter, filtered_read_path: ReadPath
 ) -> None:

@@ -84,10 +84,11 @@ def search(
     context.query = body.query
     deadline, filters = service.deadline(context.cancel_token), body.filters.filters()
     began = time.perf_counter()
-    request = service.request(body.query, asker.readers, filters, deadline, body.spelling)
+    parsed = parse_query(body.query)
+    request = service.request(parsed, asker.readers, filters, deadline, body.spelling)
     found = find_grouped(service, request, body.limit, body.group)
     response = SearchResponse.from_docs(
-        parse_query(body.query),
+        parsed,
         found.docs,
         time.perf_counter() - began,
         request.corrected,

@@ -1,8 +1,14 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from indexing.index.spelling import (
+    AnyPair,
+    NearWord,
+    PassageLookup,
     SpellingQuery,
     correct_message,
     edit_distance,
@@ -10,6 +16,7 @@ from indexing.index.spelling import (
     nearest_words,
     spelling_query,
     split_word,
+    suggest_corrections,
 )
 
 
@@ -76,6 +83,45 @@ def test_how_much_a_word_may_differ() -> None:
 def test_the_nearest_come_first_and_then_the_most_frequent() -> None:
     texts = ["wart warranty", "Warranty", "warranti", "warrant"]
     assert nearest_words("warrenty", 2, texts) == ("warranty", "warrant", "warranti")
+
+
+@given(words, words)
+def test_no_word_that_is_near_is_left_out(one: str, other: str) -> None:
+    for limit in (1, 2):
+        is_near = edit_distance(one, other, limit) is not None
+        assert nearest_words(one, limit, [other]) == ((other,) if other and is_near else ())
+
+
+@dataclass
+class HeldWords:
+    """Passages of one word each, which notes what is looked up."""
+
+    words: tuple[str, ...]
+    looked_up: list[Sequence[PassageLookup]] = field(default_factory=list)
+
+    def inflections(self, word: str) -> list[str]:
+        return [word]
+
+    def find_known(self, words: Sequence[str]) -> frozenset[str]:
+        return frozenset(words) & frozenset(self.words)
+
+    def read_texts(self, lookups: Sequence[PassageLookup]) -> list[list[str]]:
+        self.looked_up.append(lookups)
+        return [[*self.words] for _ in lookups]
+
+
+def test_less_probable_words_are_looked_up_only_where_nothing_is_nearer() -> None:
+    passages = HeldWords(("warranty", "calibration", "laboratory"))
+    found = suggest_corrections(spelling_query("warrenty calibrtaoin laboratry"), passages)
+    assert found == {
+        "warrenty": ("warranty",),
+        "calibrtaoin": ("calibration",),
+        "laboratry": ("laboratory",),
+    }
+    one_place, other, two_places = passages.looked_up
+    assert one_place == [NearWord(word, 1) for word in ("warrenty", "calibrtaoin", "laboratry")]
+    assert [type(lookup) for lookup in other] == [AnyPair]
+    assert two_places == [NearWord("calibrtaoin", 2)]
 
 
 def test_a_word_is_split_where_both_parts_are_long_enough() -> None:

@@ -26,11 +26,10 @@ def _found(client: TestClient, **body: object) -> Any:
 
 def test_it_finds_what_the_command_finds(client: TestClient, container: Container) -> None:
     service = container.chat.search
-    request = service.request(QUERY, Readers.of(), Filters(), service.deadline())
+    query = parse_query(QUERY)
+    request = service.request(query, Readers.of(), Filters(), service.deadline())
     docs = service.find_sections(request, 3)
-    expected = SearchResponse.from_docs(parse_query(QUERY), docs, 0).model_dump(mode="json")[
-        "results"
-    ]
+    expected = SearchResponse.from_docs(query, docs, 0).model_dump(mode="json")["results"]
     assert _found(client, limit=3, explain=True)["results"] == expected
     assert expected[0]["document_id"] == f"{SOURCE}:leave.md"
 
