@@ -35,7 +35,7 @@ from indexing.chunking.chunk import Chunk, ChunkRange
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import understanding_of
 from indexing.embedding.token_counting import rough_tokens
-from indexing.index.protocols import Facets, Filters, Found, IndexQuery
+from indexing.index.protocols import Facets, Filters, Found, Index, IndexQuery
 from indexing.index.spelling import Corrections, SpellingQuery
 from indexing.local import LocalIndex, open_index
 from indexing.runtime.deadline import Deadline
@@ -55,7 +55,7 @@ Call = Callable[[str], object]
 class Overheard:
     """An index that keeps the queries it was last asked."""
 
-    index: LocalIndex
+    index: Index
     queries: Sequence[IndexQuery] = field(default=())
 
     def find(self, queries: Sequence[IndexQuery], readers: Readers, deadline: Deadline) -> Found:

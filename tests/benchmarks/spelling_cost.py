@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 from backend.container import Container
@@ -73,11 +74,10 @@ def measure(
     times: list[list[float]] = [[], [], []]
     for number, question in enumerate(asked):
         tool.rank(request(question.known))
-        queries = overheard.queries
         calls: list[Callable[[], object]] = [
-            lambda queries=queries: index.find(queries, READERS, Deadline.after(60)),
-            lambda question=question: check(index, question.known),
-            lambda question=question: check(index, question.misspelled),
+            partial(index.find, overheard.queries, READERS, Deadline.after(60)),
+            partial(check, index, question.known),
+            partial(check, index, question.misspelled),
         ]
         for turn in range(len(calls)):
             place = (number + turn) % len(calls)
