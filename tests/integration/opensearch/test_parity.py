@@ -10,6 +10,7 @@ import pytest
 
 from backend.container import Container
 from backend.search.facets import count_found
+from backend.search.query_syntax import parse_query
 from backend.settings import Settings
 from connectors.access import Readers
 from indexing.index.protocols import Filters, Index, IndexQuery
@@ -114,7 +115,9 @@ def test_facets_of_a_search_are_alike(pair: Pair, local: Container) -> None:
     found = []
     for index in (pair.local, pair.cluster):
         service = replace(local.chat.search, index=index)
-        asked = service.request('"QX-4031"', Readers.of(), Filters(), service.deadline())
+        asked = service.request(
+            parse_query('"QX-4031"'), Readers.of(), Filters(), service.deadline()
+        )
         found.append(count_found(service, asked, service.rank(asked, 20), 20))
     assert found[0] == found[1]
     assert 0 < sum(found[0].sources.values()) < 43

@@ -8,6 +8,7 @@ import pytest
 
 from backend.search.facets import count_found, count_hits
 from backend.search.models import Budgets
+from backend.search.query_syntax import parse_query
 from backend.search.search_tool import SearchService
 from connectors.access import Access, Readers
 from connectors.document import Person
@@ -42,7 +43,9 @@ def _service(corpus: Sequence[Chunk]) -> SearchService:
 
 def _facets(query: str, filters: Filters | None = None, *tokens: str) -> Facets:
     service = _service(CORPUS)
-    asked = service.request(query, Readers.of(*tokens), filters or Filters(), service.deadline())
+    asked = service.request(
+        parse_query(query), Readers.of(*tokens), filters or Filters(), service.deadline()
+    )
     return count_found(service, asked, service.rank(asked, 10), 10)
 
 
@@ -66,7 +69,7 @@ def test_each_field_is_counted_without_its_own_filter() -> None:
 
 def test_an_unfiltered_search_is_made_once() -> None:
     service = _service(CORPUS)
-    asked = service.request("canteen", Readers.of(), Filters(), service.deadline())
+    asked = service.request(parse_query("canteen"), Readers.of(), Filters(), service.deadline())
     count_found(service, asked, service.rank(asked, 10), 10)
     assert isinstance(service.index, MemoryIndex)
     assert len(service.index.finds) == 1

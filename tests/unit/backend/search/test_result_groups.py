@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.search.models import Budgets
+from backend.search.query_syntax import parse_query
 from backend.search.result_groups import GroupedRanking, Grouping, find_grouped, group_by_document
 from backend.search.search_tool import SearchService
 from connectors.access import Readers
@@ -27,7 +28,7 @@ def _find(query: str, limit: int, grouping: Grouping) -> tuple[GroupedRanking, M
         budgets=Budgets.for_window(8_000),
         seconds=30.0,
     )
-    request = service.request(query, Readers.of(), Filters(), service.deadline())
+    request = service.request(parse_query(query), Readers.of(), Filters(), service.deadline())
     return find_grouped(service, request, limit, grouping), index
 
 
