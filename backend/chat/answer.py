@@ -1,33 +1,28 @@
-"""Show passages where no model is set; verify the citations of an answer by a model."""
+"""Show the passages that come closest where no language model is set."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from backend.chat.chat_state import ChatStateContainer
 from backend.chat.citations.citation_processor import CitationInfo
-from backend.chat.citations.evidence import Passage, split_document, split_passages
-from backend.chat.citations.verification import Support, Verdict, find_support
+from backend.chat.citations.verification import Support, Verdict
 from backend.chat.events import AnswerDone, ChatEvent, Citation, TextPiece, TurnFailed
 from backend.chat.extractive.answer import AnswerSentence, ExtractiveAnswer, extract_answer
 from backend.chat.extractive.passage_quotes import quote_passage
 from backend.chat.llm_loop import ChatTurn
 from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
-from backend.search.models import Budgets, DocumentNumbers, InferenceSection, SearchRequest
+from backend.search.models import Budgets, DocumentNumbers, SearchRequest
 from backend.search.search_tool import follow_search
-from connectors.document import Document
 from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
 from indexing.embedding.embedder import Embedder
 from indexing.embedding.language_support import Understanding
-from indexing.runtime.deadline import Deadline, DeadlineExceededError
+from indexing.runtime.deadline import DeadlineExceededError
 from indexing.text.markdown_links import escape_markdown, safe_link
 
 Search: TypeAlias = Callable[[SearchRequest], Iterator[SearchEvent]]
 """`SearchTool.run`."""
-Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
-CHECKING_SECONDS = 10.0
-"""Time to check citations, even if the answer has used all of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,48 +148,3 @@ def _pieces(
 def _marker(citation: Citation) -> str:
     number = f"[{citation.number}]"
     return f"[{number}]({citation.link})" if citation.link else number
-
-
-@dataclass(frozen=True, slots=True)
-class CitationChecker:
-    """Finds, for each cited sentence, what in its document supports it."""
-
-    embedder: Embedder
-    understanding: Understanding
-    state: ChatStateContainer
-    files: Mapping[str, Document] = field(default_factory=dict)
-    """Files that the model read whole, by their ids."""
-
-    def check_citations(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
-        """Pass on the events, and add to the citations of the answer their support.
-
-        If the embedder fails, the citations stay unchecked.
-        """
-        for event in events:
-            yield self._check(event) if isinstance(event, AnswerDone) else event
-
-    def _check(self, answer: AnswerDone) -> AnswerDone:
-        sections = self.state.snapshot().sections
-        claims = [
-            (citation.claim, self._passages(citation, sections)) for citation in answer.citations
-        ]
-        try:
-            found = find_support(
-                claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
-            )
-        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
-            return answer
-        supported = [
-            replace(citation, support=support)
-            for citation, support in zip(answer.citations, found, strict=True)
-        ]
-        return replace(answer, citations=tuple(supported))
-
-    def _passages(self, citation: Citation, sections: Sections) -> list[Passage]:
-        found = [
-            passage
-            for section in sections.get(citation.number, ())
-            for passage in split_passages(section.chunks)
-        ]
-        file = self.files.get(citation.document_id)
-        return found or (split_document(file) if file else [])

@@ -56,6 +56,8 @@ class AnswerDone:
     """False if no model is set and no passage seems to answer."""
     passages: tuple[QuotedPassage, ...] = ()
     """Those that come closest, best first; none if a model answered."""
+    uncited: tuple[str, ...] = ()
+    """Sentences that state something and cite nothing, in the order of the text."""
 
 
 @dataclass(frozen=True, slots=True)

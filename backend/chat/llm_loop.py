@@ -313,6 +313,7 @@ class _Turn:
             ),
             model=self._dependencies.model.settings.model,
             cut=step.finish in CUT_REASONS,
+            uncited=tuple(self._processor.get_uncited_sentences()) if self._has_documents else (),
         )
         self._state.finish(answer)
         return answer

@@ -32,6 +32,7 @@ FILES = "files"
 """The source of files that come with a question."""
 
 _CUT = "The answer was cut: the language model reached its limit. Ask for the rest, or for less at once."
+_UNCITED = "This answer cites no document. Check it before you rely on it."
 _VERDICTS: Mapping[Verdict, str] = {
     "verbatim": "",
     "supported": "",
@@ -71,6 +72,7 @@ def ask_in_terminal(
         if answer.cut:
             console.print(_CUT, style="yellow")
         if answer.model is not None:
+            print_uncited(console, answer)
             print_citations(console, answer.citations)
     return answer
 
@@ -173,6 +175,18 @@ def ask(
             command_line.print_model(answer)
         else:
             note_model(container, console)
+
+
+def print_uncited(console: Console, answer: AnswerResponse) -> None:
+    """Say which sentences state something and cite nothing."""
+    if not answer.uncited:
+        return
+    if not answer.citations:
+        console.print(_UNCITED, style="yellow")
+        return
+    console.print("Without a source:", style="yellow")
+    for sentence in answer.uncited:
+        console.print(to_safe_text(f"    {sentence}"), soft_wrap=True)
 
 
 def print_citations(console: Console, citations: Sequence[CitationResponse]) -> None:

@@ -154,18 +154,27 @@ class ChatService:
         files: Sequence["Document"],
         model: "LanguageModel",
     ) -> Iterator["ChatEvent"]:
-        from backend.chat.answer import CitationChecker
+        from backend.chat.citation_checker import CitationChecker
+        from backend.chat.citations.judgement import ClaimJudge
         from backend.chat.llm.client import make_complete
         from backend.chat.llm_loop import ChatDependencies, run_llm_loop
 
-        embedding = self.engine.embedding
+        embedding, complete = self.engine.embedding, make_complete(model)
         parts = ChatDependencies(
             model=model,
             count_tokens=self.count_tokens,
-            search=self._search_over(index).tool(make_complete(model), numbers),
+            search=self._search_over(index).tool(complete, numbers),
             numbers=numbers,
             search_seconds=self.settings.search_seconds,
         )
         whole = {file.id: file for file in files}
-        checker = CitationChecker(embedding.embedder, embedding.language_support, state, whole)
+        judge = ClaimJudge(
+            complete=complete,
+            count_tokens=self.count_tokens,
+            budget=self.budgets.answer,
+            deadline=turn.deadline,
+        )
+        checker = CitationChecker(
+            embedding.embedder, embedding.language_support, state, judge, whole
+        )
         return checker.check_citations(run_llm_loop(turn, parts, state))

@@ -126,6 +126,8 @@ class AnswerResponse(Schema):
     """False if no language model is set and no passage seems to answer."""
     passages: tuple[PassageResponse, ...] = ()
     """Where no language model answered: those that come closest, best first."""
+    uncited: tuple[str, ...] = ()
+    """Sentences that state something and cite nothing; all of them if there is no citation."""
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
@@ -138,6 +140,7 @@ class AnswerResponse(Schema):
             cut=done.cut,
             answered=done.answered,
             passages=tuple(map(PassageResponse.model_validate, done.passages)),
+            uncited=done.uncited,
         )
 
 

@@ -27,7 +27,13 @@ _TAGS = {
 _ATTRIBUTES = {
     "a": {"href", "class", "data-at", "data-verdict", "aria-label", "target"},
     "ol": {"start"},
+    "sup": {"class", "title"},
 }
+_UNCITED = "\u2e2e\u2042"
+"""Stands at the end of a sentence that cites nothing, until the Markdown is rendered: two characters of
+punctuation, so that emphasis may end before them."""
+_UNCITED_MARK = '<sup class="uncited" title="This sentence cites no document">no source</sup>'
+_CITATION = re.compile(r"\s?\[{1,2}\d")
 _NUMBER = re.compile(r"\[(\d{1,9})\]")
 _LONGEST = 500_000
 """Characters; of a longer answer only so many are taken as Markdown."""
@@ -60,14 +66,36 @@ def answer_html(answer: AnswerResponse) -> str:
 
     A citation is `<a class="cite" data-at="N">`, where N is its place in `answer.citations`.
     """
-    text = replace_controls(answer.answer)
+    text = _mark_uncited(replace_controls(answer.answer), answer)
     tokens = _MARKDOWN.parse(text[:_LONGEST])
     cited = _CitationsByNumber.of(answer.citations)
     for token in tokens:
         if token.children:
             token.children = list(_inline(token.children, cited))
     rendered = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
-    return sanitize(rendered) + (f"<p>{escape(text[_LONGEST:])}</p>" if text[_LONGEST:] else "")
+    rest = text[_LONGEST:].replace(_UNCITED, "")
+    return sanitize(rendered).replace(_UNCITED, "") + (f"<p>{escape(rest)}</p>" if rest else "")
+
+
+def _mark_uncited(text: str, answer: AnswerResponse) -> str:
+    """Mark the sentences that cite nothing, unless that is true of the whole answer."""
+    text = text.replace(_UNCITED, "")
+    parts: list[str] = []
+    at = 0
+    for sentence in answer.uncited if answer.citations else ():
+        if end := _find_sentence(text, sentence, at):
+            parts += [text[at:end], _UNCITED]
+            at = end
+    return "".join([*parts, text[at:]])
+
+
+def _find_sentence(text: str, sentence: str, start: int) -> int | None:
+    """Return where the first occurrence that no citation follows ends; of a table row, before its last bar."""
+    words = replace_controls(sentence).removesuffix("|").split()
+    for found in re.compile(r"\s+".join(map(re.escape, words))).finditer(text, start):
+        if not _CITATION.match(text, found.end()):
+            return found.end()
+    return None
 
 
 def sanitize(html: str) -> str:
@@ -144,15 +172,22 @@ def _citation_link(link: Sequence[Token], cited: _CitationsByNumber) -> Token | 
 
 def _text(token: Token, cited: _CitationsByNumber) -> Iterator[Token]:
     """Plain text; `[n]` in it is a citation of a document that has no link of its own."""
+    for place, content in enumerate(token.content.split(_UNCITED)):
+        if place:
+            yield _html(_UNCITED_MARK)
+        yield from _numbered(content, cited)
+
+
+def _numbered(content: str, cited: _CitationsByNumber) -> Iterator[Token]:
     at = 0
-    for found in _NUMBER.finditer(token.content):
+    for found in _NUMBER.finditer(content):
         number = int(found[1])
         waiting = cited.waiting.get(number)
         if waiting and not waiting[0][1].link and (taken := cited.take(number)):
-            yield _plain(token.content[at : found.start()])
+            yield _plain(content[at : found.start()])
             yield _chip(*taken)
             at = found.end()
-    yield _plain(token.content[at:])
+    yield _plain(content[at:])
 
 
 def _chip(at: int, citation: CitationResponse) -> Token:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from backend.chat.citations.cited_sentences import CitedSentence, MarkerOffset, cited_sentences
 from backend.chat.citations.marker_parser import Marker, MarkerScanner, Piece
+from backend.chat.citations.uncited import find_uncited
 from backend.search.models import SearchResult
 from indexing.text.markdown_links import safe_link
 
@@ -100,6 +101,10 @@ class DynamicCitationProcessor:
     def get_cited_sentences(self) -> list[CitedSentence]:
         """Return every citation with the sentence that it supports, in the order of the text."""
         return cited_sentences(self.get_plain_text(), self._marks)
+
+    def get_uncited_sentences(self) -> list[str]:
+        """Return the sentences that state something and cite nothing, in the order of the text."""
+        return find_uncited(self.get_plain_text(), self._marks)
 
     def _process(self, pieces: Iterable[Piece]) -> list[CitedText]:
         decided: list[CitedText] = []

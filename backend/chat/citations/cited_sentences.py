@@ -45,14 +45,28 @@ def cited_sentences(plain: str, marks: Sequence[MarkerOffset]) -> list[CitedSent
         marks: the offsets of the markers.
     """
     spans = split_sentences(plain)
+    by_sentence = _group_by_sentence(plain, spans, marks)
+    return [
+        cited for at in sorted(by_sentence) for cited in _claims(plain, spans[at], by_sentence[at])
+    ]
+
+
+def uncited_spans(plain: str, marks: Sequence[MarkerOffset]) -> list[Span]:
+    """Return the sentences that no marker belongs to, in the order of the text."""
+    spans = split_sentences(plain)
+    cited = _group_by_sentence(plain, spans, marks)
+    return [span for at, span in enumerate(spans) if at not in cited]
+
+
+def _group_by_sentence(
+    plain: str, spans: Sequence[Span], marks: Sequence[MarkerOffset]
+) -> dict[int, list[MarkerOffset]]:
     starts = [span.start for span in spans]
     by_sentence: dict[int, list[MarkerOffset]] = {}
     for mark in marks:
         if spans:
             by_sentence.setdefault(_sentence_of(mark, plain, starts), []).append(mark)
-    return [
-        cited for at in sorted(by_sentence) for cited in _claims(plain, spans[at], by_sentence[at])
-    ]
+    return by_sentence
 
 
 def _sentence_of(mark: MarkerOffset, plain: str, starts: Sequence[int]) -> int:
@@ -65,16 +79,17 @@ def _sentence_of(mark: MarkerOffset, plain: str, starts: Sequence[int]) -> int:
 
 
 def _claims(plain: str, span: Span, marks: Sequence[MarkerOffset]) -> Iterator[CitedSentence]:
-    sentence = _clean(span.of(plain))
+    sentence = clean_sentence(span.of(plain))
     ends = sorted({min(max(mark.offset, span.start), span.end) for mark in marks})
     ends[-1] = span.end
     begins = dict(zip(ends, [span.start, *ends], strict=False))
     for mark in marks:
         end = ends[min(bisect_left(ends, mark.offset), len(ends) - 1)]
-        claim = _clean(plain[begins[end] : end])
+        claim = clean_sentence(plain[begins[end] : end])
         whole = len(ends) == 1 or len(claim) < MIN_CLAIM_CHARACTERS
         yield CitedSentence(mark.number, sentence, sentence if whole else claim)
 
 
-def _clean(text: str) -> str:
+def clean_sentence(text: str) -> str:
+    """Return a sentence on one line, without the mark of a list or heading before it."""
     return _LOOSE.sub("", " ".join(_LEAD.sub("", text.strip()).split()))

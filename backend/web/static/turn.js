@@ -12,6 +12,14 @@ const HELP = {
 
 const element = (id) => document.getElementById(id);
 
+/** What is said where an answer, or sentences of it, cite nothing. */
+function uncitedNotice({ uncited, citations }) {
+  if (!uncited?.length) return "";
+  if (!citations.length) return "This answer cites no document. Check it before you rely on it.";
+  if (uncited.length === 1) return "One sentence cites no document; it is marked.";
+  return `${uncited.length} sentences cite no document; they are marked.`;
+}
+
 export class Turn {
   #steps = new Map();
   #sources = new Map();
@@ -28,7 +36,7 @@ export class Turn {
     element("asked").textContent = replaceControls(question);
     for (const id of ["steps", "sources", "answer", "passages"]) element(id).replaceChildren();
     for (const id of ["answer", "beside"]) element(id).hidden = false;
-    for (const id of ["thinking", "cut", "trouble", "after"]) element(id).hidden = true;
+    for (const id of ["thinking", "cut", "uncited", "trouble", "after"]) element(id).hidden = true;
     element("thinking").lastElementChild.textContent = "";
     element("answer").setAttribute("aria-busy", "true");
     this.step("search", "Searching");
@@ -98,6 +106,8 @@ export class Turn {
     this.answer = { ...answer, html };
     element("answer").replaceChildren(...parsed(html));
     element("cut").hidden = !answer.cut;
+    element("uncited").textContent = uncitedNotice(answer);
+    element("uncited").hidden = !element("uncited").textContent;
     for (const citation of answer.citations) {
       const known = this.#sources.get(citation.document_id) ?? { ...citation };
       this.#sources.set(citation.document_id, { ...known, ...quoted(known, citation) });

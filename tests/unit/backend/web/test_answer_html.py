@@ -54,6 +54,47 @@ def test_a_citation_leads_to_the_passage_that_it_quotes() -> None:
     assert chip.get("aria-label") == 'Source 1: <img src=x> "quoted"'
 
 
+def _uncited(text: str, uncited: Sequence[str], citations: Sequence[CitationResponse]) -> str:
+    answer = AnswerResponse(
+        question="?",
+        answer=text,
+        model="m",
+        citations=tuple(citations),
+        seconds=0.1,
+        uncited=tuple(uncited),
+    )
+    return answer_html(answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "before"),
+    [
+        ("A is b [[1]](f). It costs 9 euros. Or so.", "It costs 9 euros.", "It costs 9 euros."),
+        ("A [[1]](f).\n\n- **It costs\n  9 euros.**", "**It costs 9 euros.**", "9 euros."),
+        ("It costs 9 euros. [[1]](f) It costs 9 euros.", "It costs 9 euros.", "It costs 9 euros."),
+        ("A [[1]](f).\n\n| a | b |\n|---|---|\n| c | 9 |", "| c | 9 |", "9"),
+        ("A [[1]](f). <b>Nine</b> &amp; 9.", "<b>Nine</b> &amp; 9.", "<b>Nine</b> & 9."),
+    ],
+)
+def test_a_sentence_without_a_source_is_marked(text: str, sentence: str, before: str) -> None:
+    root = html.fragment_fromstring(_uncited(text, [sentence], [_citation(1)]), "div")
+    (mark,) = root.iter("sup")
+    assert (mark.get("class"), mark.text) == ("uncited", "no source")
+    said = root.text_content()
+    assert said[: said.index("no source")].rstrip().endswith(before)
+    assert [chip.text for chip in root.iter("a")] == ["1"]
+
+
+def test_an_answer_without_any_source_is_not_marked_sentence_by_sentence() -> None:
+    assert "no source" not in _uncited("It costs 9 euros.", ["It costs 9 euros."], [])
+
+
+def test_marks_that_a_model_writes_itself_are_dropped() -> None:
+    shown = _uncited("A [[1]](f). B \u2e2e\u2042 c `\u2e2e\u2042`.", (), [_citation(1)])
+    assert "no source" not in shown
+    assert "\u2e2e" not in shown
+
+
 def test_citations_of_one_number_are_told_apart_by_their_order() -> None:
     text = "A [[2]](f). B [[1]](f). C [[2]](f).\n\n- D [[2]](f)"
     citations = [_citation(number) for number in (2, 1, 2, 2)]

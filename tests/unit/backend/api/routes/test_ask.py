@@ -1,5 +1,6 @@
 """`POST /api/ask`: the events of an answer, well and ill."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from backend.api.app import create_app
 from backend.api.authorization import LocalAuthenticator
+from backend.chat.prompts import judging_prompt
 from backend.container import Container
 from connectors.access import Readers
 from tests.support.scripted_model import (
@@ -25,6 +27,7 @@ from tests.support.serving import Event, events
 from tests.unit.backend.api.conftest import SOURCE, client_of, connected, make_container, ready
 
 QUESTION = "How long is parental leave?"
+CITED = "Parents may stay away from work for half a year on full wages"
 LEAVE = f"{SOURCE}:leave.md"
 
 
@@ -133,6 +136,52 @@ def test_a_model_writes_and_thinks(modelled: TestClient, server: ScriptedModel) 
     assert names.index("citation") == names.index("done") - 3
     assert told[-1].data["answer"]["model"] == "scripted"
     assert told[-1].data["answer"]["citations"][0]["document_id"] == LEAVE
+
+
+def _judging(verdicts: str) -> Callable[[Request], Reply]:
+    """A model whose answer is supported in part, and that is asked what it says of that."""
+
+    def script(request: Request) -> Reply:
+        if request.messages[0]["content"] == judging_prompt("")[0]:
+            return Say(verdicts)
+        if any(message["role"] == "tool" for message in request.messages):
+            return Say(f"{CITED} [1]. The office has a terrace with forty chairs.")
+        return _well(request)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ('{"verdicts": [{"claim": 0, "verdict": "supported"}]}', "supported"),
+        ('{"verdicts": [{"claim": 0, "verdict": "contradicted"}]}', "contradicted"),
+        ("It seems fine to me.", "weak"),
+    ],
+)
+def test_what_is_weak_is_judged_by_the_model_in_one_call(
+    modelled: TestClient, server: ScriptedModel, said: str, verdict: str
+) -> None:
+    server.requests.clear()
+    server.play(_judging(said))
+    answer = _asked(modelled)[-1].data["answer"]
+    assert [one["verdict"] for one in answer["citations"]] == [verdict]
+    judged = [r for r in server.requests if r.messages[0]["content"] == judging_prompt("")[0]]
+    assert len(judged) == 1
+    (claim,) = json.loads(judged[0].messages[1]["content"])["claims"]
+    assert claim["says"] == f"{CITED}."
+    assert "26 weeks" in claim["passage"]
+    assert QUESTION not in judged[0].text
+
+
+def test_sentences_without_a_citation_are_listed(
+    modelled: TestClient, server: ScriptedModel
+) -> None:
+    server.play(_judging("{}"))
+    done = _asked(modelled)[-1].data
+    assert done["answer"]["uncited"] == ["The office has a terrace with forty chairs."]
+    server.play(lambda _: Say("Hello. What would you like to know?"))
+    assert _asked(modelled, question="Hi")[-1].data["answer"]["uncited"] == []
 
 
 def test_an_answer_that_was_cut_says_so(modelled: TestClient, server: ScriptedModel) -> None:

@@ -1,0 +1,83 @@
+"""Check the citations of a finished answer against the documents that they name."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.citations.evidence import Passage, split_document, split_passages
+from backend.chat.citations.judgement import ClaimJudge, OpenClaim, collect_evidence
+from backend.chat.citations.verification import Support, Verdict, find_support
+from backend.chat.events import AnswerDone, ChatEvent, Citation
+from backend.search.models import InferenceSection
+from connectors.document import Document
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
+
+CHECKING_SECONDS = 10.0
+"""Time to check citations, even if the answer has used all of its own."""
+
+_Sections: TypeAlias = Mapping[int, Sequence[InferenceSection]]
+_Claim: TypeAlias = tuple[str, Sequence[Passage]]
+
+
+@dataclass(frozen=True, slots=True)
+class CitationChecker:
+    """Finds, for each cited sentence, what in its document supports it."""
+
+    embedder: Embedder
+    understanding: Understanding
+    state: ChatStateContainer
+    judge: ClaimJudge
+    files: Mapping[str, Document] = field(default_factory=dict)
+    """Files that the model read whole, by their ids."""
+
+    def check_citations(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+        """Pass on the events, and add to the citations of the answer their support.
+
+        If the embedder fails, the citations stay unchecked.
+        """
+        for event in events:
+            yield self._check(event) if isinstance(event, AnswerDone) else event
+
+    def _check(self, answer: AnswerDone) -> AnswerDone:
+        sections = self.state.snapshot().sections
+        claims = [
+            (citation.claim, self._passages(citation, sections)) for citation in answer.citations
+        ]
+        try:
+            found = find_support(
+                claims, self.embedder, self.understanding, Deadline.after(CHECKING_SECONDS)
+            )
+        except (TemporarilyUnavailableError, ActionRequiredError, DeadlineExceededError):
+            return answer
+        supported = [
+            replace(citation, support=support)
+            for citation, support in zip(
+                answer.citations, self._judge_weak(claims, found), strict=True
+            )
+        ]
+        return replace(answer, citations=tuple(supported))
+
+    def _judge_weak(self, claims: Sequence[_Claim], found: Sequence[Support]) -> list[Support]:
+        """Let the model decide what is weak."""
+        weak = [at for at, support in enumerate(found) if support.verdict is Verdict.WEAK]
+        judged = self.judge.judge(
+            [OpenClaim(claims[at][0], collect_evidence(*claims[at], found[at])) for at in weak]
+        )
+        verdicts = dict(zip(weak, judged, strict=True))
+        return [
+            replace(support, verdict=verdicts.get(at, support.verdict))
+            for at, support in enumerate(found)
+        ]
+
+    def _passages(self, citation: Citation, sections: _Sections) -> list[Passage]:
+        found = [
+            passage
+            for section in sections.get(citation.number, ())
+            for passage in split_passages(section.chunks)
+        ]
+        file = self.files.get(citation.document_id)
+        return found or (split_document(file) if file else [])
