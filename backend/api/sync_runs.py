@@ -125,8 +125,8 @@ class SyncRun:
 
 
 def _to_event(progress: Progress) -> ProgressEvent:
-    told = ProgressEvent.model_validate(progress)
-    return told.model_copy(update={"text": describe_progress(progress)})
+    event = ProgressEvent.model_validate(progress)
+    return event.model_copy(update={"text": describe_progress(progress)})
 
 
 class SyncRunRegistry:

@@ -89,7 +89,7 @@ class SourceResponse(Schema):
     activity: str = ""
     """What the current run does or waits for, in words; empty without one."""
     seconds_left: float | None = None
-    """How long the current stage of the run will probably take, where that can be told."""
+    """How long the current stage of the run will probably take, where that can be estimated."""
 
 
 class MissingDocumentResponse(Schema):

@@ -19,12 +19,12 @@ _ENTRIES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What tells why documents are missing."""
+    """What suggests why documents are missing."""
 
     source: str
     listed: int
     place: str = ""
-    """What the links of all missing documents begin with, such as a folder; empty if that tells nothing."""
+    """What the links of all missing documents begin with, such as a folder; empty if they have nothing in common."""
     left: int = 0
     """Documents at the same place that are still listed."""
     changed: frozenset[str] = frozenset()
@@ -105,12 +105,12 @@ def _gather(database: Database, run: Run) -> Evidence:
         each.link for each in missing_documents.iterate_missing(database, run)
     )
     below = missing_documents.count_below(database, run, place) if place else 0
-    tells = place if below < decision.get("held", 0) else ""
+    is_part = below < decision.get("held", 0)
     changed, changed_at = _find_change(database, run)
     return Evidence(
         source=run.source,
         listed=decision.get("listed", 0),
-        place=tells,
+        place=place if is_part else "",
         left=max(0, below - missing),
         changed=changed,
         changed_at=changed_at,

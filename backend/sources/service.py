@@ -201,8 +201,8 @@ class SourceService:
                 database, name, [schedule.schedule_kind(last.kind)], datetime.now(UTC)
             )
             run_transitions.stop(database, name, "cancelled")
-        told = f"The run of {name} stops within seconds. The next one continues from its last checkpoint."
-        return SourceActionResponse(source=name, told=told)
+        message = f"The run of {name} stops within seconds. The next one continues from its last checkpoint."
+        return SourceActionResponse(source=name, told=message)
 
     def sync(self, name: str) -> SourceActionResponse:
         """Have a content sync start as soon as possible."""
@@ -238,21 +238,21 @@ class SourceService:
                 )
             details.update(decision)
             documents = pluralize(decision["missing"], "document")
-            told = (
+            message = (
                 f"{documents} of {name} will be deleted, if they are still missing from the source."
             )
-            run_transitions.settle_decisions(database, name, told)
+            run_transitions.settle_decisions(database, name, message)
             schedule.request_run(database, name, "prune", accepted=decision["missing"])
-        return self._requested(name, told)
+        return self._requested(name, message)
 
     def keep(self, name: str) -> SourceActionResponse:
         """Delete nothing that the last run held back, and list the source again as soon as possible."""
         with self._audited("keep", name) as (database, details):
             details.update(_find_decision(database, name))
-            told = f"All documents of {name} are kept. The source is listed again."
-            run_transitions.settle_decisions(database, name, told)
+            message = f"All documents of {name} are kept. The source is listed again."
+            run_transitions.settle_decisions(database, name, message)
             schedule.request_run(database, name, "prune")
-        return self._requested(name, told)
+        return self._requested(name, message)
 
     def retry(self, name: str, document_ids: Sequence[str] | None = None) -> SourceActionResponse:
         """Try these failed documents again now, or all of them."""
@@ -263,8 +263,8 @@ class SourceService:
                 raise ConflictError(_nothing_failed(database, name))
             details["documents"] = count
             schedule.request_run(database, name, "retry")
-        told = f"{pluralize(count, 'document')} of {name} will be tried again now."
-        return self._requested(name, told)
+        message = f"{pluralize(count, 'document')} of {name} will be tried again now."
+        return self._requested(name, message)
 
     def describe_schedule(self, name: str) -> SourceActionResponse:
         plan = schedule.read_plans(self.database, self.get(name).name)[name]
@@ -297,8 +297,8 @@ class SourceService:
             sources.find(database, name)
             run_transitions.stop(database, name, "cancelled")
             schedule.request_run(database, name, "removal")
-        told = f"{name} is being removed, with all documents that it alone brought."
-        return self._requested(name, told)
+        message = f"{name} is being removed, with all documents that it alone brought."
+        return self._requested(name, message)
 
     def _request(self, action: str, name: str, kind: str) -> SourceActionResponse:
         with self._audited(action, name) as (database, _):
@@ -306,10 +306,10 @@ class SourceService:
             schedule.request_run(database, name, kind)
         return self._requested(name, _STARTED[kind].format(name))
 
-    def _requested(self, name: str, told: str) -> SourceActionResponse:
-        """Tell what was asked for, and why it does not start where no worker is there to do it."""
+    def _requested(self, name: str, message: str) -> SourceActionResponse:
+        """Say what was asked for, and why it does not start where no worker is there to do it."""
         waits = wakeup_messages.explain_no_worker(workers.list_live(self.database))
-        return SourceActionResponse(source=name, told=f"{told} {waits}" if waits else told)
+        return SourceActionResponse(source=name, told=f"{message} {waits}" if waits else message)
 
     @contextmanager
     def _audited(self, action: str, name: str) -> Iterator[tuple[Database, Details]]:

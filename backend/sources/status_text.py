@@ -32,9 +32,9 @@ _STAGES: Mapping[str, str] = MappingProxyType(
 )
 _STATES: Mapping[str, str] = MappingProxyType({"done": "up to date", "running": "syncing"})
 _LONG_DOCUMENT = 100
-"""Passages from which on it is told how many of a document are embedded."""
+"""A document of so many passages shows how many of them are embedded."""
 _FIRST_GUESS = 3.0
-"""Seconds that a stage has gone on before it is told how long it will take."""
+"""Seconds that a stage must have run before its remaining time is shown."""
 
 
 def state_label(state: str) -> str:

@@ -124,7 +124,7 @@ class Engine:
                         )
                         heartbeat.check()
                         reporter.report(step)
-                        measured.tell()
+                        measured.report()
                         self.notifier.notify()
             except (TemporarilyUnavailableError, ActionRequiredError) as error:
                 after = (

@@ -55,7 +55,7 @@ def measure_waiting(measure: Measure, stage: str, stream: Iterable[T]) -> Iterat
 
 
 class MeasuredCounters:
-    """Tells what a tally has counted since it was last told."""
+    """Reports to the metrics what was counted since the last report."""
 
     def __init__(self, measure: Measure, tally: RunCounters) -> None:
         self._measure = measure
@@ -63,7 +63,7 @@ class MeasuredCounters:
         self._seconds = dict(tally.seconds)
         self._counts = count_outcomes(tally)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         seconds, counted = dict(self._tally.seconds), count_outcomes(self._tally)
         for stage, name in STAGES.items():
             self._measure.took(name, seconds[stage] - self._seconds[stage])
@@ -81,41 +81,41 @@ _SECONDS = 1.0
 
 
 class ProgressWriter:
-    """Tells of one run what a tally of it has counted since it was last told."""
+    """Adds to the row of a run what its counters have counted since the last report."""
 
     def __init__(self, database: Database, run: int, tally: RunCounters) -> None:
         self._database = database
         self._run = run
         self._tally = tally
-        self._told = count_outcomes(tally)
+        self._reported = count_outcomes(tally)
         self._due = 0.0
 
     def begin(self, stage: str) -> None:
-        """The run comes to another stage; what was counted by others so far is not told again.
+        """The run comes to another stage; what was counted so far is not reported again.
 
         Raises:
             RunEndedError: the run is not this process's any more.
         """
         run_progress.enter_stage(self._database, self._run, stage)
-        self._told = count_outcomes(self._tally)
+        self._reported = count_outcomes(self._tally)
 
     def steps(self, steps: ProgressSteps) -> ProgressSteps:
-        """The same progress; what is left is told at its end. Raises RunEndedError: as `begin`."""
+        """Pass the progress on, and report it now and then and at its end. Raises RunEndedError: as `begin`."""
         last: Progress | None = None
         with closing(steps):
             for progress in steps:
                 last = progress
                 if time.monotonic() >= self._due:
-                    self._tell(progress)
+                    self._report(progress)
                 yield progress
         if last is not None:
-            self._tell(last)
+            self._report(last)
 
-    def _tell(self, progress: Progress) -> None:
+    def _report(self, progress: Progress) -> None:
         now = count_outcomes(self._tally)
-        more = {name: count - self._told[name] for name, count in now.items()}
+        more = {name: count - self._reported[name] for name, count in now.items()}
         run_progress.report_progress(self._database, self._run, progress, more)
-        self._told = now
+        self._reported = now
         self._due = time.monotonic() + _SECONDS
 
 

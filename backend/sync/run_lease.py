@@ -304,32 +304,32 @@ class Heartbeat:
             bound.stuck(self._owner)
 
 
-def report_reliably(tell: Callable[[], object], lease: timedelta = LEASE) -> None:
+def report_reliably(report: Callable[[], object], lease: timedelta = LEASE) -> None:
     """Record in the database how something ended: now, or as soon as it answers again within the lease.
 
     After that the lease itself has ended it, and a later report would be refused.
     """
     try:
-        tell()
+        report()
     except TemporarilyUnavailableError:
         threading.Thread(
-            target=_retry_report, args=(tell, lease), name="report", daemon=True
+            target=_retry_report, args=(report, lease), name="report", daemon=True
         ).start()
 
 
-def _retry_report(tell: Callable[[], object], lease: timedelta) -> None:
+def _retry_report(report: Callable[[], object], lease: timedelta) -> None:
     end = time.monotonic() + lease.total_seconds()
     while time.monotonic() < end:
         time.sleep(BEAT_SECONDS)
         with suppress(TemporarilyUnavailableError):
-            tell()
+            report()
             return
 
 
 def is_bug(error: BaseException) -> bool:
     """Return whether the error is a bug, not an expected error or the end of the process."""
-    told_by_design = StoppedError | TemporarilyUnavailableError | ActionRequiredError
-    return isinstance(error, Exception) and not isinstance(error, told_by_design)
+    expected = StoppedError | TemporarilyUnavailableError | ActionRequiredError
+    return isinstance(error, Exception) and not isinstance(error, expected)
 
 
 def describe_error(error: BaseException) -> str:

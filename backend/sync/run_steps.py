@@ -103,7 +103,7 @@ def claim_batches(
         RunEndedError, StoppedError: the work must end here.
     """
     holder = this_process()
-    told = time.monotonic()
+    reported_at = time.monotonic()
     while True:
         heartbeat.check()
         over = is_over()
@@ -111,12 +111,12 @@ def claim_batches(
         if held is not None:
             heartbeat.add(held)
             yield held
-            told = time.monotonic()
+            reported_at = time.monotonic()
         elif over:
             return
-        elif time.monotonic() - told > _PATIENCE:
+        elif time.monotonic() - reported_at > _PATIENCE:
             yield None
-            told = time.monotonic()
+            reported_at = time.monotonic()
         else:
             notifier.wait()
 

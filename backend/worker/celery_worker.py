@@ -194,18 +194,18 @@ def run_worker(config: WorkerConfig) -> None:
 
 def run_beat(settings: Settings, stopping: threading.Event, every: float = BEAT_SECONDS) -> None:
     """Send the workers what is due, again and again. Raises NotConfiguredError: no broker is set."""
-    broker, container, told = Broker(settings), Container(settings), LogOnChange()
+    broker, container, faults = Broker(settings), Container(settings), LogOnChange()
     LOG.info("Sending the workers what is due every %g seconds.", every)
     while not stopping.is_set():
         try:
             broker.call(list_due(container.database))
-            told.note(None)
+            faults.note(None)
         except (TemporarilyUnavailableError, ActionRequiredError) as error:
-            told.note(error)
+            faults.note(error)
         except Exception:
             LOG.exception("Sending what is due failed with an internal error.")
         with suppress(TemporarilyUnavailableError, ActionRequiredError):
-            workers.register(container.database, this_process(), "beat", told.trouble)
+            workers.register(container.database, this_process(), "beat", faults.trouble)
         stopping.wait(every)
     with suppress(TemporarilyUnavailableError, ActionRequiredError):
         workers.unregister(container.database, this_process())

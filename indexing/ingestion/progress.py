@@ -1,4 +1,4 @@
-"""Counters, timings and progress of a run, and of what is embedded: told while it goes on, ended when nobody waits."""
+"""Counters, timings and progress of a run, and of what is embedded: reported while it goes on, ended when nobody waits."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ Stage: TypeAlias = Literal["repairing", "indexing", "listing", "removing"]
 MAX_NAMED_FAILURES = 100
 
 T = TypeVar("T")
-_TELL_SECONDS = 0.5
+_REPORT_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the stage will probably take, where that can be told."""
+        """How long the stage will probably take, where that can be estimated."""
         if self.total is None or not self.rate:
             return None
         return max(0, self.total - self.done) / self.rate
@@ -158,7 +158,7 @@ class EmbeddingWatch:
 
     def __init__(self) -> None:
         self._latest: Embedding | None = None
-        self._told: Embedding | None = None
+        self._reported: Embedding | None = None
         self._abandoned = threading.Event()
 
     def __enter__(self) -> "EmbeddingWatch":
@@ -181,9 +181,9 @@ class EmbeddingWatch:
 
     def follow(self, future: Future[T], meter: ProgressMeter) -> Generator[Progress, None, T]:
         """Yield progress while the future is waited for, and return its result."""
-        while not wait([future], _TELL_SECONDS).done:
+        while not wait([future], _REPORT_SECONDS).done:
             latest = self._latest
-            if latest is not None and latest is not self._told:
-                self._told = latest
+            if latest is not None and latest is not self._reported:
+                self._reported = latest
                 yield meter.advance(latest.item, embedding=latest)
         return future.result()

@@ -1,4 +1,4 @@
-"""The words by which facts are told: numbers, months, units, ordinals, shares and opposites."""
+"""The words that state facts: numbers, months, units, ordinals, shares and opposites."""
 
 from collections.abc import Mapping, Sequence
 

@@ -619,11 +619,12 @@ def test_a_mistake_while_a_source_is_read_is_told_and_tried_again_later(office: 
 
 def test_who_waits_for_the_index_does_not_stand_still(office: Office) -> None:
     office.fill("desk", 60)
-    engine = office.engine(STILL)
+    still = 2.5  # seconds, in which a busy machine too comes to wait again
+    engine = office.engine(still)
     reader = threading.Thread(target=engine.fetch_due)
     reader.start()
     wait_for(lambda: _latest_waits_for(office, "batches"))
-    time.sleep(3 * STILL)
+    time.sleep(1.4 * still)
     assert office.state() == "running"
     while reader.is_alive():
         engine.index_due()

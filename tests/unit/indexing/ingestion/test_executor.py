@@ -107,7 +107,7 @@ class SlowEmbedder(HashingEmbedder):
         return super().embed_passages(texts)
 
 
-LONG = "\n\n".join(f"Paragraph {number}. " + "Leave is 25 days. " * 40 for number in range(600))
+LONG = "\n\n".join(f"Paragraph {number}. " + "Leave is 25 days. " * 40 for number in range(360))
 
 
 def test_it_is_told_what_is_embedded_and_how_far_that_is() -> None:
