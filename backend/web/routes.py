@@ -20,6 +20,7 @@ from backend.search.search_tool import SearchService
 from backend.store import documents
 from backend.store.database import Database
 from backend.web import facet_groups, search_url
+from backend.web.ask_page import filters_json, list_chips, list_examples
 from backend.web.document_view import Passage, build_view
 from backend.web.search_results import search
 from backend.web.search_url import Address
@@ -128,10 +129,22 @@ def search_values(
 
 
 @requires(Permission.READER)
-def ask_page(request: Request, chat: ChatDependency, q: str = "") -> HTMLResponse:
+def ask_page(
+    request: Request,
+    chat: ChatDependency,
+    asker: AskerDependency,
+    database: DatabaseDependency,
+    address: AddressDependency,
+) -> HTMLResponse:
     """Render the page; its script sends the question to the API."""
-    question = q.strip()[: search_url.LONGEST_QUERY]
-    values = {"question": question, "model": chat.settings.llm_model}
+    values = {
+        "question": address.text,
+        "model": chat.settings.llm_model,
+        "is_owner": asker.is_owner,
+        "chips": list_chips(address),
+        "filters": filters_json(address),
+        "examples": list_examples(database, asker.readers),
+    }
     return page(request, "ask.html", "ask", values)
 
 

@@ -11,7 +11,7 @@ from backend.search.no_results import Suggestion, suggest_queries
 from backend.search.query_syntax import ParsedQuery, parse_query
 from backend.search.result_groups import Grouping, SectionGroup, find_grouped
 from backend.search.search_tool import Ranking, SearchService
-from backend.web import highlighting, urls
+from backend.web import highlighting, search_url, urls
 from backend.web.highlighting import Piece
 from backend.web.icons import document_icon
 from backend.web.sanitizing import replace_controls, shorten
@@ -67,6 +67,12 @@ class Found:
     query: ParsedQuery
     request: SearchRequest
     ranking: Ranking
+
+    @property
+    def question_url(self) -> str:
+        """The address that asks the query as a question, its filters included."""
+        text = self.query.text or self.query.query
+        return search_url.of_filters(text, self.request.filters).question_url
 
     @property
     def documents(self) -> int:

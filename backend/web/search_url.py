@@ -60,6 +60,11 @@ class Address:
         return f"/?{query_string}" if query_string else "/"
 
     @property
+    def question_url(self) -> str:
+        """The address that asks the query as a question, under the same filters."""
+        return f"/ask{self.url.removeprefix('/')}"
+
+    @property
     def type_names(self) -> tuple[str, ...]:
         """The media types as they stand in the address."""
         return tuple(map(media_type_labels.slug, self.media_types))
@@ -107,6 +112,19 @@ def read(parameters: Parameters) -> Address:
         spelling=Spelling.AS_WRITTEN
         if _one(parameters, "spelling") == Spelling.AS_WRITTEN
         else Spelling.CORRECT_UNKNOWN,
+    )
+
+
+def of_filters(text: str, filters: Filters) -> Address:
+    """Return the address of a search for `text` with such of the filters as an address has."""
+    since, until = filters.updated.since, filters.updated.until
+    return Address(
+        text=text,
+        sources=tuple(sorted(filters.sources or ())),
+        media_types=tuple(sorted(filters.media_types or ())),
+        people=tuple(sorted(filters.people or ())),
+        since=since.date() if since else None,
+        until=(until - timedelta(days=1)).date() if until else None,
     )
 
 

@@ -30,10 +30,10 @@ def overview(database: Database, counts: Facets) -> Overview:
     return Overview(
         documents=sum(counts.sources.values()),
         sources=len(counts.sources),
-        questions=HANDBOOK_QUESTIONS if _has_handbook(database) else (),
+        questions=HANDBOOK_QUESTIONS if has_handbook(database) else (),
     )
 
 
-def _has_handbook(database: Database) -> bool:
+def has_handbook(database: Database) -> bool:
     path = str(handbook())
     return any(one.settings.get("path") == path for one in sources.list_sources(database))

@@ -10,6 +10,7 @@ import { Turn } from "./turn.js";
 const element = (id) => document.getElementById(id);
 const form = element("ask");
 const box = element("q");
+const filters = JSON.parse(form.dataset.filters);
 
 let turn = null;
 let underway = null;
@@ -37,7 +38,7 @@ async function ask(question) {
   busy(true);
   say("Searching");
   try {
-    for await (const { name, data } of stream("/api/ask", { question }, mine.signal)) {
+    for await (const { name, data } of stream("/api/ask", { question, filters }, mine.signal)) {
       if (mine.signal.aborted) return;
       HEARD[name]?.(data);
     }
@@ -80,8 +81,15 @@ function say(text) {
   element("status").textContent = text;
 }
 
+/** What the address says behind its path: this question, under the filters that are chosen. */
+function searchOf(question) {
+  const parameters = new URLSearchParams(location.search);
+  parameters.set("q", question);
+  return `?${parameters}`;
+}
+
 function begin(question) {
-  history.pushState(null, "", `/ask?${new URLSearchParams({ q: question })}`);
+  history.pushState(null, "", `/ask${searchOf(question)}`);
   open();
 }
 
@@ -90,7 +98,12 @@ function open() {
   const question = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   box.value = question;
   document.title = question ? `${question} · Ask Quarry` : "Ask Quarry";
-  element("look").href = `/?${new URLSearchParams({ q: question })}`;
+  element("look").href = `/${searchOf(question)}`;
+  for (const chip of document.querySelectorAll("[data-chip]")) {
+    const target = new URL(chip.href);
+    target.searchParams.set("q", question);
+    chip.href = target;
+  }
   const before = kept();
   if (before?.question === question && before.answer) {
     underway?.abort();

@@ -1,4 +1,4 @@
-// The card of a citation, for pointer and focus alike: what is quoted, from where, how well.
+// The card of a citation, for pointer, focus and tap alike: what is quoted, from where, how well.
 import { day, replaceControls, isolated, make } from "./text.js";
 
 const VERDICTS = {
@@ -16,14 +16,18 @@ const LINGER = 150;
 export function watchCards(root, card, describe) {
   let leaving = 0;
   let of = null;
+  let isHeld = false;
+  let isTouch = false;
 
-  function open(chip) {
+  function open(chip, hold = false) {
     clearTimeout(leaving);
     const facts = describe(chip);
     if (!facts || of === chip) return;
     close();
     of = chip;
-    card.replaceChildren(...content(facts));
+    isHeld = hold;
+    card.replaceChildren(...content(facts), ...(hold ? [opener(chip)] : []));
+    card.setAttribute("role", hold ? "dialog" : "tooltip");
     card.hidden = false;
     chip.setAttribute("aria-describedby", card.id);
     place(card, chip);
@@ -33,13 +37,36 @@ export function watchCards(root, card, describe) {
     clearTimeout(leaving);
     of?.removeAttribute("aria-describedby");
     of = null;
+    isHeld = false;
     card.hidden = true;
   }
 
   function leave() {
     clearTimeout(leaving);
-    leaving = setTimeout(close, LINGER);
+    if (!isHeld) leaving = setTimeout(close, LINGER);
   }
+
+  /** A tap opens the card, which stays until one taps elsewhere; its button leads to the document. */
+  function tap(event) {
+    const chip = event.target.closest(".cite");
+    if (!chip || !isTouch || !describe(chip)) return;
+    event.preventDefault();
+    if (of === chip && isHeld) {
+      close();
+      return;
+    }
+    close();
+    open(chip, true);
+    card.querySelector("a").focus({ preventScroll: true });
+  }
+
+  root.addEventListener("click", tap);
+  document.addEventListener("pointerdown", (event) => {
+    isTouch = event.pointerType === "touch";
+    if (isHeld && !card.contains(event.target) && !event.target.closest(".cite")) close();
+  });
+  // An answer that is taken away takes the card of its citation with it.
+  new MutationObserver(() => of && !of.isConnected && close()).observe(root, { childList: true, subtree: true });
 
   root.addEventListener("pointerover", (event) => {
     const chip = event.target.closest(".cite");
@@ -71,6 +98,10 @@ function content({ title, source, date, quote, verdict }) {
     quote && make("p", { class: "quote", dir: "auto" }, replaceControls(quote)),
     verdict && make("p", { class: `verdict ${verdict}` }, VERDICTS[verdict] ?? ""),
   ].filter(Boolean);
+}
+
+function opener(chip) {
+  return make("a", { class: "button", href: chip.getAttribute("href") }, "Open the document");
 }
 
 /** Below the chip, or above it where there is no room; the card is fixed to the window. */

@@ -148,7 +148,9 @@ document.addEventListener("keydown", (event) => {
   const inResults = region.contains(document.activeElement);
   const inBox = document.activeElement === box;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && inBox && box.value.trim()) {
-    location.assign(`/ask?${new URLSearchParams({ q: box.value.trim() })}`);
+    // With the filters of what is shown; what was typed since is asked under those of the address.
+    const shown = addressOf(box.value.trim()) === location.search && document.getElementById("ask-instead");
+    location.assign(shown ? shown.href : `/ask${addressOf(box.value.trim())}`);
   } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && !event.altKey) {
     if (isTyping(event.target) && !inBox) return;
     if (inBox && event.key === "ArrowUp") return;

@@ -38,6 +38,9 @@ export class Turn {
     for (const id of ["answer", "beside"]) element(id).hidden = false;
     for (const id of ["thinking", "cut", "uncited", "trouble", "after"]) element(id).hidden = true;
     element("thinking").lastElementChild.textContent = "";
+    element("read-too").hidden = true;
+    element("work").open = true;
+    element("work").hidden = false;
     element("answer").setAttribute("aria-busy", "true");
     this.step("search", "Searching");
   }
@@ -125,6 +128,8 @@ export class Turn {
     if (kind === "done") {
       this.#steps.get("write")?.remove();
       for (const item of this.#steps.values()) item.classList.remove("now");
+      element("work").open = false;
+      element("work").hidden = !element("steps").children.length;
     } else this.step("end", text, "lost");
     element("after").hidden = false;
     element("copy").hidden = !this.text && !this.answer;
@@ -177,7 +182,19 @@ export class Turn {
 
   #draw() {
     const order = (source) => source.number ?? Infinity;
-    const listed = [...this.#sources.values()].sort((a, b) => order(a) - order(b) || 0);
-    element("sources").replaceChildren(...listed.slice(0, 12).map(entry));
+    const listed = [...this.#sources.values()].sort((a, b) => order(a) - order(b) || 0).slice(0, 12);
+    const cited = this.answer ? listed.filter((source) => source.number) : listed;
+    element("sources").replaceChildren(...cited.map(entry));
+    if (this.answer) this.#fold(listed.filter((source) => !source.number), cited.length > 0);
+  }
+
+  /** What the answer does not cite is folded; where it cites nothing, nothing stands beside it. */
+  #fold(uncited, isCited) {
+    const folded = element("read-too");
+    folded.hidden = !uncited.length;
+    folded.open = false;
+    folded.firstElementChild.textContent = `${counted(uncited.length, "document")} found, not cited`;
+    folded.lastElementChild.replaceChildren(...uncited.map(entry));
+    if (!isCited) element("beside").hidden = true;
   }
 }

@@ -118,6 +118,103 @@ def test_an_answer_with_sources_that_can_be_checked(
         assert len(model.requests) == requests  # the answer was kept, and nobody asked again
 
 
+def test_what_was_done_and_what_is_not_cited_is_folded(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    model.play(_answering())
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        steps = page.get_by_role("list", name="Steps")
+        expect(steps).to_be_hidden()
+        expect(page.locator("#sources li")).to_have_count(1)
+        uncited = page.locator("#read-too li").first
+        expect(uncited).to_be_hidden()
+        page.get_by_text("found, not cited").click()
+        expect(uncited).to_be_visible()
+        page.get_by_text("Steps", exact=True).click()
+        expect(steps).to_contain_text("Searched:")
+        page.screenshot(path=pictures / "unfolded.png")
+
+
+def test_where_nothing_is_cited_nothing_stands_beside(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    model.play(_answering("Nothing of what was found says so."))
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 0 citations.")
+        expect(page.locator("#beside")).to_be_hidden()
+
+
+def test_a_card_closes_with_its_answer(opens: Opens, address: str, model: ScriptedModel) -> None:
+    model.play(_answering())
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        page.locator("#answer .cite").first.hover()
+        card = page.get_by_role("tooltip")
+        expect(card).to_be_visible()
+        page.locator("#again").dispatch_event("click")  # the pointer stays where it is
+        expect(card).to_be_hidden()
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+
+
+def test_a_tap_opens_the_card_and_its_button_the_document(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    model.play(_answering())
+    with opens(address, viewport={"width": 390, "height": 844}, has_touch=True) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        page.locator("#answer .cite").first.tap()
+        card = page.get_by_role("dialog", name="Citation")
+        expect(card).to_contain_text("Supported by this source.")
+        page.screenshot(path=pictures / "card-phone.png")
+        page.locator("h2").first.dispatch_event("pointerdown", {"pointerType": "touch"})
+        expect(card).to_be_hidden()
+        page.locator("#answer .cite").first.tap()
+        card.get_by_role("link", name="Open the document").tap()
+        expect(page.locator("#cited")).to_contain_text("QX-4031 means that the interlock")
+
+
+def test_a_question_from_a_search_keeps_its_filters(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    model.play(_answering())
+    with opens(address) as watched:
+        page = watched.open("/?q=QX-4031+type%3Aweb&source=handbook")
+        page.get_by_role("link", name="Ask this instead").click()
+        expect(page).to_have_url(f"{address}/ask?q=QX-4031&source=handbook&type=web")
+        expect(page.get_by_role("link", name="Remove Type: Web page")).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        page.screenshot(path=pictures / "ask-filtered.png")
+        with page.expect_request("**/api/ask") as sent:
+            _asks(page)
+        assert sent.value.post_data_json == {
+            "question": QUESTION,
+            "filters": {"sources": ["handbook"], "media_types": ["text/html"]},
+        }
+        expect(page).to_have_url(re.compile(r"q=What\+should.*source=handbook&type=web$"))
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 3 citations.")
+        page.get_by_role("link", name="Remove Type: Web page").click()
+        expect(page).to_have_url(re.compile(r"/ask\?q=What\+should[^&]*&source=handbook$"))
+
+
+def test_the_page_greets_with_questions_that_can_be_asked(
+    opens: Opens, address: str, model: ScriptedModel
+) -> None:
+    model.play(lambda _: Say("It says much."))
+    with opens(address) as watched:
+        page = watched.open("/ask")
+        expect(page.get_by_text("QUARRY_")).to_have_count(0)
+        example = page.locator(".tries a").first
+        question = example.inner_text()
+        example.click()
+        expect(page.locator("#q")).to_have_value(question)
+        expect(page.locator("#answer")).to_contain_text("It says much.")
+
+
 def test_an_answer_that_was_cut_says_so(
     opens: Opens, address: str, model: ScriptedModel, pictures: Path
 ) -> None:

@@ -1,0 +1,66 @@
+"""The page that asks: its filters, and the questions that it greets with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from backend.schemas.search import FiltersBody
+from backend.search import media_type_labels
+from backend.store import documents
+from backend.store.database import Database
+from backend.web.sanitizing import replace_controls, shorten
+from backend.web.search_url import Address
+from backend.web.start_page import HANDBOOK_QUESTIONS, has_handbook
+from connectors.access import Readers
+
+EXAMPLES = 4
+_LONGEST_TITLE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChip:
+    name: str
+    value: str
+    href: str
+    """The same question without this filter."""
+
+
+def list_chips(address: Address) -> tuple[FilterChip, ...]:
+    return tuple(_chips(address))
+
+
+def _chips(address: Address) -> Iterator[FilterChip]:
+    for source in address.sources:
+        left = tuple(one for one in address.sources if one != source)
+        yield FilterChip("Source", source, replace(address, sources=left).question_url)
+    for media_type in address.media_types:
+        left = tuple(one for one in address.media_types if one != media_type)
+        label = media_type_labels.called(media_type)
+        yield FilterChip("Type", label, replace(address, media_types=left).question_url)
+    for person in address.people:
+        left = tuple(one for one in address.people if one != person)
+        yield FilterChip("Person", person, replace(address, people=left).question_url)
+    if address.since:
+        yield FilterChip("From", f"{address.since}", replace(address, since=None).question_url)
+    if address.until:
+        yield FilterChip("To", f"{address.until}", replace(address, until=None).question_url)
+
+
+def filters_json(address: Address) -> str:
+    """Return the filters of an address as the API takes them."""
+    filters = FiltersBody(
+        sources=address.sources or None,
+        media_types=address.media_types or None,
+        people=address.people or None,
+        since=address.since,
+        until=address.until,
+    )
+    return filters.model_dump_json(exclude_none=True)
+
+
+def list_examples(database: Database, readers: Readers) -> tuple[str, ...]:
+    """Return questions that documents of the asker answer."""
+    if has_handbook(database):
+        return HANDBOOK_QUESTIONS[:EXAMPLES]
+    titles = [one.title for one in documents.list_readable(database, readers, "", EXAMPLES)]
+    shown = dict.fromkeys(shorten(replace_controls(title), _LONGEST_TITLE) for title in titles)
+    return tuple(f"What does “{title}” say?" for title in shown if title)
