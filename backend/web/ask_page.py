@@ -47,13 +47,14 @@ def _chips(address: Address) -> Iterator[FilterChip]:
 
 def filters_json(address: Address) -> str:
     """Return the filters of an address as the API takes them."""
-    filters = FiltersBody(
-        sources=address.sources or None,
-        media_types=address.media_types or None,
-        people=address.people or None,
-        since=address.since,
-        until=address.until,
-    )
+    chosen = {
+        "sources": address.sources,
+        "media_types": address.media_types,
+        "people": address.people,
+        "since": address.since and address.since.isoformat(),
+        "until": address.until and address.until.isoformat(),
+    }
+    filters = FiltersBody.model_validate({name: value for name, value in chosen.items() if value})
     return filters.model_dump_json(exclude_none=True)
 
 
