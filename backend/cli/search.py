@@ -151,7 +151,7 @@ def _day_after(text: str | None) -> datetime | None:
 
 
 def print_results(console: Console, query: str, docs: Sequence[SearchDoc], seconds: float) -> None:
-    wanted = highlighting.query_words(query)
+    wanted = highlighting.QueryWords(query)
     for result in docs:
         head = Text.assemble(
             (f"{result.number:>2}  ", "bold cyan"),
@@ -212,7 +212,7 @@ def print_explanation(console: Console, docs: Sequence[SearchDoc]) -> None:
     console.print(table)
 
 
-def _format_excerpt(result: SearchDoc, wanted: frozenset[str]) -> Text:
+def _format_excerpt(result: SearchDoc, wanted: highlighting.QueryWords) -> Text:
     """Return the part with most of the wanted words, which are bold."""
     text = highlighting.readable_text(result.content, result.media_type)
     pieces = highlighting.excerpt(text, wanted)

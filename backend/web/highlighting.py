@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import regex
 
@@ -11,7 +12,13 @@ from backend.web.sanitizing import replace_controls
 from connectors.document import Span
 from connectors.extraction import registry
 from indexing.chunking.splitter import split_sentences
-from indexing.text.analysis import add_joined_codes
+from indexing.text.analysis import (
+    BY_LANGUAGE,
+    Languages,
+    add_joined_codes,
+    document_words,
+    find_languages,
+)
 from indexing.text.identifiers import find_identifiers
 from indexing.text.markdown_links import strip_links
 from indexing.text.normalization import JOINER, LETTER, SPACELESS, fold
@@ -46,23 +53,35 @@ class Piece:
     marked: bool = False
 
 
-def query_words(query: str) -> frozenset[str]:
-    """The words of a query, as they are indexed.
+class QueryWords:
+    """The words of a query as they are indexed, which differs with the languages of a text.
 
     Of a code only the whole: its parts stand in other codes, which are not what was searched.
     """
-    codes = [span.of(query) for span in find_identifiers(query)]
-    for code in codes:
-        query = query.replace(code, " ")
-    return frozenset(words(query)).union(*map(_words_of_code, codes))
+
+    def __init__(self, query: str) -> None:
+        codes = [span.of(query) for span in find_identifiers(query)]
+        for code in codes:
+            query = query.replace(code, " ")
+        self._rest = query
+        self._in_all = frozenset(words(query)).union(*map(_words_of_code, codes))
+        self._by_languages: dict[Languages, frozenset[str]] = {}
+
+    def in_languages(self, languages: Languages) -> frozenset[str]:
+        """Return the words that a text in these languages may contain."""
+        found = self._by_languages.get(languages)
+        if found is None:
+            forms = chain.from_iterable(BY_LANGUAGE.query_words(self._rest, languages))
+            found = self._by_languages[languages] = self._in_all.union(forms)
+        return found
 
 
 def _words_of_code(code: str) -> frozenset[str]:
-    """The code as it is written and without its hyphens, or else its parts where it is indexed in no other way."""
+    """Return the code as it is written and without its hyphens; its parts if it is indexed in no other way."""
     parts = words(code)
-    joined = set(add_joined_codes(parts)) - set(parts)
-    whole = joined | ({fold(code)} & set(parts))
-    return frozenset(whole or parts)
+    joined = frozenset(add_joined_codes(parts)).difference(parts)
+    as_written = joined.union({fold(code)}.intersection(parts))
+    return as_written or frozenset(parts)
 
 
 def readable_text(text: str, media_type: str) -> str:
@@ -70,11 +89,15 @@ def readable_text(text: str, media_type: str) -> str:
     return without_markup(text) if media_type == registry.MARKDOWN else table_as_lines(text)
 
 
-def pieces(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
-    """The whole of `text`, cut where a wanted word begins or ends."""
+def pieces(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
+    """Return the whole of `text`, cut where a wanted word begins or ends."""
+    return _cut(text, wanted, find_languages(text))
+
+
+def _cut(text: str, wanted: QueryWords, languages: Languages) -> tuple[Piece, ...]:
     found: list[Piece] = []
     at = 0
-    for match in _find_matches(text, wanted):
+    for match in _find_matches(text, wanted, languages):
         if match.start > at:
             found.append(Piece(text[at : match.start]))
         marked = text[max(at, match.start) : match.end]
@@ -86,12 +109,13 @@ def pieces(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
     return (*found, Piece(text[at:])) if text[at:] else tuple(found)
 
 
-def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
-    """The part of `text` with most of the wanted words, on one line."""
+def excerpt(text: str, wanted: QueryWords) -> tuple[Piece, ...]:
+    """Return the part of `text` with most of the wanted words, on one line."""
     spans = split_sentences(text)
     if not spans:
         return ()
-    matches = list(_find_matches(text, wanted))
+    languages = find_languages(text)
+    matches = list(_find_matches(text, wanted, languages))
     best = max(spans, key=lambda span: _rank_excerpt(span, matches))
     if len(text) - best.start < LONGEST_EXCERPT:
         # So near the end, more of what stands before it fits in.
@@ -100,7 +124,7 @@ def excerpt(text: str, wanted: frozenset[str]) -> tuple[Piece, ...]:
         )
     line = " ".join(replace_controls(text[best.start :]).split())
     cut = line if len(line) <= LONGEST_EXCERPT else f"{_at_word_end(line)} …"
-    return pieces(f"{'… ' if best.start > spans[0].start else ''}{cut}", wanted)
+    return _cut(f"{'… ' if best.start > spans[0].start else ''}{cut}", wanted, languages)
 
 
 def without_markup(text: str) -> str:
@@ -135,14 +159,15 @@ def _at_word_end(line: str) -> str:
     return cut.rpartition(" ")[0] or cut
 
 
-def _find_matches(text: str, wanted: frozenset[str]) -> Iterator[_Match]:
-    """Where the wanted words stand in `text`, which is tokenized once."""
+def _find_matches(text: str, query: QueryWords, languages: Languages) -> Iterator[_Match]:
+    """Yield where the words of the query stand in `text`, which is tokenized once."""
+    wanted = query.in_languages(languages)
     if not wanted:
         return
     lone, at = _lone(wanted), 0
     for run in _tokenize(text):
         at = text.index(run, at)
-        found = _words_of(run)
+        found = _words_of(run, languages)
         if found is None:
             yield from _spaceless_matches(run, at, wanted, lone)
         elif not wanted.isdisjoint(found):
@@ -158,9 +183,11 @@ def _tokenize(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 15)
-def _words_of(run: str) -> frozenset[str] | None:
-    """The indexed words of a token; None for a run of a script without spaces."""
-    return None if _SPACELESS.match(run) else frozenset(add_joined_codes(words(run)))
+def _words_of(run: str, languages: Languages) -> frozenset[str] | None:
+    """Return the indexed words of a token; None for a run of a script without spaces."""
+    if _SPACELESS.match(run):
+        return None
+    return frozenset(add_joined_codes(document_words(run, languages)))
 
 
 def _spaceless_matches(

@@ -12,7 +12,7 @@ from backend.search.query_syntax import ParsedQuery, parse_query
 from backend.search.result_groups import Grouping, SectionGroup, find_grouped
 from backend.search.search_tool import Ranking, SearchService
 from backend.web import highlighting, search_url, urls
-from backend.web.highlighting import Piece
+from backend.web.highlighting import Piece, QueryWords
 from backend.web.icons import document_icon
 from backend.web.sanitizing import replace_controls, shorten
 from backend.web.search_url import Address
@@ -99,7 +99,7 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
     parsed = parse_query(address.text)
     request = service.request(parsed, readers, address.filters(), deadline, address.spelling)
     found = find_grouped(service, request, address.limit, Grouping.DOCUMENT)
-    wanted = highlighting.query_words(request.message)
+    wanted = QueryWords(request.message)
     results = tuple(_result(group, wanted, address.text) for group in found.groups)
     return Found(
         results=results,
@@ -111,7 +111,7 @@ def search(service: SearchService, address: Address, readers: Readers, deadline:
     )
 
 
-def _result(group: SectionGroup, wanted: frozenset[str], query: str) -> Result:
+def _result(group: SectionGroup, wanted: QueryWords, query: str) -> Result:
     best, chunk = group.best.best, group.best.best.chunk
     return Result(
         best=_passage(chunk, wanted, query),
@@ -126,7 +126,7 @@ def _result(group: SectionGroup, wanted: frozenset[str], query: str) -> Result:
     )
 
 
-def _passage(chunk: Chunk, wanted: frozenset[str], query: str) -> Passage:
+def _passage(chunk: Chunk, wanted: QueryWords, query: str) -> Passage:
     return Passage(
         href=urls.document(chunk.document_id, chunk.section, chunk.span, query),
         excerpt=highlighting.excerpt(

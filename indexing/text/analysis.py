@@ -115,14 +115,14 @@ class _ByLanguage:
     @cached_property
     def fingerprint(self) -> str:
         words = (
-            add_joined_codes(_document_words(_PROBE, frozenset({code})))
+            add_joined_codes(document_words(_PROBE, frozenset({code})))
             for code in sorted(LANGUAGES)
         )
         return sha256(" ".join(chain.from_iterable(words)).encode()).hexdigest()
 
     def analyze(self, texts: Sequence[str]) -> AnalyzedTexts:
         languages = [*_choose_languages(texts)]
-        words = map(add_joined_codes, map(_document_words, texts, languages))
+        words = map(add_joined_codes, map(document_words, texts, languages))
         return AnalyzedTexts(
             tuple(map(" ".join, words)),
             tuple(" ".join(tokenizer.plain_words(text)) for text in texts),
@@ -186,7 +186,14 @@ def _choose_languages(texts: Sequence[str]) -> Iterator[Languages]:
         yield frozenset(code for code in guessed.values() if not is_default(code))
 
 
-def _document_words(text: str, languages: Languages) -> list[str]:
+def find_languages(text: str) -> Languages:
+    """Guess the languages of a text, beside the default ones of their scripts."""
+    (languages,) = _choose_languages([text])
+    return languages
+
+
+def document_words(text: str, languages: Languages) -> list[str]:
+    """Return the words of a text in these languages, as `BY_LANGUAGE` indexes them; codes not yet joined."""
     if not languages and text.isascii():
         return tokenizer.words(text)
     found: list[str] = []

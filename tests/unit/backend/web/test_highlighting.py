@@ -6,21 +6,22 @@ from hypothesis import strategies as st
 
 from backend.web.highlighting import (
     LONGEST_EXCERPT,
+    QueryWords,
     excerpt,
     pieces,
-    query_words,
     table_as_lines,
     without_markup,
 )
+from tests.support.languages import PASSAGES
 
 
 def _marked(text: str, query: str) -> list[str]:
-    return [piece.text for piece in pieces(text, query_words(query)) if piece.marked]
+    return [piece.text for piece in pieces(text, QueryWords(query)) if piece.marked]
 
 
 @given(st.text(max_size=80), st.text(max_size=20))
 def test_no_character_is_lost(text: str, query: str) -> None:
-    assert "".join(piece.text for piece in pieces(text, query_words(query))) == text
+    assert "".join(piece.text for piece in pieces(text, QueryWords(query))) == text
 
 
 @pytest.mark.parametrize(
@@ -46,16 +47,35 @@ def test_what_the_index_finds_is_marked(text: str, query: str, marked: list[str]
     assert _marked(text, query) == marked
 
 
+@pytest.mark.parametrize(
+    ("language", "query", "marked"),
+    [
+        ("de", "Mitarbeitern Urlaubstag", ["Mitarbeiter", "Urlaubstage"]),
+        ("de", "the firms", []),  # an English stem of a German word is none
+    ],
+)
+def test_words_of_a_text_are_compared_in_its_own_language(
+    language: str, query: str, marked: list[str]
+) -> None:
+    assert _marked(PASSAGES[language], query) == marked
+
+
+@pytest.mark.parametrize("language", sorted(PASSAGES))
+def test_a_text_is_marked_by_its_own_words(language: str) -> None:
+    text = PASSAGES[language]
+    assert _marked(text, text)
+
+
 def test_an_excerpt_begins_where_most_of_the_words_are() -> None:
     text = "Nothing of note. " * 40 + "The laser interlock is open. " + "More follows. " * 40
-    shown = "".join(piece.text for piece in excerpt(text, query_words("interlock laser")))
+    shown = "".join(piece.text for piece in excerpt(text, QueryWords("interlock laser")))
     assert shown.startswith("… The laser interlock is open. More follows.")
     assert len(shown) <= LONGEST_EXCERPT + 4
 
 
 def test_a_short_text_is_shown_whole_on_one_line() -> None:
-    assert "".join(piece.text for piece in excerpt("One.\n\nTwo.", frozenset())) == "One. Two."
-    assert excerpt(" \n ", frozenset()) == ()
+    assert "".join(piece.text for piece in excerpt("One.\n\nTwo.", QueryWords(""))) == "One. Two."
+    assert excerpt(" \n ", QueryWords("")) == ()
 
 
 def test_a_table_is_read_row_by_row() -> None:
