@@ -79,6 +79,12 @@ class VariantQuery:
     text: str
     weight: float
     """In the fusion."""
+    message: str | None = None
+    """The text that it is made of, whose vector it is searched with; None where that is its own."""
+
+    @property
+    def embedded_text(self) -> str:
+        return self.message or self.text
 
 
 @dataclass(frozen=True, slots=True)

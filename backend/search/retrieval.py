@@ -4,8 +4,8 @@ Each variant has its weight in the fusion. All are searched with one call to the
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import regex
 
@@ -66,14 +66,17 @@ def model_variants(queries: Sequence[str]) -> list[VariantQuery]:
 def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
     """Make a keyword variant of the text itself, in place of the model's variants.
 
-    A follow-up of few words ("and in Japan?") is also searched together with the question before it.
+    It is searched with the vector of the whole text: the few words left of it mean no more than that, and embedding is the
+    largest part of a search. A follow-up of few words ("and in Japan?") is also searched together with the question
+    before it.
     """
-    own, terms = variants_of_request(request), extract_keywords(normalize_query(request.message))
+    message, own = normalize_query(request.message), variants_of_request(request)
+    terms = extract_keywords(message)
     earlier = ""
     if request.history and needs_history(request.message):
         earlier = normalize_query(_previous_question(request))
     if not earlier:
-        keyword = VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT)
+        keyword = VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT, message)
         return deduplicate_queries([*own, keyword])
     joined = normalize_query(f"{earlier} {request.message}")
     terms = normalize_query(f"{extract_keywords(earlier)} {terms}")
@@ -81,7 +84,7 @@ def variants_without_model(request: SearchRequest) -> tuple[VariantQuery, ...]:
         [
             *own,
             VariantQuery("semantic", joined, LLM_SEMANTIC_QUERY_WEIGHT),
-            VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT),
+            VariantQuery("keyword", terms, LLM_KEYWORD_QUERY_WEIGHT, joined),
         ]
     )
 
@@ -115,9 +118,9 @@ def deduplicate_queries(variants: Iterable[VariantQuery]) -> tuple[VariantQuery,
         if not variant.text:
             continue
         first = merged.get(query_key(variant))
-        weight = variant.weight + (first.weight if first else 0.0)
-        name, text = (first.name, first.text) if first else (variant.name, variant.text)
-        merged[query_key(variant)] = VariantQuery(name, text, weight)
+        merged[query_key(variant)] = (
+            replace(first, weight=first.weight + variant.weight) if first else variant
+        )
     return tuple(merged.values())
 
 
@@ -213,11 +216,17 @@ class Retriever:
         """
         if not variants:
             return RetrievalResult()
-        shares = [self.understanding.share_of(variant.text) for variant in variants]
-        vectors, failures = self._embed(variants, shares, options.deadline)
+        texts = dict.fromkeys(variant.embedded_text for variant in variants)
+        shares = {text: self.understanding.share_of(text) for text in texts}
+        vectors, failures = self._embed(shares, options.deadline)
         queries = [
-            _build_query(variant, share, vectors.get(variant.text), options)
-            for variant, share in zip(variants, shares, strict=True)
+            _build_query(
+                variant,
+                shares[variant.embedded_text],
+                vectors.get(variant.embedded_text),
+                options,
+            )
+            for variant in variants
         ]
         found = self.index.find(queries, options.readers, options.deadline)
         pairs = zip(variants, found.rankings, strict=True)
@@ -228,11 +237,10 @@ class Retriever:
         return RetrievalResult(rankings, found.partial, failures)
 
     def _embed(
-        self, variants: Sequence[VariantQuery], shares: Sequence[float], deadline: Deadline
+        self, shares: Mapping[str, float], deadline: Deadline
     ) -> tuple[dict[str, Vector], tuple[StepFailed, ...]]:
-        """Embed each text in a language that the embedder supports."""
-        supported = [one.text for one, share in zip(variants, shares, strict=True) if share > 0]
-        texts = list(dict.fromkeys(supported))
+        """Embed each text of which the embedder understands a share."""
+        texts = [text for text, share in shares.items() if share > 0]
         if not texts:
             return {}, ()
         try:

@@ -102,9 +102,9 @@ class StartedSearch:
     calls: Mapping[str, PendingCompletion[_Variants]]
     """Calls to the model, by the names of the steps."""
     options: RetrievalOptions
-    variants: _Variants
-    """Those that were searched."""
     found: RetrievalResult
+    ranking: Ranking
+    """Of what was found so far."""
 
 
 class SearchTool:
@@ -169,8 +169,9 @@ class SearchTool:
             yield FiltersApplied(request.filters)
         found = self._retriever.retrieve(variants, options)
         yield from found.failures
-        yield FirstResults(tuple(Ranking.fuse(found, variants).sections))
-        return StartedSearch(request, calls, options, variants, found)
+        ranking = Ranking.fuse(found, variants)
+        yield FirstResults(tuple(ranking.sections))
+        return StartedSearch(request, calls, options, found, ranking)
 
     def complete(self, started: StartedSearch, request: SearchRequest) -> Iterator[SearchEvent]:
         """Search what was added meanwhile, and select; the last event is SearchDone.
@@ -212,8 +213,8 @@ class SearchTool:
         joined = request.model_queries[len(started.request.model_queries) :]
         late = yield from _collect_variants(started.calls)
         if not joined and not late:
-            return Ranking.fuse(started.found, started.variants)
-        variants = deduplicate_queries([*started.variants, *model_variants(joined), *late])
+            return started.ranking
+        variants = deduplicate_queries([*started.ranking.variants, *model_variants(joined), *late])
         yield Queries(variants)
         options = replace(started.options, deadline=request.deadline)
         found = yield from self._retrieve_late(variants, started.found, options)

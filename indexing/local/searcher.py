@@ -12,7 +12,6 @@ from connectors.access import Readers
 from connectors.closing import Closing
 from connectors.errors import DamagedDataError
 from indexing.chunking.chunk import Chunk, ChunkRange
-from indexing.embedding.embedder import Vector
 from indexing.index import hybrid_ranking
 from indexing.index.hybrid_ranking import Candidates, ExactMatch, RankedCandidate
 from indexing.index.protocols import (
@@ -203,20 +202,22 @@ class _Search:
     ) -> list[dict[int, float]]:
         """Return the vector leg of every query, with one scan for all that have restrictions and size in common."""
         legs: list[dict[int, float]] = [{} for _ in queries]
-        groups: dict[tuple[_Restrictions, int], list[tuple[int, Vector]]] = {}
+        groups: dict[tuple[_Restrictions, int], dict[int, list[int]]] = {}
         for number, query in enumerate(queries):
             if query.vector is not None and query.alpha > 0.0:
                 key = _restrictions(query), hybrid_ranking.candidates_per_leg(query.size)
-                groups.setdefault(key, []).append((number, query.vector))
+                groups.setdefault(key, {}).setdefault(id(query.vector), []).append(number)
         for (restrictions, count), group in groups.items():
             scope = scopes[restrictions]
             if scope.is_empty:
                 continue
             self._deadline.check()
-            vectors = np.array([vector for _, vector in group])
+            vectors = np.array([queries[numbers[0]].vector for numbers in group.values()])
             found = vector_file.find_nearest(self._snapshot.vectors, vectors, scope.slots, count)
-            for (number, _), (slots, scores) in zip(group, found, strict=True):
-                legs[number] = dict(zip(slots.tolist(), scores.tolist(), strict=True))
+            for numbers, (slots, scores) in zip(group.values(), found, strict=True):
+                leg = dict(zip(slots.tolist(), scores.tolist(), strict=True))
+                for number in numbers:
+                    legs[number] = leg
         return legs
 
     def _rank(self, worded: _WordedQuery, scope: SearchScope, vector: dict[int, float]) -> Ranking:

@@ -809,6 +809,23 @@ def test_queries_of_one_call_keep_their_own_conditions(index: Index, writer: Ind
     assert found_ids == [{"b"}, {"a"}, {"a", "b"}]
 
 
+def test_queries_with_one_vector_find_what_each_finds_alone(
+    index: Index, writer: IndexWriter
+) -> None:
+    writer.write([document("a", "red apple"), document("b", "green apple"), document("c", "pear")])
+    shared = vector("green apple")
+    asked = [
+        query("red apple", vector=shared, alpha=0.5),
+        query("red", vector=shared, alpha=0.2),
+        query("red apple", vector=shared, alpha=0.5, size=1),
+        query("pear", vector=vector("pear"), alpha=0.5),
+        query("red", vector=shared, alpha=0.2, filters=Filters(document_ids=frozenset({"b", "c"}))),
+    ]
+    together = index.find(asked, PUBLIC, soon()).rankings
+    assert together == tuple(index.find([one], PUBLIC, soon()).rankings[0] for one in asked)
+    assert [len(ranking) for ranking in together] == [3, 3, 1, 3, 2]
+
+
 def corrections(index: Index, message: str, readers: Readers = PUBLIC) -> Corrections:
     return index.suggest_corrections(spelling_query(message), readers, soon())
 

@@ -125,7 +125,7 @@ def test_without_a_model_the_keyword_variant_comes_from_the_text() -> None:
     made = variants_without_model(request("What is the notice period in Japan?"))
     assert made == (
         VariantQuery("original", "What is the notice period in Japan?", 2.0),
-        VariantQuery("keyword", "notice period Japan", 1.25),
+        VariantQuery("keyword", "notice period Japan", 1.25, "What is the notice period in Japan?"),
     )
 
 
@@ -135,6 +135,7 @@ def test_without_a_model_a_bare_follow_up_takes_the_question_before_it_along() -
     assert made[1].text == "How much does the company pay per kilometre? and by bike?"
     assert made[1].weight == 1.75
     assert {"kilometre", "bike"} <= set(made[2].text.split())
+    assert made[2].embedded_text == made[1].text
 
 
 def test_a_second_follow_up_reaches_back_to_the_question_itself() -> None:

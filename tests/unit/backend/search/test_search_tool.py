@@ -134,8 +134,9 @@ def test_without_a_model_all_is_one_embedding_and_one_find() -> None:
     index, embedder = MemoryIndex(CORPUS), NotingEmbedder()
     events = list(tool(index=index, embedder=embedder).run(request(TRAVEL)))
     assert kinds(events) == [Queries, FirstResults, FusedResults, SectionsSelected, SearchDone]
-    assert embedder.embedded == [[TRAVEL, "much paid per kilometre bike"]]
+    assert embedder.embedded == [[TRAVEL]]
     ((queries, _),) = index.finds
+    assert queries[0].vector is queries[1].vector
     assert [(query.text, query.alpha, query.size) for query in queries] == [
         (TRAVEL, 0.5, 50),
         ("much paid per kilometre bike", 0.2, 50),
