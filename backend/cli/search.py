@@ -193,6 +193,9 @@ def print_no_results(console: Console, query: str, suggestions: Sequence[Suggest
         console.print(to_safe_text(line), soft_wrap=True)
     if not suggestions:
         console.print("Check the spelling, or try other or fewer words.")
+    console.print(
+        "What is not read yet is not found. To see how far each source is: quarry sources"
+    )
 
 
 def _format_command(*arguments: str) -> str:

@@ -169,6 +169,19 @@ def last_end(database: Database, source: str, kind: str) -> datetime | None:
         return connection.scalar(query)
 
 
+def list_unread_sources(database: Database) -> list[str]:
+    """Return the names of the sources of which no content sync has ended yet, in order."""
+    content = (schedule.c.source_id == sources.c.id) & (schedule.c.kind == "incremental")
+    query = (
+        select(sources.c.name)
+        .outerjoin(schedule, content)
+        .where(schedule.c.last_at.is_(None))
+        .order_by(sources.c.name)
+    )
+    with database.reading() as connection:
+        return list(connection.scalars(query))
+
+
 def _due(state: _State, now: datetime, is_gone: Callable[[Run], bool]) -> Due | None:
     latest, removal = state.latest, state.entry("removal").asked_at
     if latest is not None and latest.state == "running" and not is_gone(latest):

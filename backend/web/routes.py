@@ -17,7 +17,7 @@ from backend.api.request_context import CancelTokenDependency
 from backend.schemas.system import ProblemDetails
 from backend.search.facets import count_facets, count_found
 from backend.search.search_tool import SearchService
-from backend.store import documents
+from backend.store import documents, schedule
 from backend.store.database import Database
 from backend.web import facet_groups, search_url
 from backend.web.ask_page import filters_json, list_chips, list_examples
@@ -111,6 +111,7 @@ def search_values(
         "address": address,
         "found": None,
         "overview": None,
+        "unread": (),
         "trouble": None,
     }
     deadline = service.deadline(cancel_token)
@@ -119,6 +120,8 @@ def search_values(
         if address.text:
             found = values["found"] = search(service, address, readers, deadline)
             counts = count_found(service, found.request, found.ranking, address.limit)
+            if not found.results:
+                values["unread"] = schedule.list_unread_sources(database)
         else:
             counts = count_facets(service.index, address.filters(), readers, deadline)
             values["overview"] = overview(database, counts)

@@ -60,6 +60,15 @@ def test_a_new_source_is_due_and_after_its_reading_each_kind_in_its_time(store: 
     assert 359 * MINUTE < starts["prune"] - datetime.now(UTC) <= 360 * MINUTE
 
 
+def test_a_source_is_unread_until_its_first_content_sync_has_ended(store: Store) -> None:
+    assert schedule.list_unread_sources(store.database) == ["desk"]
+    now = datetime.now(UTC)
+    schedule.record_end(store.database, "desk", ("prune",), now)
+    assert schedule.list_unread_sources(store.database) == ["desk"]
+    schedule.record_end(store.database, "desk", ("incremental",), now)
+    assert schedule.list_unread_sources(store.database) == []
+
+
 def test_an_interval_can_be_set_and_switched_off(store: Store) -> None:
     read(store, "incremental", "permissions", "prune")
     schedule.set_interval(store.database, "desk", "prune", 2 * MINUTE)
