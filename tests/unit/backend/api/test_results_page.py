@@ -3,25 +3,27 @@
 import re
 from pathlib import Path
 
-from fastapi.testclient import TestClient
-
 from backend.container import Container
 from backend.store import sources
-
-NOWHERE = "zzzqqq xyzzy"
-
-
-def _hints(client: TestClient) -> str:
-    page = client.get("/results", params={"q": NOWHERE}).text
-    return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+from backend.web import routes
+from tests.unit.backend.api.conftest import api, ready
 
 
 def test_nothing_found_names_the_sources_that_are_not_read_yet(
-    container: Container, client: TestClient, folder: Path
+    container: Container, folder: Path
 ) -> None:
-    assert "Not read to the end yet" not in _hints(client)
-    sources.add(container.database, "drawings", "folder", {"path": str(folder)})
-    try:
-        assert "Not read to the end yet: drawings" in _hints(client)
-    finally:
-        sources.remove(container.database, "drawings")
+    app = api(container)
+    routes.mount(app)
+    with ready(app) as client:
+
+        def read_results() -> str:
+            page = client.get("/results", params={"q": "zzzqqq xyzzy"})
+            assert page.status_code == 200
+            return " ".join(re.sub(r"<[^>]+>", " ", page.text).split())
+
+        assert "Not read to the end yet" not in read_results()
+        sources.add(container.database, "drawings", "folder", {"path": str(folder)})
+        try:
+            assert "Not read to the end yet: drawings" in read_results()
+        finally:
+            sources.remove(container.database, "drawings")
