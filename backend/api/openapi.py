@@ -16,7 +16,7 @@ from backend.schemas.answer import (
     TextEvent,
 )
 from backend.schemas.run import ProgressEvent, SyncReport
-from backend.schemas.search import QueriesEvent, ResultsEvent, StepFailedEvent
+from backend.schemas.search import NarrowedEvent, QueriesEvent, ResultsEvent, StepFailedEvent
 from backend.schemas.system import ProblemDetails, ReadinessResponse
 
 Json: TypeAlias = dict[str, Any]
@@ -25,6 +25,7 @@ JSON, EVENTS = "application/json", EventStream.media_type
 
 ANSWER_EVENTS = (
     Event("queries", QueriesEvent.example()),
+    Event("narrowed", NarrowedEvent.example()),
     Event("first_results", ResultsEvent.example()),
     Event("lost", StepFailedEvent.example()),
     Event("results", ResultsEvent.example()),

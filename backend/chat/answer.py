@@ -78,7 +78,7 @@ def _answer(
     )
     answer = found.sentences
     reason = PassagesReason.NO_MODEL if answer else PassagesReason.NOTHING_ANSWERS
-    passages = _quote_passages(found, dependencies.numbers)
+    passages = quote_closest(found, dependencies.numbers)
     yield PassagesShown(reason, passages)
     citations = [_citation(one, dependencies.numbers) for one in answer]
     text = []
@@ -96,12 +96,13 @@ def _answer(
         model=None,
         answered=bool(answer),
         passages=passages,
+        documents=state.snapshot().shown_documents,
     )
     state.finish(done)
     yield done
 
 
-def _quote_passages(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:
+def quote_closest(found: ExtractiveAnswer, numbers: DocumentNumbers) -> tuple[QuotedPassage, ...]:
     """Quote the closest passages; what answers in them is highlighted."""
     answering = [one.candidate for one in found.sentences]
     return tuple(

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backend.chat.citations.citation_processor import CitationInfo, CitedDocument, CitedText
-from backend.chat.events import AnswerDone, TurnFailed
+from backend.chat.events import AnswerDone, ShownDocument, TurnFailed
 from backend.search.models import InferenceSection, SearchResult
+from indexing.text.markdown_links import safe_link
 
 
 class TurnStatus(StrEnum):
@@ -34,6 +35,20 @@ class ChatRecord:
     """The first citation of each document so far, in the order of the text."""
     answer: AnswerDone | None
     failure: TurnFailed | None
+
+    @property
+    def shown_documents(self) -> tuple[ShownDocument, ...]:
+        """All documents with their sections, by citation number."""
+        return tuple(
+            ShownDocument(
+                number=number,
+                document_id=document.document_id,
+                title=document.title,
+                link=safe_link(document.link),
+                sections=self.sections.get(number, ()),
+            )
+            for number, document in self.documents.items()
+        )
 
 
 class ChatStateContainer:

@@ -7,6 +7,7 @@ from backend.chat.citations.citation_processor import CitationInfo
 from backend.chat.citations.verification import Support
 from backend.chat.passages import PassagesShown, QuotedPassage
 from backend.search.events import SearchEvent
+from backend.search.models import InferenceSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,19 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownDocument:
+    """A document under the citation number that it has in this turn."""
+
+    number: int
+    document_id: str
+    title: str
+    link: str
+    """As `safe_link` escapes it."""
+    sections: tuple[InferenceSection, ...]
+    """Those that were shown; none for a file that was put in whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerDone:
     text: str
     """The whole answer, as in its pieces."""
@@ -53,11 +67,13 @@ class AnswerDone:
     cut: bool = False
     """The model reached its token limit before the end of the answer."""
     answered: bool = True
-    """False if no model is set and no passage seems to answer."""
+    """False if the model failed, or no model is set and no passage seems to answer."""
     passages: tuple[QuotedPassage, ...] = ()
     """Those that come closest, best first; none if a model answered."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing, in the order of the text."""
+    documents: tuple[ShownDocument, ...] = ()
+    """All that were shown to the model, or quoted from, by number; also those that the answer does not cite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +81,10 @@ class TurnFailed:
     message: str
     advice: str
     """What the asker can do about it."""
+    by_model: bool = False
+    """The language model or its provider failed, not the search or the message."""
+    citations: tuple[Citation, ...] = ()
+    """Of what was written until then."""
 
 
 ChatEvent: TypeAlias = (

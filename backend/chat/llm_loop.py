@@ -116,12 +116,17 @@ def run_llm_loop(
 
     `state` is complete at every moment; closing the generator stops the turn and the model.
     """
+    running = _Turn(turn, dependencies, state)
     try:
-        yield from _Turn(turn, dependencies, state).run()
+        yield from running.run()
     except _TurnFailedError as reason:
         yield state.fail(reason.failure)
     except ModelError as error:
-        yield state.fail(TurnFailed(error.summary, _advice(error)))
+        yield state.fail(
+            TurnFailed(
+                error.summary, _advice(error), by_model=True, citations=running.read_citations()
+            )
+        )
     except MessageTooLongError:
         yield state.fail(_TOO_LONG)
     except (DeadlineExceededError, TemporarilyUnavailableError) as error:
@@ -303,20 +308,26 @@ class _Turn:
         self._state.add_results(result)
 
     def _finish(self, step: StepResult) -> AnswerDone:
-        documents = self._processor.get_seen_citations()
+        record = self._state.snapshot()
         answer = AnswerDone(
-            text=self._state.snapshot().text,
+            text=record.text,
             plain=self._processor.get_plain_text(),
-            citations=tuple(
-                _citation(cited, documents[cited.number])
-                for cited in self._processor.get_cited_sentences()
-            ),
+            citations=self.read_citations(),
             model=self._dependencies.model.settings.model,
             cut=step.finish in CUT_REASONS,
             uncited=tuple(self._processor.get_uncited_sentences()) if self._has_documents else (),
+            documents=record.shown_documents,
         )
         self._state.finish(answer)
         return answer
+
+    def read_citations(self) -> tuple[Citation, ...]:
+        """Return the citations of what was written so far."""
+        documents = self._processor.get_seen_citations()
+        return tuple(
+            _citation(cited, documents[cited.number])
+            for cited in self._processor.get_cited_sentences()
+        )
 
 
 def _exchange(
@@ -360,5 +371,7 @@ _FILES_TOO_LONG = TurnFailed(
     "The files are too long for the language model to read whole, and searching is off.",
     "Switch the search on, or ask about fewer or shorter files.",
 )
-_EMPTY = TurnFailed("The language model gave no answer.", "Ask again, in other words if need be.")
+_EMPTY = TurnFailed(
+    "The language model gave no answer.", "Ask again, in other words if need be.", by_model=True
+)
 _FILTERED = TurnFailed("The language model's provider withheld the answer.", "Ask in other words.")

@@ -13,6 +13,9 @@ class PassagesReason(StrEnum):
     NOTHING_ANSWERS = "nothing_answers"
     """No model is set, and no passage seems to answer."""
     MODEL_FAILED = "model_failed"
+    """It wrote nothing."""
+    MODEL_BROKE_OFF = "model_broke_off"
+    """It wrote a part of an answer."""
 
     @property
     def sentence(self) -> str:
@@ -24,6 +27,8 @@ class PassagesReason(StrEnum):
                 return "Nothing that you may read seems to answer this."
             case PassagesReason.MODEL_FAILED:
                 return "The language model did not answer. These passages come closest."
+            case PassagesReason.MODEL_BROKE_OFF:
+                return "The language model did not finish this answer. These passages come closest."
 
 
 @dataclass(frozen=True, slots=True)

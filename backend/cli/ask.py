@@ -80,17 +80,22 @@ def ask_in_terminal(
 def _print_events(
     container: Container, turn: ChatTurn, files: Sequence[Document], console: Console | None
 ) -> AnswerDone:
+    shows_text = console is not None and container.chat.model is not None
     for event in container.chat.answer(turn, files, ChatStateContainer()):
         match event:
             case AnswerDone():
-                if console and container.chat.model:
+                if console and shows_text:
                     console.print()
                 return event
             case TurnFailed(message=message, advice=advice):
                 raise ActionRequiredError(f"{message} {advice}")
             case PassagesShown() if console:
+                if event.reason is PassagesReason.MODEL_BROKE_OFF:
+                    console.print("\n")
                 print_passages(console, event)
-            case TextPiece(text=text) if console and container.chat.model:
+                # What follows as text is the sentence that was printed above them.
+                shows_text = False
+            case TextPiece(text=text) if console and shows_text:
                 linked = _LINKED.sub(r"[\1]", text)
                 console.print(command_line.to_safe_text(linked), end="", soft_wrap=True)
             case Queries(variants=variants) if console and container.chat.model:

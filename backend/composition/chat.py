@@ -158,6 +158,7 @@ class ChatService:
         from backend.chat.citations.judgement import ClaimJudge
         from backend.chat.llm.client import make_complete
         from backend.chat.llm_loop import ChatDependencies, run_llm_loop
+        from backend.chat.model_failure import PassageFallback
 
         embedding, complete = self.engine.embedding, make_complete(model)
         parts = ChatDependencies(
@@ -177,4 +178,12 @@ class ChatService:
         checker = CitationChecker(
             embedding.embedder, embedding.language_support, state, judge, whole
         )
-        return checker.check_citations(run_llm_loop(turn, parts, state))
+        fallback = PassageFallback(
+            embedder=embedding.embedder,
+            understanding=embedding.language_support,
+            numbers=numbers,
+            state=state,
+            model=model.settings.model,
+        )
+        answered = fallback.follow(turn, run_llm_loop(turn, parts, state))
+        return checker.check_citations(answered)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from backend.schemas.base import Schema, SpanPair, with_example
 
 if TYPE_CHECKING:
-    from backend.chat.events import AnswerDone, Citation
+    from backend.chat.events import AnswerDone, Citation, ShownDocument
     from backend.chat.passages import PassagesShown
 
 _LINK = "file:///srv/handbook/people/parental-leave.md"
@@ -92,7 +92,8 @@ class PassageResponse(Schema):
 
 
 class PassagesEvent(Schema):
-    """The event `passages`: comes where no language model answers, before the text."""
+    """The event `passages`: comes where no language model answers, before the text; where it failed, after
+    what it wrote."""
 
     model_config = with_example(
         reason="no_model",
@@ -100,7 +101,7 @@ class PassagesEvent(Schema):
         passages=[_PASSAGE],
     )
 
-    reason: Literal["no_model", "nothing_answers", "model_failed"]
+    reason: Literal["no_model", "nothing_answers", "model_failed", "model_broke_off"]
     sentence: str
     """What to say to the asker."""
     passages: tuple[PassageResponse, ...]
@@ -114,6 +115,37 @@ class PassagesEvent(Schema):
         )
 
 
+class ShownSectionResponse(Schema):
+    """The best passage of a section that the answer could cite."""
+
+    section: int
+    span: SpanPair
+    heading_path: tuple[str, ...]
+
+
+class ShownDocumentResponse(Schema):
+    """A document that the answer could cite, under its number."""
+
+    number: int
+    document_id: str
+    title: str
+    link: str
+    cited: bool
+    sections: tuple[ShownSectionResponse, ...]
+
+    @classmethod
+    def from_document(cls, shown: "ShownDocument", *, cited: bool) -> Self:
+        chunks = (section.best.chunk for section in shown.sections)
+        return cls(
+            number=shown.number,
+            document_id=shown.document_id,
+            title=shown.title,
+            link=shown.link,
+            cited=cited,
+            sections=tuple(map(ShownSectionResponse.model_validate, chunks)),
+        )
+
+
 class AnswerResponse(Schema):
     question: str
     answer: str
@@ -123,14 +155,17 @@ class AnswerResponse(Schema):
     cut: bool = False
     """Whether the model reached its limit before the end of the answer."""
     answered: bool = True
-    """False if no language model is set and no passage seems to answer."""
+    """False if the language model failed, or none is set and no passage seems to answer."""
     passages: tuple[PassageResponse, ...] = ()
     """Where no language model answered: those that come closest, best first."""
     uncited: tuple[str, ...] = ()
     """Sentences that state something and cite nothing; all of them if there is no citation."""
+    documents: tuple[ShownDocumentResponse, ...] = ()
+    """All that the answer could cite, by number: what was shown to the model, or quoted from."""
 
     @classmethod
     def from_answer(cls, question: str, done: "AnswerDone", seconds: float) -> Self:
+        cited = {citation.number for citation in done.citations}
         return cls(
             question=question,
             answer=done.text,
@@ -141,6 +176,10 @@ class AnswerResponse(Schema):
             answered=done.answered,
             passages=tuple(map(PassageResponse.model_validate, done.passages)),
             uncited=done.uncited,
+            documents=tuple(
+                ShownDocumentResponse.from_document(one, cited=one.number in cited)
+                for one in done.documents
+            ),
         )
 
 
@@ -193,6 +232,20 @@ class AnswerDoneEvent(Schema):
             "cut": False,
             "answered": True,
             "passages": [_PASSAGE],
+            "uncited": [],
+            "documents": [
+                {
+                    **_CITED,
+                    "cited": True,
+                    "sections": [
+                        {
+                            "section": 1,
+                            "span": [0, 36],
+                            "heading_path": ["Parental leave", "How long"],
+                        }
+                    ],
+                }
+            ],
         },
         html=f"<p>{_SENTENCE}</p>",
     )

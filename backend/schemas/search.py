@@ -217,6 +217,43 @@ class SearchResponseWithFacets(SearchResponse):
     facets: FacetsResponse
 
 
+class NarrowedEvent(Schema):
+    """The event `narrowed`: only a part of what may be read is searched. What is null does not filter."""
+
+    model_config = with_example(sources=["handbook"], updated_since="2026-01-01T00:00:00Z")
+
+    sources: tuple[str, ...] | None = None
+    sets: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    media_types: tuple[str, ...] | None = None
+    people: tuple[str, ...] | None = None
+    documents: int | None = None
+    """How many documents are searched, where these were chosen one by one."""
+    created_since: datetime | None = None
+    created_until: datetime | None = None
+    updated_since: datetime | None = None
+    updated_until: datetime | None = None
+
+    @classmethod
+    def from_filters(cls, filters: Filters) -> Self:
+        return cls(
+            sources=_to_sorted(filters.sources),
+            sets=_to_sorted(filters.sets),
+            tags=_to_sorted(filters.tags),
+            media_types=_to_sorted(filters.media_types),
+            people=_to_sorted(filters.people),
+            documents=None if filters.document_ids is None else len(filters.document_ids),
+            created_since=filters.created.since,
+            created_until=filters.created.until,
+            updated_since=filters.updated.since,
+            updated_until=filters.updated.until,
+        )
+
+
+def _to_sorted(values: frozenset[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(sorted(values))
+
+
 class QueryVariant(Schema):
     name: str
     text: str

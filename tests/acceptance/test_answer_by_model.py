@@ -67,6 +67,25 @@ def test_an_answer_is_written_and_each_citation_checked(home: Home, server: Scri
     assert f"[[{first['number']}]]({first['link']})" in answer["answer"]
 
 
+def test_what_cites_nothing_is_listed(home: Home, server: ScriptedModel) -> None:
+    server.play(_well)
+    assert _ask(home, server, "--json").json["uncited"] == []
+
+    def saying(text: str) -> Any:
+        def script(request: Request) -> Reply:
+            is_answer = any(message["role"] == "tool" for message in request.messages)
+            return Say(text.format(n=_number_of_errors(request))) if is_answer else _well(request)
+
+        return script
+
+    server.play(saying("QX-4031 is an open interlock [{n}]. The laser costs 900 euros."))
+    assert _ask(home, server, "--json").json["uncited"] == ["The laser costs 900 euros."]
+    assert "Without a source:\n    The laser costs 900 euros.\n" in _ask(home, server).out
+    server.play(saying("The laser costs 900 euros."))
+    run = _ask(home, server)
+    assert "This answer cites no document." in run.out
+
+
 def test_the_terminal_shows_the_answer_with_its_quotes(home: Home, server: ScriptedModel) -> None:
     server.play(_well)
     run = _ask(home, server)
@@ -95,39 +114,99 @@ def _spoiled(manner: Manner) -> Any:
     return script
 
 
+def _silent_in_the_end(request: Request) -> Reply:
+    """A model that searches and then says nothing."""
+    is_answer = any(message["role"] == "tool" for message in request.messages)
+    return Say("") if is_answer else _well(request)
+
+
+def _calling_for_ever(request: Request) -> Reply:
+    """A model that calls a tool whether or not it is offered one."""
+    return Call(ToolUse("internal_search", {"queries": [f"QX-4031 {len(request.messages)}"]}))
+
+
+FAILED = "The language model did not answer. These passages come closest."
+BROKE_OFF = "The language model did not finish this answer. These passages come closest."
+SECRET = "sk-secret-part"
+
+
 @pytest.mark.parametrize(
     "script",
     [
-        _spoiled(Manner(cut_after=2)),  # the connection ends in mid-sentence
-        _spoiled(Manner(garbage_after=2)),  # what comes is no JSON
-        lambda _: Refuse(401, "wrong key"),  # the owner must mend this
-        lambda _: Refuse(500),  # and this passes, or not
+        lambda _: Refuse(401, f"wrong key {SECRET}"),
+        lambda _: Refuse(429, f"quota of {SECRET}"),
+        lambda _: Refuse(500, f"trace of {SECRET}"),
         lambda _: HangUp(),
+        _spoiled(Manner(cut_after=0)),
+        _spoiled(Manner(error_after=0)),
+        _silent_in_the_end,
+        _calling_for_ever,
     ],
-    ids=["cut", "garbage", "401", "500", "hang-up"],
+    ids=["401", "429", "500", "hang-up", "cut", "error", "nothing", "calls"],
 )
-def test_a_model_that_fails_is_told_of_in_words(
+def test_a_model_that_fails_leaves_the_passages_and_one_sentence(
     home: Home, server: ScriptedModel, script: Any
 ) -> None:
     server.play(script)
     run = _ask(home, server, "--json")
-    assert run.code == 1
+    assert run.code == 0, run.err
+    answer = run.json
+    assert (answer["answered"], answer["answer"], answer["citations"]) == (False, FAILED, [])
+    assert answer["model"] is None
+    assert answer["passages"][0]["document_id"] == ERRORS
+    assert "QX-4031" in answer["passages"][0]["quote"]
+    assert SECRET not in run.out + run.err
     assert "Traceback" not in run.err
-    assert run.json["error"].endswith((".", "s."))
+
+
+def test_the_terminal_shows_the_passages_of_a_failed_answer(
+    home: Home, server: ScriptedModel
+) -> None:
+    server.play(lambda _: Refuse(401, f"wrong key {SECRET}"))
+    run = _ask(home, server)
+    assert run.code == 0, run.err
+    assert run.out.count(FAILED) == 1
+    assert "Close the cover until it clicks" in " ".join(run.out.split())
+    assert SECRET not in run.out + run.err
+
+
+@pytest.mark.parametrize(
+    "manner",
+    [Manner(cut_after=4), Manner(garbage_after=4), Manner(error_after=4)],
+    ids=["cut", "garbage", "error"],
+)
+def test_what_was_written_before_a_failure_stays_with_the_passages(
+    home: Home, server: ScriptedModel, manner: Manner
+) -> None:
+    server.play(_spoiled(manner))
+    answer = _ask(home, server, "--json").json
+    assert (answer["answered"], answer["answer"]) == (False, "The interlock is")
+    assert answer["passages"][0]["document_id"] == ERRORS
+    out = _ask(home, server).out
+    assert out.index("The interlock is") < out.index(BROKE_OFF)
 
 
 def test_a_model_that_stalls_is_given_up_at_the_deadline(home: Home, server: ScriptedModel) -> None:
-    server.play(_spoiled(Manner(stall_after=1)))
+    server.play(_spoiled(Manner(stall_after=0)))
     run = home.quarry(
         "ask",
         QUESTION,
         "--json",
         QUARRY_LLM_URL=server.base_url,
         QUARRY_LLM_MODEL="scripted",
-        QUARRY_ANSWER_SECONDS="4",
+        QUARRY_ANSWER_SECONDS="8",
     )
+    assert run.json["answer"] == FAILED
+    assert run.json["passages"]
+
+
+def test_where_nothing_was_found_a_failure_is_an_error(home: Home, server: ScriptedModel) -> None:
+    server.play(lambda _: Refuse(401, f"wrong key {SECRET}"))
+    settings = {"QUARRY_LLM_URL": server.base_url, "QUARRY_LLM_MODEL": "scripted"}
+    run = home.quarry("ask", "zzzqqq xyzzy plugh", "--json", **settings)
     assert run.code == 1
-    assert "error" in run.json
+    assert run.json["error"].startswith("The language model refused the key.")
+    assert SECRET not in run.out + run.err
 
 
 def test_what_the_asker_may_not_read_never_reaches_the_model(

@@ -27,7 +27,13 @@ from backend.schemas.answer import (
     PassagesEvent,
     TextEvent,
 )
-from backend.schemas.search import FiltersBody, QueriesEvent, ResultsEvent, StepFailedEvent
+from backend.schemas.search import (
+    FiltersBody,
+    NarrowedEvent,
+    QueriesEvent,
+    ResultsEvent,
+    StepFailedEvent,
+)
 from backend.search.events import (
     FiltersApplied,
     FirstResults,
@@ -103,10 +109,12 @@ def ask(
     state: AppStateDependency,
     context: RequestContextDependency,
 ) -> EventStream:
-    """Server-sent events, in this order: `queries`, `first_results`; with a language model again
-    `queries` and `lost` steps; `results`, `selected`; `passages` where no language model answers;
-    `reasoning`, `citation` and `text` as they are written; at the end `done`, or `error` with problem details. Closing the connection stops
-    the answer, and the language model."""
+    """Server-sent events, in this order: `queries`, `narrowed` where filters apply, `first_results`; with
+    a language model again `queries` and `lost` steps; `results`, `selected`; `passages` where no language
+    model answers; `reasoning`, `citation` and `text` as they are written; at the end `done`, or `error`
+    with problem details. A greeting or a writing task may be answered without `results`. Where the language
+    model fails, `passages` and `done` with `answered: false` follow, or `error` if nothing was found.
+    Closing the connection stops the answer, and the language model."""
     context.query = body.question
     turn = ChatTurn(
         message=body.question,
@@ -165,7 +173,9 @@ def _step(event: ChatEvent) -> Event | None:
             return Event("passages", PassagesEvent.from_shown(event))
         case TurnFailed(message=message, advice=advice):
             return Event("error", problem_details.problem(503, message, advice))
-        case FiltersApplied() | SearchDone() | AnswerDone():
+        case FiltersApplied(filters=filters):
+            return Event("narrowed", NarrowedEvent.from_filters(filters))
+        case SearchDone() | AnswerDone():
             return None
 
 

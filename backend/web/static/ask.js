@@ -17,6 +17,7 @@ let underway = null;
 
 const HEARD = {
   queries: (data) => turn.queries(data),
+  narrowed: (data) => turn.narrowed(data),
   first_results: (data) => turn.results(data),
   results: (data) => turn.results(data),
   selected: (data) => turn.selected(data),

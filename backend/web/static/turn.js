@@ -64,6 +64,11 @@ export class Turn {
     this.step("search", `Searched: ${texts.join(" · ")}`);
   }
 
+  narrowed(filters) {
+    const said = Object.values(filters).flat().filter((value) => value != null);
+    this.step("narrowed", `Narrowed to ${said.map((value) => replaceControls(String(value))).join(" · ")}`);
+  }
+
   results({ results }) {
     this.step("found", `Found ${counted(results.length, "passage")}`);
     this.#list(results);
@@ -96,7 +101,7 @@ export class Turn {
     this.#shown = shown;
     element("passages").replaceChildren(...passageNodes(shown));
     element("beside").hidden = true;
-    element("answer").hidden = shown.reason !== "model_failed";
+    element("answer").hidden = shown.reason !== "model_broke_off";
   }
 
   write({ text }) {

@@ -231,7 +231,7 @@ def test_what_was_said_before_is_told_to_the_model(
     assert any("I can look things up there." in request.text for request in server.requests)
 
 
-def test_a_model_that_breaks_off_ends_in_an_error(
+def test_a_model_that_breaks_off_leaves_what_it_wrote_and_the_passages(
     modelled: TestClient, server: ScriptedModel
 ) -> None:
     def script(request: Request) -> Reply:
@@ -241,18 +241,63 @@ def test_a_model_that_breaks_off_ends_in_an_error(
 
     server.play(script)
     told = _asked(modelled)
-    assert [event.name for event in told[-2:]] == ["text", "error"]
-    problem = told[-1].data
-    assert (problem["status"], problem["advice"]) == (503, "Ask again.")
-    assert "broke off" in problem["detail"]
+    assert [event.name for event in told[-3:]] == ["text", "passages", "done"]
+    assert told[-2].data["reason"] == "model_broke_off"
+    answer = told[-1].data["answer"]
+    assert (answer["answered"], answer["answer"]) == (False, "Parents have")
+    assert answer["passages"][0]["document_id"] == LEAVE
 
 
-def test_a_wrong_key_is_told_with_what_to_do(modelled: TestClient, server: ScriptedModel) -> None:
-    server.play(lambda _: Refuse(401))
+def test_a_wrong_key_leaves_the_passages_and_one_sentence(
+    modelled: TestClient, server: ScriptedModel
+) -> None:
+    server.play(lambda _: Refuse(401, "key sk-part is wrong"))
     told = _asked(modelled)
+    names = ["queries", "first_results", "passages", "text", "done"]
+    assert [event.name for event in told] == names
+    sentence = "The language model did not answer. These passages come closest."
+    assert told[2].data["sentence"] == told[3].data["text"] == sentence
+    assert told[-1].data["answer"]["passages"] == told[2].data["passages"]
+    assert "sk-part" not in str([event.data for event in told])
+
+
+def test_where_nothing_is_found_a_wrong_key_is_told_with_what_to_do(
+    modelled: TestClient, server: ScriptedModel
+) -> None:
+    server.play(lambda _: Refuse(401))
+    told = _asked(modelled, question="zzzqqq xyzzy plugh")
     assert told[-1].data["detail"] == "The language model refused the key."
     assert "administrator" in told[-1].data["advice"]
     assert [event.name for event in told] == ["queries", "first_results", "error"]
+
+
+def test_what_the_search_is_narrowed_to_is_told(
+    modelled: TestClient, server: ScriptedModel
+) -> None:
+    server.play(_well)
+    told = _asked(modelled, filters={"media_types": ["text/plain"], "since": "2020-01-01"})
+    (narrowed,) = [event.data for event in told if event.name == "narrowed"]
+    assert narrowed["media_types"] == ["text/plain"]
+    assert narrowed["updated_since"].startswith(("2019-12-31", "2020-01-01"))
+    assert narrowed["sources"] is None
+    assert "narrowed" not in [event.name for event in _asked(modelled)]
+
+
+def test_documents_that_were_shown_and_not_cited_can_be_resolved(
+    modelled: TestClient, server: ScriptedModel
+) -> None:
+    server.requests.clear()
+    server.play(_well)
+    answer = _asked(modelled, question="How long are parental leave and journeys?")[-1].data[
+        "answer"
+    ]
+    documents = {one["number"]: one for one in answer["documents"]}
+    cited = {number for number, one in documents.items() if one["cited"]}
+    assert cited == {citation["number"] for citation in answer["citations"]}
+    assert len(cited) < len(documents)
+    (shown,) = [m["content"] for m in server.requests[-1].messages if m["role"] == "tool"]
+    assert set(documents) == {one["document"] for one in json.loads(shown)["results"]}
+    assert all(one["sections"] for one in documents.values())
 
 
 @pytest.mark.parametrize(

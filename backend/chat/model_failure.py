@@ -1,0 +1,80 @@
+"""Where the language model fails, leave the passages that were found, and one sentence."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from backend.chat.answer import quote_closest
+from backend.chat.chat_state import ChatStateContainer
+from backend.chat.citations.citation_utils import remove_citations
+from backend.chat.events import AnswerDone, ChatEvent, TextPiece, TurnFailed
+from backend.chat.extractive.answer import extract_answer
+from backend.chat.llm_loop import ChatTurn
+from backend.chat.passages import PassagesReason, PassagesShown, QuotedPassage
+from backend.search.events import FirstResults, FusedResults, SectionsSelected
+from backend.search.models import DocumentNumbers, InferenceSection
+from backend.search.selection import MAX_SECTIONS
+from connectors.errors import ActionRequiredError, TemporarilyUnavailableError
+from indexing.embedding.embedder import Embedder
+from indexing.embedding.language_support import Understanding
+from indexing.runtime.deadline import Deadline, DeadlineExceededError
+
+PASSAGES_SECONDS = 10.0
+"""Time to choose passages, even if the model has used all that the answer had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageFallback:
+    """Shows passages in place of what a model that failed did not write."""
+
+    embedder: Embedder
+    understanding: Understanding
+    numbers: DocumentNumbers
+    state: ChatStateContainer
+    model: str
+
+    def follow(self, turn: ChatTurn, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+        """Pass on the events of a turn; where the model failed, end with the passages found until then.
+
+        Where nothing was found, the failure stays as it is.
+        """
+        sections: Sequence[InferenceSection] = ()
+        for event in events:
+            match event:
+                case FirstResults(found) | FusedResults(found) | SectionsSelected(found):
+                    sections = found or sections
+                    yield event
+                case TurnFailed(by_model=True) if passages := self._choose(turn, sections):
+                    yield from self._show(event, passages)
+                case _:
+                    yield event
+
+    def _choose(
+        self, turn: ChatTurn, sections: Sequence[InferenceSection]
+    ) -> tuple[QuotedPassage, ...]:
+        deadline = Deadline.after(PASSAGES_SECONDS, turn.deadline.cancel_token)
+        try:
+            found = extract_answer(
+                turn.message, sections[:MAX_SECTIONS], self.embedder, self.understanding, deadline
+            )
+        except (DeadlineExceededError, TemporarilyUnavailableError, ActionRequiredError):
+            return ()
+        return quote_closest(found, self.numbers)
+
+    def _show(
+        self, failure: TurnFailed, passages: tuple[QuotedPassage, ...]
+    ) -> Iterator[ChatEvent]:
+        record = self.state.snapshot()
+        written = record.text
+        reason = PassagesReason.MODEL_BROKE_OFF if written else PassagesReason.MODEL_FAILED
+        yield PassagesShown(reason, passages)
+        if not written:
+            yield TextPiece(reason.sentence)
+        yield AnswerDone(
+            text=written or reason.sentence,
+            plain=remove_citations(written) or reason.sentence,
+            citations=failure.citations,
+            model=self.model if written else None,
+            answered=False,
+            passages=passages,
+            documents=record.shown_documents,
+        )
