@@ -114,6 +114,8 @@ export class Turn {
     this.answer = { ...answer, html };
     element("answer").replaceChildren(...parsed(html));
     element("cut").hidden = !answer.cut;
+    // What was found and not used, as for a greeting, is no source.
+    if (answer.documents?.length === 0) element("beside").hidden = true;
     element("uncited").textContent = uncitedNotice(answer);
     element("uncited").hidden = !element("uncited").textContent;
     for (const citation of answer.citations) {

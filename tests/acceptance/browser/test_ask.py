@@ -13,7 +13,16 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import Opens
 from tests.support.home import Home
-from tests.support.scripted_model import Call, Manner, Reply, Request, Say, ScriptedModel, ToolUse
+from tests.support.scripted_model import (
+    Call,
+    Manner,
+    Refuse,
+    Reply,
+    Request,
+    Say,
+    ScriptedModel,
+    ToolUse,
+)
 from tests.support.serving import serving
 
 QUESTION = "What should a customer do when the scanner shows QX-4031?"
@@ -276,12 +285,71 @@ def test_a_model_that_fails_in_mid_answer(
     model.play(_answering("The interlock of the laser is open. " * 9, manner))
     with opens(address) as watched:
         page = watched.open(ASKED)
-        alert = page.get_by_role("alert")
-        expect(alert).to_contain_text("This answer is not complete")
-        expect(alert).to_contain_text("Ask again")
+        sentence = "The language model did not finish this answer. These passages come closest."
+        expect(page.get_by_role("status")).to_have_text(sentence)
+        expect(page.locator("#passages .said")).to_have_text(sentence)
         expect(page.locator("#answer")).to_contain_text("The interlock of the laser is open.")
+        passages = page.get_by_role("list", name="Passages")
+        expect(passages).to_contain_text("Close the cover until it clicks")
         expect(page.get_by_role("button", name="Copy with sources")).to_be_visible()
         page.screenshot(path=pictures / "broke-off.png")
+
+
+LOOKS = [("light", 1280), ("dark", 1280), ("light", 390)]
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_a_model_that_answers_nothing_leaves_the_passages(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path, scheme: str, width: int
+) -> None:
+    model.play(lambda _: Refuse(401, "wrong key sk-part"))
+    looks = {"color_scheme": scheme, "viewport": {"width": width, "height": 860}}
+    with opens(address, **looks) as watched:
+        page = watched.open(ASKED)
+        sentence = "The language model did not answer. These passages come closest."
+        expect(page.get_by_role("status")).to_have_text(sentence)
+        expect(page.locator("#passages .said")).to_have_text(sentence)
+        expect(page.get_by_role("list", name="Passages")).to_contain_text("Close the cover")
+        expect(page.locator("#answer")).to_be_hidden()
+        expect(page.get_by_role("alert")).to_be_hidden()
+        assert "sk-part" not in page.content()
+        page.screenshot(path=pictures / f"model-failed-{scheme}-{width}.png")
+        model.play(_answering())
+        page.get_by_role("button", name="Ask again").click()
+        expect(page.locator("#answer strong")).to_have_text("interlock of the laser")
+        expect(page.locator("#passages .said")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_sentences_without_a_source_are_marked(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path, scheme: str, width: int
+) -> None:
+    model.play(_answering(f"{' '.join(SENTENCES)} Spare lasers lie in hall four."))
+    looks = {"color_scheme": scheme, "viewport": {"width": width, "height": 860}}
+    with opens(address, **looks) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_text("One sentence cites no document; it is marked.")).to_be_visible()
+        expect(page.locator("#answer .uncited")).to_have_text(["no source"])
+        expect(page.locator("#answer .cite")).to_have_count(3)
+        page.screenshot(path=pictures / f"uncited-{scheme}-{width}.png")
+
+
+def test_an_answer_without_any_source_says_so(
+    opens: Opens, address: str, model: ScriptedModel, pictures: Path
+) -> None:
+    model.play(_answering("Spare lasers lie in hall four."))
+    with opens(address) as watched:
+        page = watched.open(ASKED)
+        expect(page.get_by_text("This answer cites no document.")).to_be_visible()
+        expect(page.locator("#answer .uncited")).to_have_count(0)
+        page.screenshot(path=pictures / "uncited-all.png")
+        model.play(lambda _: Say("Hello. What would you like to know?"))
+        page.locator("#q").fill("Hi")
+        page.keyboard.press("Enter")
+        expect(page.locator("#answer")).to_have_text("Hello. What would you like to know?")
+        expect(page.get_by_role("status")).to_have_text("The answer is complete. 0 citations.")
+        expect(page.get_by_text("This answer cites no document.")).to_be_hidden()
+        page.screenshot(path=pictures / "greeting.png")
 
 
 def test_a_second_question_ends_the_first(opens: Opens, address: str, model: ScriptedModel) -> None:

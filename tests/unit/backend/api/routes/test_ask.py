@@ -15,7 +15,9 @@ from backend.container import Container
 from connectors.access import Readers
 from tests.support.scripted_model import (
     Call,
+    HangUp,
     Manner,
+    Raw,
     Refuse,
     Reply,
     Request,
@@ -248,17 +250,48 @@ def test_a_model_that_breaks_off_leaves_what_it_wrote_and_the_passages(
     assert answer["passages"][0]["document_id"] == LEAVE
 
 
-def test_a_wrong_key_leaves_the_passages_and_one_sentence(
-    modelled: TestClient, server: ScriptedModel
+SECRET = "sk-part-of-a-key"
+
+
+def _silent(request: Request) -> Reply:
+    is_answer = any(message["role"] == "tool" for message in request.messages)
+    return Say("") if is_answer else _well(request)
+
+
+def _calling_for_ever(request: Request) -> Reply:
+    """It calls a tool whether or not it is offered one."""
+    return Call(ToolUse("internal_search", {"queries": [f"leave {len(request.messages)}"]}))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        lambda _: Refuse(401, f"wrong key {SECRET}"),
+        lambda _: Refuse(429, f"quota of {SECRET}"),
+        lambda _: Refuse(500, f"trace of {SECRET}"),
+        lambda _: HangUp(),
+        lambda _: Raw(f"data: [[ {SECRET}\n\n".encode()),
+        lambda _: Say("never", manner=Manner(cut_after=0)),
+        lambda _: Say("never", manner=Manner(error_after=0)),
+        _silent,
+        _calling_for_ever,
+    ],
+    ids=["401", "429", "500", "hang-up", "garbage", "cut", "error", "nothing", "calls"],
+)
+def test_a_model_that_fails_leaves_the_passages_and_one_sentence(
+    modelled: TestClient, server: ScriptedModel, script: Callable[[Request], Reply]
 ) -> None:
-    server.play(lambda _: Refuse(401, "key sk-part is wrong"))
+    server.play(script)
     told = _asked(modelled)
-    names = ["queries", "first_results", "passages", "text", "done"]
-    assert [event.name for event in told] == names
+    assert [event.name for event in told[-3:]] == ["passages", "text", "done"]
+    shown, text, done = (event.data for event in told[-3:])
     sentence = "The language model did not answer. These passages come closest."
-    assert told[2].data["sentence"] == told[3].data["text"] == sentence
-    assert told[-1].data["answer"]["passages"] == told[2].data["passages"]
-    assert "sk-part" not in str([event.data for event in told])
+    assert shown["sentence"] == text["text"] == done["answer"]["answer"] == sentence
+    assert shown["reason"] == "model_failed"
+    assert shown["passages"] == done["answer"]["passages"]
+    assert shown["passages"][0]["document_id"] == LEAVE
+    assert (done["answer"]["answered"], done["answer"]["model"]) == (False, None)
+    assert SECRET not in str([event.data for event in told])
 
 
 def test_where_nothing_is_found_a_wrong_key_is_told_with_what_to_do(
