@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
-PROBE_VERSION = "2"
+PROBE_VERSION = "3"
 
 PROBES: Mapping[str, Pairs] = {
     "English": (

@@ -11,7 +11,8 @@ near everything would hide what the model knows (on such hubs: Radovanović et a
 JMLR 2010).
 
 The same texts tell what a cosine between two unrelated texts may be: the *floor*, below which a passage that
-shares no word with a query is no result.
+shares no word with a query is no result; and what a cosine of unrelated and of related texts usually is, by
+which cosines of different embedders are compared.
 """
 
 import hashlib
@@ -41,6 +42,10 @@ FLOOR_DEVIATIONS = 3.3
 """The floor lies so many standard deviations above the mean of unrelated pairs. One pair in two thousand
 lies above that by chance, if cosines are distributed normally: a query is compared with thousands of passages."""
 NO_FLOOR = -1.0
+REFERENCE_COSINES = (0.045, 0.353)
+"""Of unrelated and of related texts with all-MiniLM-L6-v2, as `measure` finds them."""
+MIN_RANGE = 0.05
+"""Between the two of any embedder: a smaller one is noise."""
 
 _LATIN = ("German", "French", "Spanish")
 _LANGUAGE_OF_SCRIPT = {
@@ -82,6 +87,17 @@ class Understanding:
     """By language: 0 at chance (or a little below), 1 when every question finds its answer."""
     floor: float = NO_FLOOR
     """The lowest cosine at which a passage is a result without a word of the query."""
+    unrelated: float = REFERENCE_COSINES[0]
+    """The usual cosine of a question and a passage that have nothing to do with each other."""
+    related: float = REFERENCE_COSINES[1]
+    """The usual cosine of a question and the passage that answers it."""
+
+    def rescale(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bring cosines of this embedder to the scale of the one by which thresholds were fitted, 0 to 1."""
+        unrelated, related = REFERENCE_COSINES
+        stretch = (related - unrelated) / max(self.related - self.unrelated, MIN_RANGE)
+        scaled: NDArray[np.float64] = unrelated + (cosines - self.unrelated) * stretch
+        return np.clip(scaled, 0.0, 1.0)
 
     def language(self, language: str) -> float:
         """0 for noise, 1 for understood; 0 for a language that was not measured."""
@@ -141,7 +157,15 @@ def measure(embedder: Embedder) -> Understanding:
     cosines = {language: _cosines(embedder, pairs) for language, pairs in PROBES.items()}
     measured = {language: rescaled_reciprocal_rank(each) for language, each in cosines.items()}
     known = [each for language, each in cosines.items() if measured[language] >= UNDERSTOOD]
-    return Understanding(measured, compute_floor(known))
+    return Understanding(measured, compute_floor(known), *compute_usual_cosines(known))
+
+
+def compute_usual_cosines(cosines: Sequence[NDArray[np.float32]]) -> tuple[float, float]:
+    """Return the mean cosine of unrelated and that of related pairs, the latter on the diagonals."""
+    if not cosines:
+        return REFERENCE_COSINES
+    related = float(np.concatenate([np.diagonal(each) for each in cosines]).mean())
+    return float(_unrelated_pairs(cosines).mean()), related
 
 
 def compute_floor(cosines: Sequence[NDArray[np.float32]]) -> float:
@@ -151,8 +175,12 @@ def compute_floor(cosines: Sequence[NDArray[np.float32]]) -> float:
     """
     if not cosines:
         return NO_FLOOR
-    unrelated = np.concatenate([each[~np.eye(len(each), dtype=np.bool_)] for each in cosines])
+    unrelated = _unrelated_pairs(cosines)
     return float(unrelated.mean() + FLOOR_DEVIATIONS * unrelated.std())
+
+
+def _unrelated_pairs(cosines: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.concatenate([each[~np.eye(len(each), dtype=np.bool_)] for each in cosines])
 
 
 def understanding_of(embedder: Embedder, cache: Path) -> Understanding:
@@ -178,7 +206,9 @@ def to_json(understanding: Understanding) -> str:
 def from_json(text: str) -> Understanding:
     fields = json.loads(text)
     measured = {str(key): float(value) for key, value in fields["measured"].items()}
-    return Understanding(measured, float(fields["floor"]))
+    return Understanding(
+        measured, float(fields["floor"]), float(fields["unrelated"]), float(fields["related"])
+    )
 
 
 def _cosines(embedder: Embedder, pairs: Pairs) -> NDArray[np.float32]:

@@ -25,6 +25,8 @@ from tests.support.models import MODEL_CACHE
 
 QUESTIONS = Path(__file__).parent / "handbook_questions.jsonl"
 HELD_OUT = Path(__file__).parent / "handbook_questions_heldout.jsonl"
+UNANSWERABLE = Path(__file__).parent / "handbook_questions_unanswerable.jsonl"
+MISSPELLED = Path(__file__).parent / "handbook_questions_typos.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +174,31 @@ def test_of_questions_that_nothing_was_chosen_by_as_many_are_right_as_ever_were(
     assert (len(answerable), len(others)) == (16, 4)
     assert sum(one.right.issuperset(one.documents[:1] or {""}) for one in answerable) >= 13
     assert sum(not one.citations for one in others) >= 2
+
+
+def test_what_a_new_user_asks_in_vain_is_declined(container: Container) -> None:
+    told = [one.id for one in asked_of(container, UNANSWERABLE) if one.citations]
+    assert len(told) <= 2, told
+
+
+def test_misspelled_questions_are_answered_as_if_they_were_not(container: Container) -> None:
+    misspelled = asked_of(container, MISSPELLED)
+    assert len(misspelled) == 20
+    wrong = [one.id for one in misspelled if not one.right.issuperset(one.documents[:1] or {""})]
+    assert len(wrong) <= 3, wrong
+
+
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [
+        ("How long is the warranty on a Stonesight S3?", "support/warranty.docx"),
+        ("What does E2207 mean?", "support/error-codes-saws.md"),
+        ("Am I allowed to travel first class on a five-hour train ride?", "policies/travel-expenses-2025.md"),
+    ],
+)  # fmt: skip
+def test_the_questions_of_the_readme_and_the_demo_are_answered(
+    container: Container, question: str, document: str
+) -> None:
+    fields = {"id": "", "kind": "fact", "as": [], "documents": [document], "passage": ""}
+    one = ask(container, {**fields, "question": question})
+    assert one.documents[:1] == (document,)

@@ -3,7 +3,7 @@ import { counted, documentUrl, isolated, make, replaceControls } from "./text.js
 
 /** The sentence that says why they are shown, and the passages; folded where none seems to answer. */
 export function passageNodes({ reason, sentence, passages }) {
-  const said = make("p", { class: "said" }, sentence);
+  const said = make("p", { class: "reason" }, sentence);
   if (!passages.length) return [said];
   const listed = make("ol", { class: "passages", "aria-label": "Passages" }, ...passages.map(passageNode));
   if (reason !== "nothing_answers") return [said, listed];

@@ -28,7 +28,7 @@ def test_passages_are_shown_with_what_answers_marked(
         page = watched.open(ANSWERED)
         sentence = "No language model is set. These passages come closest."
         expect(page.get_by_role("status")).to_have_text(sentence)
-        expect(page.locator("#passages .said")).to_have_text(sentence)
+        expect(page.locator("#passages .reason")).to_have_text(sentence)
         first = page.get_by_role("list", name="Passages").get_by_role("listitem").first
         expect(first).to_contain_text("QX-4031: laser interlock open")
         expect(first.locator("mark")).to_contain_text("Close the cover until it clicks")
@@ -49,7 +49,7 @@ def test_where_nothing_seems_to_answer_the_closest_passages_are_folded(
         page = watched.open(UNANSWERED)
         sentence = "Nothing that you may read seems to answer this."
         expect(page.get_by_role("status")).to_have_text(sentence)
-        expect(page.locator("#passages .said")).to_have_text(sentence)
+        expect(page.locator("#passages .reason")).to_have_text(sentence)
         passages = page.get_by_role("list", name="Passages")
         expect(passages).to_be_hidden()
         page.screenshot(path=pictures / f"unanswered-{scheme}.png")
@@ -62,8 +62,8 @@ def test_where_nothing_seems_to_answer_the_closest_passages_are_folded(
 def test_the_next_question_begins_anew(opens: Opens, address: str) -> None:
     with opens(address) as watched:
         page = watched.open(UNANSWERED)
-        expect(page.locator("#passages .said")).to_contain_text("Nothing that you may read")
+        expect(page.locator("#passages .reason")).to_contain_text("Nothing that you may read")
         page.locator("#q").fill("What should a customer do when the scanner shows QX-4031?")
         page.keyboard.press("Enter")
-        expect(page.locator("#passages .said")).to_contain_text("These passages come closest")
+        expect(page.locator("#passages .reason")).to_contain_text("These passages come closest")
         expect(page.get_by_text("Show the closest")).to_have_count(0)

@@ -17,9 +17,11 @@ from indexing.embedding.language_support import (
     FLOOR_DEVIATIONS,
     NO_FLOOR,
     NOISE,
+    REFERENCE_COSINES,
     UNDERSTOOD,
     Understanding,
     compute_floor,
+    compute_usual_cosines,
     from_json,
     is_english,
     measure,
@@ -154,6 +156,22 @@ def test_the_floor_by_hand() -> None:
     cosines = np.array([[related, 0.1], [0.3, related]], np.float32)
     assert compute_floor([cosines]) == pytest.approx(0.2 + FLOOR_DEVIATIONS * 0.1)
     assert compute_floor([]) == NO_FLOOR
+
+
+def test_the_usual_cosines_by_hand() -> None:
+    cosines = [
+        np.array([[0.9, 0.1], [0.3, 0.7]], np.float32),
+        np.array([[0.5, 0.2], [0.2, 0.5]], np.float32),
+    ]
+    assert compute_usual_cosines(cosines) == (pytest.approx(0.2), pytest.approx(0.65))
+    assert compute_usual_cosines([]) == REFERENCE_COSINES
+
+
+def test_cosines_of_another_embedder_are_brought_to_the_scale_of_the_reference() -> None:
+    high = Understanding({}, unrelated=0.7, related=0.9)
+    unrelated, related = REFERENCE_COSINES
+    assert high.rescale(np.array([0.7, 0.9, 0.1])) == pytest.approx([unrelated, related, 0.0])
+    assert Understanding({}).rescale(np.array([0.4])) == pytest.approx([0.4])
 
 
 def test_the_floor_of_an_embedder_is_measured_over_the_languages_that_it_understands() -> None:

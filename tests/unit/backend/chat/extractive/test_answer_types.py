@@ -1,6 +1,8 @@
+"""What a question asks for by its words, and whether a text has anything of it."""
+
 import pytest
 
-from backend.chat.extractive.relevance import (
+from backend.chat.extractive.answer_types import (
     AnswerType,
     answer_type,
     counted_things,
