@@ -133,7 +133,7 @@ def _penalize_missing(
 ) -> Scores:
     """Of candidates that score nearly alike, prefer those that have the important words of the question, or whose headings do."""
     near = np.flatnonzero(scores >= scores.max() - NEARLY_ALIKE)
-    missing = np.array([_weigh_missing(candidates[i], subject, weights) for i in near])
+    missing = np.array([_weigh_missing(candidates[int(i)], subject, weights) for i in near])
     penalized = scores.copy()
     penalized[near] -= MISSING_PENALTY * (missing - missing.min())
     return np.clip(penalized, 0.0, 1.0)

@@ -163,7 +163,7 @@ def test_the_usual_cosines_by_hand() -> None:
         np.array([[0.9, 0.1], [0.3, 0.7]], np.float32),
         np.array([[0.5, 0.2], [0.2, 0.5]], np.float32),
     ]
-    assert compute_usual_cosines(cosines) == (pytest.approx(0.2), pytest.approx(0.65))
+    assert compute_usual_cosines(cosines) == pytest.approx((0.2, 0.65))
     assert compute_usual_cosines([]) == REFERENCE_COSINES
 
 
