@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from backend.chat.extractive.answer_types import answer_type_mismatches
 from backend.chat.extractive.answerability import (
+    BY_MEANING,
     BY_WORDS,
     AnswerabilityModel,
     AnswerEvidence,
@@ -113,11 +114,12 @@ def _score_by_meaning(
     mismatches = answer_type_mismatches(question, candidates)
     scores = combine_scores((cosines + near[order]) / 2, shares.mean[order], mismatches, trust)
     weights = 1.0 - (rests @ asked).astype(np.float64)
-    scores = _penalize_missing(scores, candidates, subject, weights)
+    model = model_by_meaning(question)
+    if model is BY_MEANING:
+        scores = _penalize_missing(scores, candidates, subject, weights)
     eligible = _find_eligible(question, candidates)
     best = candidates[int(np.argmax(np.where(eligible, scores, -1.0)))]
     missing, share = measure_missing(weights, _rate_presence(subject, best, embed))
-    model = model_by_meaning(question)
     matched, _, _ = matched_rarity(question, best, candidates)
     evidence = AnswerEvidence(
         margin=_margin(scores, eligible, model),
