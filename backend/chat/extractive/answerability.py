@@ -68,10 +68,13 @@ BY_MEANING = AnswerabilityModel(
 with the paragraph that answers it and without, with all-MiniLM-L6-v2; other embedders are brought to its scale
 (`Understanding.rescale`). The threshold declines two thirds of the questions without their paragraph."""
 
-OWN_CASE = AnswerabilityModel(intercept=-0.44, margin=12.2, missing=-13.6, typical=0.19)
+OWN_CASE = AnswerabilityModel(
+    intercept=1.61, margin=12.2, missing=-13.6, missing_share=-4.0, typical=0.19
+)
 """For a question that tells of the asker's own case ("A supplier sent me a bottle of whisky. May I take it home?"):
-it is in everyday words where documents speak in general ones, so missing words say less. XQuAD has no such questions;
-this is an earlier fit on it, its threshold chosen with the questions on the sample handbook in view."""
+it is in everyday words where documents speak in general ones, so missing words say less. XQuAD has no such questions:
+margin and missing are of an earlier fit on it, share and threshold were chosen with the questions on the sample handbook in
+view, so the rates reached there are no estimate for other documents."""
 
 BY_WORDS = AnswerabilityModel(
     intercept=2.84, margin=5.1, missing_share=-3.9, matched=0.16, length=-0.69, typical=0.11
