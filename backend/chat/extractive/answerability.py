@@ -17,6 +17,7 @@ PRIOR_WEIGHT = 8
 
 _OWN_CASE = regex.compile(
     r"\b(?:I|I'm|[Mm]y|[Mm]e|[Ww]e|[Oo]ur|[Uu]s|[Mm]ine|[Mm]yself|[Ii]ch|[Mm]ein\w*|[Ww]ir|[Uu]nser\w*)\b"
+    r"|\b[Ii]s it (?:all right|okay|ok|allowed|permitted)\b"
 )
 
 

@@ -53,6 +53,7 @@ def test_a_wider_margin_never_speaks_against_an_answer_nor_a_missing_word_for_it
     [
         ("Who opened the museum?", BY_MEANING),
         ("My phone was stolen. Whom do I call?", OWN_CASE),
+        ("Is it all right to smoke?", OWN_CASE),
         ("Muss ich das selbst bezahlen? Ich war in Graz.", OWN_CASE),
     ],
 )
