@@ -29,6 +29,7 @@ from connectors.registry import InvalidSourceError, get_source_kind
 from connectors.settings_form import SecretField, nest_values
 
 _WORKS = {True: ("works", "green"), False: ("missing", "red")}
+_UNSUPPORTED = ("none", "dim")
 
 
 def add(service: SourceService, options: KindOptions, given: SourceInput) -> SourceResponse:
@@ -134,7 +135,7 @@ def print_decision(console: Console, decision: DecisionResponse) -> None:
 
 def print_capabilities(console: Console, checks: Sequence[CapabilityResponse]) -> None:
     for one in checks:
-        label, colour = _WORKS[one.works]
+        label, colour = _WORKS[one.works] if one.supported else _UNSUPPORTED
         console.print(Text.assemble((f"{label:>8}  ", colour), (one.capability, "bold")))
         if one.fault:
             console.print(to_safe_text(f"          → {one.fault}"))

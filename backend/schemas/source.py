@@ -84,6 +84,8 @@ class SourceResponse(Schema):
     """Of each kind of run; null: not by itself."""
     intervals: dict[str, int]
     """Seconds from the end of a run to the next one of its kind; 0: never by itself."""
+    notice: str | None = None
+    """After a change: why what was saved is not synced now, such as that no worker runs."""
     overdue: str | None = None
     """Why a run that is due does not begin."""
     activity: str = ""
@@ -142,6 +144,8 @@ class CapabilityResponse(Schema):
     capability: str
     """`content`, `listing` or `access`."""
     works: bool
+    supported: bool = True
+    """Whether sources of this kind can do it at all; what they cannot do is no fault of the connection."""
     fault: str | None
     """What is missing, and how to fix it."""
 

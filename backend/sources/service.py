@@ -116,7 +116,7 @@ class SourceService:
         with self._audited("add", checked.name) as (database, details):
             details["kind"] = kind
             sources.add(database, checked.name, kind, checked.settings, self._sealed(checked))
-        return self.status(checked.name)
+        return self._saved(checked.name)
 
     def edit(self, name: str, settings: Values | None, credential: Values | None) -> SourceResponse:
         """Replace the settings, the credential or both; None keeps what is stored.
@@ -144,7 +144,7 @@ class SourceService:
                 schedule.request_run(database, name, "incremental")
             given = {"settings": settings, "credential": credential}
             details["changed"] = [part for part, values in given.items() if values is not None]
-        return self.status(name)
+        return self._saved(name)
 
     def test(self, name: str) -> list[CapabilityResponse]:
         """Connect to the source and try what sources of its kind can do: content, listing, access."""
@@ -159,6 +159,7 @@ class SourceService:
             CapabilityResponse(
                 capability=each.value,
                 works=each in able and faults.get(each) is None,
+                supported=each in able,
                 fault=faults.get(each) if each in able else "Sources of this kind cannot do it.",
             )
             for each in Capability
@@ -310,6 +311,11 @@ class SourceService:
         """Say what was asked for, and why it does not start where no worker is there to do it."""
         waits = wakeup_messages.explain_no_worker(workers.list_live(self.database))
         return SourceActionResponse(source=name, told=f"{message} {waits}" if waits else message)
+
+    def _saved(self, name: str) -> SourceResponse:
+        """Return the state, and why what was saved is not synced where no worker is there to do it."""
+        waits = wakeup_messages.explain_no_worker(workers.list_live(self.database))
+        return self.status(name).model_copy(update={"notice": waits})
 
     @contextmanager
     def _audited(self, action: str, name: str) -> Iterator[tuple[Database, Details]]:

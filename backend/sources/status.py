@@ -34,13 +34,8 @@ def read_statuses(database: Database) -> list[SourceResponse]:
 
 
 def find_decision(database: Database, name: str) -> Run | None:
-    """Return the last run that needs a decision, unless a complete listing was applied since."""
-    run = runs.find_last(database, name, "needs a decision")
-    if run is None or run.finished_at is None:
-        return None
-    kind = "permissions" if run.kind == "permissions" else "prune"
-    listed = schedule.last_end(database, name, kind)
-    return None if listed is not None and listed > run.finished_at else run
+    """Return the last run that needs a decision; a person settles it, or a listing that is applied."""
+    return runs.find_last(database, name, "needs a decision")
 
 
 @dataclass(frozen=True, slots=True)

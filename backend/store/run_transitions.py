@@ -150,11 +150,19 @@ def require_decision(
     _update(database, run, values | {"finished_at": datetime.now(UTC)})
 
 
-def settle_decisions(database: Database, source: str, outcome: str) -> None:
-    """Record what a person decided on all runs of the source that need it; another run carries it out."""
+def settle_decisions(
+    database: Database, source: str, outcome: str, kind: str | None = None
+) -> None:
+    """Record how it ended on all runs of the source that need a decision, or on those of one kind.
+
+    A person decided, and another run carries it out; or a later listing was applied, so that nothing is left to
+    decide. A run that only began, failed or was cancelled settles nothing.
+    """
     undecided = update(runs).where(
         runs.c.source_id == select_source_id(source), runs.c.state == "needs a decision"
     )
+    if kind is not None:
+        undecided = undecided.where(runs.c.kind == kind)
     with database.writing() as connection:
         connection.execute(undecided.values(state="decided", error=outcome))
 

@@ -19,7 +19,7 @@ from backend.store.database import Database
 from backend.store.runs import RunEndedError
 from backend.store.schedule import LISTING_KINDS, Due
 from backend.store.sources import Source
-from backend.sync.foreground_run import remove_documents, to_decision
+from backend.sync.foreground_run import LISTED_AGAIN, remove_documents, to_decision
 from backend.sync.progress_writer import (
     NO_MEASURE,
     EmbeddingReporter,
@@ -280,6 +280,7 @@ class _RunCloser:
         match error:
             case None:
                 self._note()
+                self._settle()
                 run_transitions.close(database, run, "done")
             case RunEndedError():
                 run_transitions.close(database, run, "interrupted", _STOPPED)
@@ -297,6 +298,13 @@ class _RunCloser:
                 run_transitions.requeue(database, run, "failed", describe_error(error))
             case _:
                 run_transitions.close(database, run, "interrupted", _STOPPED)
+
+    def _settle(self) -> None:
+        """A listing that was applied leaves nothing to decide; a permission sync only of permission syncs."""
+        source, kind = self._due.source, schedule.schedule_kind(self._due.kind)
+        if kind in LISTING_KINDS:
+            only = None if kind == "prune" else kind
+            run_transitions.settle_decisions(self._database, source, LISTED_AGAIN, only)
 
     def _note(self) -> None:
         due = self._due

@@ -177,6 +177,7 @@ def _close_sync(database: Database, source: str, run: int) -> Iterator[None]:
     try:
         yield
         state, error, kinds = "done", None, ("incremental", *schedule.LISTING_KINDS)
+        run_transitions.settle_decisions(database, source, LISTED_AGAIN)
     except DeletionNeedsApprovalError as failure:
         schedule.record_end(database, source, ("incremental", *schedule.LISTING_KINDS), began)
         run_transitions.require_decision(database, run, str(failure), to_decision(failure))
@@ -202,6 +203,9 @@ def _close_removal(database: Database, run: int) -> Iterator[None]:
         raise
     finally:
         run_transitions.close(database, run, state, error)
+
+
+LISTED_AGAIN = "A later listing was applied, so nothing is left to decide."
 
 
 def to_decision(error: DeletionNeedsApprovalError) -> dict[str, int]:

@@ -124,11 +124,11 @@ async function test(name, button, before = "") {
 
 const CAPABILITIES = { content: "Content", listing: "Listing of all documents", access: "Permissions" };
 
-const toResultItem = ({ capability, works, fault }) =>
+const toResultItem = ({ capability, works, supported, fault }) =>
   make(
     "li",
     {},
-    make("span", { class: works ? "state done" : "state failed" }, works ? "works" : "missing"),
+    make("span", { class: works ? "state done" : supported ? "state failed" : "state" }, works ? "works" : supported ? "missing" : "none"),
     make("span", { class: "item" }, CAPABILITIES[capability] ?? capability),
     fault ? make("p", { class: "reason" }, replaceControls(fault)) : null,
   );
@@ -154,14 +154,14 @@ async function submitForm() {
   const { name, settings = {}, credential } = valuesOf(form);
   const body = { settings, ...(credential ? { credential } : {}) };
   if (edits) {
-    await send("PATCH", adminUrl(edits), body);
+    const { notice } = await send("PATCH", adminUrl(edits), body);
     for (const secret of form.querySelectorAll('[type="password"]')) secret.value = "";
     for (const shut of form.querySelectorAll("[data-credential]")) shut.open = false;
     await refresh();
     confirmSaved(form);
     tell("Saved. Trying the connection…", true);
     changesUntil = Date.now() + LATER;
-    await test(edits, part.querySelector("[data-test]"), "Saved. ");
+    await test(edits, part.querySelector("[data-test]"), notice ? `Saved. ${notice} ` : "Saved. ");
     await refresh();
   } else {
     const added = await send("POST", "/api/admin/sources", { kind, ...(name ? { name } : {}), ...body });

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from backend.store import run_progress, run_transitions
 from backend.store.database import Database, open_database, sqlite_url
 from backend.store.ledger import StoredLedger
 from backend.sync.run_lease import is_gone, this_process
+from connectors.connector import Capability
+from connectors.registry import SOURCE_KINDS
 from indexing.ingestion.ledger import Failed
 from indexing.ingestion.progress import ProgressMeter
 from tests.support.store import Store, document, store_with
@@ -72,6 +75,18 @@ def test_a_folder_that_is_there_works(cli: CliRunner, home: Path) -> None:
     gone = cli.invoke(app, ["sources", "test", "docs"])
     assert gone.exit_code == 1
     assert "missing  content" in gone.output
+
+
+def test_what_a_kind_cannot_do_is_no_failure_of_its_connection(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    able = frozenset({Capability.CONTENT, Capability.LISTING})
+    folder = replace(SOURCE_KINDS["folder"], capabilities=able)
+    monkeypatch.setattr("backend.sources.service.get_source_kind", lambda _: folder)
+    tested = cli.invoke(app, ["sources", "test", "docs"])
+    assert tested.exit_code == 0, tested.output
+    assert "none  access" in tested.output
+    assert "works  content" in tested.output
 
 
 def test_runs_are_told_newest_first(cli: CliRunner, database: Database) -> None:

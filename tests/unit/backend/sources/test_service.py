@@ -179,10 +179,21 @@ def _undecided(store: Store, missing: int) -> None:
     run_transitions.require_decision(store.database, begun(store, "prune"), "Gone.", numbers)
 
 
-def test_a_listing_that_was_taken_over_since_leaves_nothing_to_decide(store: Store) -> None:
+def test_a_decision_is_settled_by_kind_and_not_by_a_run_that_failed_or_was_cancelled(
+    store: Store,
+) -> None:
     _undecided(store, 90)
+    service = source_service(store.database)
+    run_transitions.close(store.database, begun(store, "prune"), "failed", "It does not answer.")
     schedule.record_end(store.database, "desk", ["prune"], datetime.now(UTC))
-    assert source_service(store.database).status("desk").decision is None
+    assert service.status("desk").decision is not None
+    begun(store, "prune")
+    service.cancel("desk")
+    assert service.status("desk").decision is not None
+    run_transitions.settle_decisions(store.database, "desk", "Listed again.", "permissions")
+    assert service.status("desk").decision is not None
+    run_transitions.settle_decisions(store.database, "desk", "Listed again.")
+    assert service.status("desk").decision is None
 
 
 def test_what_is_kept_is_looked_for_again_and_not_asked_about_meanwhile(store: Store) -> None:

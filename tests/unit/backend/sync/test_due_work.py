@@ -66,12 +66,16 @@ def nothing(number: int) -> None:
 
 @dataclass
 class Shelf:
-    """A source whose documents are those on it; `before` may do something else at one of them."""
+    """A source whose documents are those on it; `before` may do something else at one of them.
+
+    It cannot be listed where `refusal` says why.
+    """
 
     source: str
     documents: list[Document] = field(default_factory=list)
     before: Callable[[int], Change | None] = nothing
     again_asked: list[str] = field(default_factory=list)
+    refusal: str = ""
 
     def changes(self, since: Checkpoint | None, known: KnownVersions) -> Iterator[Change]:
         del since
@@ -90,6 +94,8 @@ class Shelf:
             yield there.get(each, Deletion(each))
 
     def listing(self) -> Iterator[DocumentListing]:
+        if self.refusal:
+            raise ActionRequiredError(self.refusal)
         for each in self.documents:
             yield DocumentListing(each.id, each.access)
 
@@ -258,6 +264,26 @@ def test_a_listing_that_shrank_too_much_waits_for_a_person(office: Office) -> No
     worked(office, done(office, "first", "prune"))
     assert office.store.ledger.count("desk") == 30
     assert source_service(office.database).status("desk").decision is None
+
+
+def test_a_deletion_check_that_fails_leaves_the_decision_and_one_that_succeeds_settles_it(
+    office: Office,
+) -> None:
+    office.fill("desk", 100)
+    worked(office, done(office, "first"))
+    office.fill("desk", 40)
+    due_again(office, "prune")
+    worked(office, lambda: office.state() == "needs a decision")
+    office.shelves["desk"].refusal = "The token has expired."
+    due_again(office, "prune")
+    worked(office, lambda: office.state() == "failed")
+    service = source_service(office.database)
+    assert service.status("desk").decision == {"held": 100, "listed": 40, "missing": 60}
+    office.shelves["desk"].refusal = ""
+    office.fill("desk", 100)
+    due_again(office, "prune")
+    worked(office, lambda: office.state() == "done")
+    assert service.status("desk").decision is None
 
 
 @pytest.mark.parametrize(("held", "left"), [(100, 50), (1000, 800), (60, 10)])

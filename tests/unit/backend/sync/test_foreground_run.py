@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from backend.sources.status import find_decision
 from backend.store import batches, documents, failures, run_transitions, runs, sources
 from backend.store.database import Database
 from backend.store.runs import Process, Run
@@ -315,6 +316,7 @@ def test_an_empty_listing_needs_a_decision(room: Room) -> None:
     assert room.last().state == "needs a decision"
     assert room.last().decision == {"held": 3, "listed": 0, "missing": 3}
     assert room.sync(shelf(0), EmptyListing.ACCEPT).deleted == 3
+    assert find_decision(room.store.database, "desk") is None
 
 
 def test_a_second_sync_is_refused_while_the_first_goes_on(room: Room) -> None:
