@@ -113,7 +113,9 @@ def test_an_edit_replaces_settings_and_keeps_the_credential(
     again = http.patch(WIKI, json={"credential": {}})
     # Each edit asks for a run of its own.
     starts = {"next_starts": again.json()["next_starts"]}
-    assert http.get(WIKI).json() == {**edited.json(), **starts, "has_credential": False}
+    assert again.json()["notice"].startswith("No worker is running.")
+    now = {**edited.json(), **starts, "has_credential": False, "notice": None}
+    assert http.get(WIKI).json() == now
 
 
 def test_an_edit_that_is_not_valid_changes_nothing(http: TestClient) -> None:
