@@ -111,7 +111,7 @@ def test_every_route_has_examples_of_what_is_sent_and_answered(description: Any)
     [
         (
             "/api/ask",
-            "queries first_results results selected lost passages reasoning text citation done error",
+            "queries narrowed first_results results selected lost passages reasoning text citation done error",
         ),
         ("/api/sources/{name}/sync", "progress done error"),
     ],
